@@ -1,0 +1,57 @@
+// Builds dist/: TypeScript by tsc, WASM kernels by the AssemblyScript compiler.
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { ensureInstalled, nodeTool, root, runOrExit } from './setup.mjs';
+
+const assembly = join(root, 'src/kernels/wasm/assembly');
+
+// One source, two builds: relaxed SIMD where the engine validates it, plain SIMD128 everywhere else.
+const WASM_BUILDS = [
+  { out: 'kernels.relaxed.wasm', relaxed: true },
+  { out: 'kernels.simd.wasm', relaxed: false },
+];
+
+function newestIn(folder) {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return Math.max(0, ...files.map((entry) => statSync(join(entry.parentPath, entry.name)).mtimeMs));
+}
+
+export function build({ force = false } = {}) {
+  ensureInstalled();
+  const stamp = join(root, 'dist/index.js');
+  const sources = Math.max(newestIn(join(root, 'src')), statSync(join(root, 'package-lock.json')).mtimeMs);
+  if (!force && existsSync(stamp) && statSync(stamp).mtimeMs > sources) return;
+  console.error('Building …');
+  const out = join(root, 'dist/kernels/wasm');
+  mkdirSync(out, { recursive: true });
+  for (const { out: name, relaxed } of WASM_BUILDS) {
+    const features = ['simd', 'threads', ...(relaxed ? ['relaxed-simd'] : [])].flatMap((feature) => [
+      '--enable',
+      feature,
+    ]);
+    runOrExit(
+      ...nodeTool(
+        'assemblyscript/bin/asc.js',
+        join(assembly, 'index.ts'),
+        '-O3',
+        '--noAssert',
+        '--runtime',
+        'stub',
+        ...features,
+        '--importMemory',
+        '--sharedMemory',
+        '--initialMemory',
+        '1',
+        '--maximumMemory',
+        '65536',
+        '--use',
+        `RELAXED=${relaxed ? 1 : 0}`,
+        '-o',
+        join(out, name),
+      ),
+    );
+  }
+  runOrExit(...nodeTool('typescript/bin/tsc', '-p', 'tsconfig.json'));
+}
+
+if (process.argv[1] && import.meta.filename === process.argv[1]) build({ force: true });

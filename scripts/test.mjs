@@ -1,0 +1,43 @@
+// npm test: set-up, format, lint, types, build, tests. Ends with "N passed, N failed".
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { build } from './build.mjs';
+import { ensureInstalled, nodeTool, root, run } from './setup.mjs';
+
+ensureInstalled();
+const checks = [
+  ['format', nodeTool('prettier/bin/prettier.cjs', '--check', '--log-level', 'warn', '.')],
+  ['lint', nodeTool('oxlint/bin/oxlint', '--deny-warnings')],
+  ['types', nodeTool('typescript/bin/tsc', '-p', 'tsconfig.test.json')],
+];
+let failedChecks = 0;
+for (const [name, command] of checks) {
+  const ok = run(...command) === 0;
+  console.log(`${ok ? 'ok  ' : 'FAIL'} ${name}`);
+  if (!ok) failedChecks++;
+}
+build();
+
+const report = join(root, '.cache/test-report.json');
+rmSync(report, { force: true });
+const filters = process.argv.slice(2);
+run(
+  ...nodeTool(
+    'vitest/vitest.mjs',
+    'run',
+    '--reporter=default',
+    '--reporter=json',
+    `--outputFile.json=${report}`,
+    ...filters,
+  ),
+);
+// A run that died before its report is a failure, never a silent zero.
+const totals = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : { numPassedTests: 0, numFailedTests: 1 };
+const failedFiles = (totals.testResults ?? []).filter(
+  (file) => file.status === 'failed' && file.assertionResults.length === 0,
+);
+const passed = totals.numPassedTests + checks.length - failedChecks;
+const failed = totals.numFailedTests + failedFiles.length + failedChecks;
+const skipped = (totals.numPendingTests ?? 0) + (totals.numTodoTests ?? 0);
+console.log(`${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ''}`);
+process.exitCode = failed === 0 && totals.numPassedTests > 0 ? 0 : 1;

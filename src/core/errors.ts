@@ -1,0 +1,71 @@
+/** Every failure a caller can meet, by cause. Closed on purpose: a new cause is a new line here. */
+export type ErrorCode =
+  | 'invalid_option' // an option is unknown, of the wrong type or out of range
+  | 'invalid_model_file' // GGUF, safetensors or checkpoint bytes that break their own format
+  | 'unsupported' // valid input that this version does not implement
+  | 'unknown_architecture' // the file names an architecture we have no forward pass for
+  | 'out_of_memory' // model or KV cache does not fit; the message carries both sizes
+  | 'context_overflow' // prompt longer than the context; the message carries both lengths
+  | 'empty_prompt' // nothing to condition on
+  | 'invalid_text' // text that is not valid Unicode, or too large
+  | 'invalid_token' // token id outside the vocabulary
+  | 'template_error' // a chat template failed, or ran over its step, time or byte budget
+  | 'bad_logits' // NaN or no finite logit: nothing can be sampled honestly
+  | 'not_loaded' // no model is loaded
+  | 'not_found' // a model, file or package does not exist
+  | 'aborted' // the caller's AbortSignal fired
+  | 'download_failed' // network or hub failure
+  | 'hash_mismatch' // downloaded bytes are not the promised bytes
+  | 'disk_full' // no space left for what was asked
+  | 'io' // any other file-system failure
+  | 'kernel_failed' // a kernel pack failed its self-check or crashed
+  | 'internal'; // a bug in RuvLLM
+
+/** Values that survive `postMessage` and JSON, so that an error keeps its numbers across a worker border. */
+export type ErrorData = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
+
+export interface ErrorOptions {
+  cause?: unknown;
+  data?: ErrorData;
+  isRetryable?: boolean;
+}
+
+/** An error in the form that crosses a worker border. */
+export interface SerializedError {
+  code: ErrorCode;
+  message: string;
+  data: ErrorData;
+  isRetryable: boolean;
+}
+
+/** The one error class of the library; `code` says what happened, `data` carries the numbers. */
+export class RuvLLMError extends Error {
+  readonly code: ErrorCode;
+  readonly data: ErrorData;
+  readonly isRetryable: boolean;
+
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'RuvLLMError';
+    this.code = code;
+    this.data = options.data ?? {};
+    this.isRetryable = options.isRetryable ?? false;
+  }
+}
+
+export function serializeError(error: unknown): SerializedError {
+  if (error instanceof RuvLLMError) {
+    return { code: error.code, message: error.message, data: error.data, isRetryable: error.isRetryable };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return { code: 'internal', message, data: {}, isRetryable: false };
+}
+
+export function deserializeError(error: SerializedError): RuvLLMError {
+  return new RuvLLMError(error.code, error.message, { data: error.data, isRetryable: error.isRetryable });
+}
+
+/** For bugs only, never for input: input gets a typed error that says what is wrong with it. */
+export function assert(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new RuvLLMError('internal', `assertion failed: ${message}`);
+}

@@ -1,0 +1,54 @@
+import type { ByteSource } from '../core/byte-source.ts';
+import type { TensorTypeName } from '../core/tensor-type.ts';
+
+/** A metadata value. u64/i64 become number when safe, else stay bigint. */
+export type MetadataValue = string | number | boolean | bigint | MetadataArray;
+/** Numeric arrays keep their typed form; nothing is boxed. */
+export type MetadataArray =
+  | readonly string[]
+  | readonly boolean[]
+  | readonly bigint[]
+  | readonly MetadataArray[]
+  | Uint8Array
+  | Int8Array
+  | Uint16Array
+  | Int16Array
+  | Uint32Array
+  | Int32Array
+  | Float32Array
+  | Float64Array;
+
+/** Typed look-ups over the key/value section; a value of the wrong kind is an `invalid_model_file` that names the key. */
+export interface Metadata {
+  readonly keys: readonly string[];
+  get(key: string): MetadataValue | undefined;
+  /** Without a default the key is required: absent is an `invalid_model_file` that names it. */
+  string(key: string, defaultValue?: string): string;
+  number(key: string, defaultValue?: number): number;
+  boolean(key: string, defaultValue?: boolean): boolean;
+  strings(key: string, defaultValue?: readonly string[]): readonly string[];
+  numbers(key: string, defaultValue?: ArrayLike<number>): ArrayLike<number>;
+}
+
+export interface TensorInfo {
+  readonly name: string;
+  readonly type: TensorTypeName;
+  /** In GGUF order: dims[0] is the contiguous one (columns), dims[1] the rows. */
+  readonly dims: readonly number[];
+  readonly numElements: number;
+  /** Absolute byte offset in the file. */
+  readonly offset: number;
+  readonly sizeBytes: number;
+}
+
+/** An opened model file: header in memory, tensor bytes read by range on demand. */
+export interface GgufFile {
+  readonly version: number;
+  readonly metadata: Metadata;
+  readonly tensors: ReadonlyMap<string, TensorInfo>;
+  readonly source: ByteSource;
+  /** The tensor, or `invalid_model_file` naming it. */
+  tensor(name: string): TensorInfo;
+  /** Fills `target` with the tensor's bytes from `byteOffset` on; never reads past the tensor. */
+  readTensor(tensor: TensorInfo, target: Uint8Array, byteOffset?: number): void;
+}

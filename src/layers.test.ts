@@ -1,0 +1,52 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { dirname, join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+/** Which folder may import which. `docs/architecture.md` explains the rows. */
+const LAYERS: Record<string, readonly string[] | 'anything'> = {
+  core: [],
+  quant: ['core'],
+  gguf: ['core', 'quant'],
+  kernels: ['core', 'quant'],
+  tokenizers: ['core', 'gguf'],
+  chat: ['core'],
+  models: ['core', 'gguf', 'kernels', 'quant'],
+  'kv-cache': ['core', 'kernels'],
+  sampling: ['core', 'tokenizers'],
+  engine: ['core', 'gguf', 'kernels', 'models', 'kv-cache', 'sampling'],
+  runtime: ['core', 'quant', 'gguf', 'kernels', 'tokenizers', 'chat', 'models', 'kv-cache', 'sampling', 'engine'],
+  hub: ['core', 'gguf'],
+  platform: 'anything',
+  cli: 'anything',
+};
+const PLATFORM_FOLDERS = new Set(['platform', 'cli']);
+
+const root = dirname(fileURLToPath(import.meta.url));
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
+  (file) => file.endsWith('.ts') && !/\.(test|contract)\.ts$/.test(file) && !file.includes('assembly'),
+);
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8').replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
+  return [...text.matchAll(/(?:from|import\(|import)\s*['"]([^'"]+)['"]/g)].map((match) => match[1]!);
+}
+
+test('every folder imports only what its row of the layer table allows', () => {
+  const violations: string[] = [];
+  for (const file of files) {
+    const layer = file.includes(sep) ? file.split(sep)[0]! : null;
+    if (layer === null) continue; // src/index.ts: the public face, re-exports only
+    const allowed = LAYERS[layer];
+    if (allowed === undefined) violations.push(`${file}: folder "${layer}" is not in the layer table`);
+    for (const specifier of importsOf(file)) {
+      if (specifier.startsWith('node:') && !PLATFORM_FOLDERS.has(layer)) violations.push(`${file}: ${specifier}`);
+      if (!specifier.startsWith('.')) continue;
+      const target = relative(root, join(root, dirname(file), specifier)).split(sep)[0]!;
+      if (target !== layer && allowed !== 'anything' && !allowed?.includes(target))
+        violations.push(`${file}: ${target}`);
+    }
+  }
+  expect(violations).toEqual([]);
+  expect(files.length).toBeGreaterThan(5);
+});

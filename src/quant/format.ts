@@ -1,0 +1,16 @@
+import type { TensorTypeName } from '../core/tensor-type.ts';
+
+/** One tensor element type: how many values share a block, and what a block's bytes mean. */
+export interface QuantFormat {
+  readonly name: TensorTypeName;
+  /** The type number in GGUF files. */
+  readonly ggufId: number;
+  /** Values per block. */
+  readonly blockSize: number;
+  /** Bytes per block. */
+  readonly blockBytes: number;
+  /** Writes `numBlocks * blockSize` values to `out` from `outOffset` on. */
+  dequantize(bytes: Uint8Array, byteOffset: number, out: Float32Array, outOffset: number, numBlocks: number): void;
+  /** Only on formats we write. Writes `numBlocks * blockBytes` bytes. */
+  quantize?(values: Float32Array, valueOffset: number, out: Uint8Array, outOffset: number, numBlocks: number): void;
+}

@@ -1,0 +1,43 @@
+/** How the next token is chosen. All fields set; `resolveGenerateParams` fills defaults. */
+export interface SamplingParams {
+  /** 0 is greedy. */
+  readonly temperature: number;
+  /** 0 is off. */
+  readonly topK: number;
+  /** 1 is off. */
+  readonly topP: number;
+  /** 0 is off. */
+  readonly minP: number;
+  /** 1 is off. */
+  readonly typicalP: number;
+  /** 1 is off. */
+  readonly repetitionPenalty: number;
+  readonly presencePenalty: number;
+  readonly frequencyPenalty: number;
+  /** How many of the last tokens the penalties look at; 0 is none, -1 is all. */
+  readonly penaltyWindow: number;
+  /** Added to a token's logit. */
+  readonly logitBias: ReadonlyMap<number, number>;
+  /** null: a fresh random seed per request. */
+  readonly seed: number | null;
+  /** How many alternatives to report per token; null: no logprobs at all. */
+  readonly topLogprobs: number | null;
+}
+
+export interface TokenLogprob {
+  readonly tokenId: number;
+  readonly logprob: number;
+}
+
+export interface SampledToken {
+  readonly tokenId: number;
+  /** log P of the chosen token under the model's distribution before truncation and temperature; null unless asked. */
+  readonly logprob: number | null;
+  /** The most likely tokens, best first; empty unless asked. */
+  readonly top: readonly TokenLogprob[];
+}
+
+export interface Sampler {
+  /** Chooses from `logits` (left unchanged); `history` is prompt and generated ids. Throws `bad_logits` on NaN. */
+  sample(logits: Float32Array, history: readonly number[]): SampledToken;
+}
