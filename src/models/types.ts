@@ -1,0 +1,65 @@
+import type { KernelPack, KvRegion } from '../kernels/contract.ts';
+
+/** The shape of a decoder, as every architecture file fills it in from GGUF metadata. */
+export interface DecoderShape {
+  readonly architecture: string;
+  readonly numLayers: number;
+  readonly embeddingDim: number;
+  readonly numHeads: number;
+  readonly numKvHeads: number;
+  readonly headDim: number;
+  readonly feedForwardDim: number;
+  readonly vocabSize: number;
+  /** The context the model was trained for. */
+  readonly contextLength: number;
+}
+
+/** One step's work for the model: rows of tokens from one or several sequences, as plain data. */
+export interface StepBatch {
+  /** One entry a row. */
+  readonly tokenIds: ArrayLike<number>;
+  readonly positions: ArrayLike<number>;
+  /** pageId * PAGE_TOKENS + slot, where the row's K and V go. */
+  readonly slots: ArrayLike<number>;
+  readonly sequences: readonly StepSequence[];
+  /** Rows whose next-token logits are wanted, in this order. */
+  readonly logitRows: ArrayLike<number>;
+}
+
+/** The rows [firstRow, firstRow + numRows) of a batch that belong to one sequence. */
+export interface StepSequence {
+  readonly firstRow: number;
+  readonly numRows: number;
+  /** Tokens the last of these rows sees, itself included. */
+  readonly contextTokens: number;
+  /** Enough pages for contextTokens, oldest first. */
+  readonly pageIds: ArrayLike<number>;
+}
+
+/** A model in memory, ready to compute. */
+export interface LoadedModel {
+  readonly shape: DecoderShape;
+  readonly pack: KernelPack;
+  readonly kv: KvRegion;
+  readonly limits: ModelLimits;
+  /** Bytes by use, as really allocated in the arena. */
+  readonly memory: { readonly weightBytes: number; readonly kvBytes: number; readonly activationBytes: number };
+  /**
+   * Runs one step and returns f32[logitRows.length × vocabSize]; the view is valid until the next call.
+   * Throws before computing anything when the batch breaks a limit.
+   */
+  forward(batch: StepBatch): Promise<Float32Array>;
+  dispose(): Promise<void>;
+}
+
+/** What activations and KV pages are sized for. */
+export interface ModelLimits {
+  /** Most rows in one step. */
+  readonly maxBatchTokens: number;
+  /** Most sequences in one step. */
+  readonly maxSequences: number;
+  /** Most rows with logits in one step. */
+  readonly maxLogitRows: number;
+  /** KV pages in the pool. */
+  readonly numPages: number;
+}
