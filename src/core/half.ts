@@ -11,7 +11,18 @@ export function halfToFloat(half: number): number {
   return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 }
 
-/** Number to binary16 bits, rounding to nearest even as hardware does. */
+let halfTable: Float32Array | null = null;
+
+/** All 65536 halves as floats, made on first use: a block's scale is then one load. Read only. */
+export function halfFloats(): Float32Array {
+  if (halfTable === null) {
+    halfTable = new Float32Array(65536);
+    for (let half = 0; half < 65536; half++) halfTable[half] = halfToFloat(half);
+  }
+  return halfTable;
+}
+
+/** Number to binary16 bits: rounded to float first, then to nearest even as hardware does. */
 export function floatToHalf(value: number): number {
   floatView[0] = value;
   const bits = bitsView[0]!;

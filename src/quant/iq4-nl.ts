@@ -1,0 +1,36 @@
+import { halfFloats } from '../core/half.ts';
+import type { QuantFormat } from './format.ts';
+import { inverseOrZero, writeHalf } from './half-bytes.ts';
+import { fitIq4Scale, IQ4_VALUES, nearestIq4 } from './iq4-codebook.ts';
+
+/**
+ * 32 values: half d, then 16 bytes; byte j holds value j in its low and value j + 16 in its high nibble.
+ * value = d * codebook[nibble]
+ */
+export const IQ4_NL: QuantFormat = {
+  name: 'IQ4_NL',
+  ggufId: 20,
+  blockSize: 32,
+  blockBytes: 18,
+  dequantize(bytes, byteOffset, out, outOffset, numBlocks) {
+    const halves = halfFloats();
+    for (let block = 0, at = byteOffset, to = outOffset; block < numBlocks; block++, at += 18, to += 32) {
+      const d = halves[bytes[at]! | (bytes[at + 1]! << 8)]!;
+      for (let j = 0; j < 16; j++) {
+        const pair = bytes[at + 2 + j]!;
+        out[to + j] = d * IQ4_VALUES[pair & 15]!;
+        out[to + j + 16] = d * IQ4_VALUES[pair >> 4]!;
+      }
+    }
+  },
+  quantize(values, valueOffset, out, outOffset, numBlocks) {
+    const halves = halfFloats();
+    for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 32, at += 18) {
+      const inverse = inverseOrZero(writeHalf(out, at, fitIq4Scale(values, from, 32), halves));
+      for (let j = 0; j < 16; j++) {
+        const low = nearestIq4(values[from + j]! * inverse);
+        out[at + 2 + j] = low | (nearestIq4(values[from + j + 16]! * inverse) << 4);
+      }
+    }
+  },
+};

@@ -1,0 +1,44 @@
+import { halfFloats } from '../core/half.ts';
+import { signedExtreme } from './extremes.ts';
+import type { QuantFormat } from './format.ts';
+import { inverseOrZero, writeHalf } from './half-bytes.ts';
+
+const { fround } = Math;
+
+/**
+ * 32 values: half d, then 16 bytes; byte j holds value j in its low and value j + 16 in its high nibble.
+ * value = d * (nibble - 8)
+ */
+export const Q4_0: QuantFormat = {
+  name: 'Q4_0',
+  ggufId: 2,
+  blockSize: 32,
+  blockBytes: 18,
+  dequantize(bytes, byteOffset, out, outOffset, numBlocks) {
+    const halves = halfFloats();
+    for (let block = 0, at = byteOffset, to = outOffset; block < numBlocks; block++, at += 18, to += 32) {
+      const d = halves[bytes[at]! | (bytes[at + 1]! << 8)]!;
+      for (let j = 0; j < 16; j++) {
+        const pair = bytes[at + 2 + j]!;
+        out[to + j] = ((pair & 15) - 8) * d;
+        out[to + j + 16] = ((pair >> 4) - 8) * d;
+      }
+    }
+  },
+  // The extreme value gets level -8, the only one without a positive twin, so the whole range is used.
+  quantize(values, valueOffset, out, outOffset, numBlocks) {
+    const halves = halfFloats();
+    for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 32, at += 18) {
+      const d = fround(signedExtreme(values, from, 32) / -8);
+      const inverse = fround(inverseOrZero(d));
+      writeHalf(out, at, d, halves);
+      for (let j = 0; j < 16; j++) {
+        out[at + 2 + j] = level(values[from + j]! * inverse) | (level(values[from + j + 16]! * inverse) << 4);
+      }
+    }
+  },
+};
+
+function level(scaled: number): number {
+  return Math.min(15, Math.trunc(fround(fround(scaled) + 8.5)));
+}

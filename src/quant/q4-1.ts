@@ -1,0 +1,47 @@
+import { halfFloats } from '../core/half.ts';
+import { largest, smallest } from './extremes.ts';
+import type { QuantFormat } from './format.ts';
+import { inverseOrZero, writeHalf } from './half-bytes.ts';
+
+const { fround } = Math;
+
+/**
+ * 32 values: half d, half m, then 16 bytes; byte j holds value j in its low and value j + 16 in its high nibble.
+ * value = d * nibble + m
+ */
+export const Q4_1: QuantFormat = {
+  name: 'Q4_1',
+  ggufId: 3,
+  blockSize: 32,
+  blockBytes: 20,
+  dequantize(bytes, byteOffset, out, outOffset, numBlocks) {
+    const halves = halfFloats();
+    for (let block = 0, at = byteOffset, to = outOffset; block < numBlocks; block++, at += 20, to += 32) {
+      const d = halves[bytes[at]! | (bytes[at + 1]! << 8)]!;
+      const m = halves[bytes[at + 2]! | (bytes[at + 3]! << 8)]!;
+      for (let j = 0; j < 16; j++) {
+        const pair = bytes[at + 4 + j]!;
+        out[to + j] = (pair & 15) * d + m;
+        out[to + j + 16] = (pair >> 4) * d + m;
+      }
+    }
+  },
+  quantize(values, valueOffset, out, outOffset, numBlocks) {
+    const halves = halfFloats();
+    for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 32, at += 20) {
+      const min = smallest(values, from, 32);
+      const d = fround(fround(largest(values, from, 32) - min) / 15);
+      const inverse = fround(inverseOrZero(d));
+      writeHalf(out, at, d, halves);
+      writeHalf(out, at + 2, min, halves);
+      for (let j = 0; j < 16; j++) {
+        const low = level(fround(values[from + j]! - min) * inverse);
+        out[at + 4 + j] = low | (level(fround(values[from + j + 16]! - min) * inverse) << 4);
+      }
+    }
+  },
+};
+
+function level(scaled: number): number {
+  return Math.min(15, Math.trunc(fround(fround(scaled) + 0.5)));
+}

@@ -1,0 +1,50 @@
+import { halfFloats } from '../core/half.ts';
+import { signedExtreme } from './extremes.ts';
+import type { QuantFormat } from './format.ts';
+import { inverseOrZero, writeHalf } from './half-bytes.ts';
+
+const { fround } = Math;
+
+/**
+ * 32 values: half d, 4 bytes whose bit j is the fifth bit of value j, then 16 bytes of nibbles as in Q4_0.
+ * value = d * (level - 16)
+ */
+export const Q5_0: QuantFormat = {
+  name: 'Q5_0',
+  ggufId: 6,
+  blockSize: 32,
+  blockBytes: 22,
+  dequantize(bytes, byteOffset, out, outOffset, numBlocks) {
+    const halves = halfFloats();
+    for (let block = 0, at = byteOffset, to = outOffset; block < numBlocks; block++, at += 22, to += 32) {
+      const d = halves[bytes[at]! | (bytes[at + 1]! << 8)]!;
+      const lowFifths = bytes[at + 2]! | (bytes[at + 3]! << 8);
+      const highFifths = bytes[at + 4]! | (bytes[at + 5]! << 8);
+      for (let j = 0; j < 16; j++) {
+        const pair = bytes[at + 6 + j]!;
+        out[to + j] = (((pair & 15) | (((lowFifths >> j) & 1) << 4)) - 16) * d;
+        out[to + j + 16] = (((pair >> 4) | (((highFifths >> j) & 1) << 4)) - 16) * d;
+      }
+    }
+  },
+  quantize(values, valueOffset, out, outOffset, numBlocks) {
+    const halves = halfFloats();
+    for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 32, at += 22) {
+      const d = fround(signedExtreme(values, from, 32) / -16);
+      const inverse = fround(inverseOrZero(d));
+      writeHalf(out, at, d, halves);
+      out.fill(0, at + 2, at + 6);
+      for (let j = 0; j < 16; j++) {
+        const low = level(values[from + j]! * inverse);
+        const high = level(values[from + j + 16]! * inverse);
+        out[at + 6 + j] = (low & 15) | ((high & 15) << 4);
+        out[at + 2 + (j >> 3)]! |= (low >> 4) << (j & 7);
+        out[at + 4 + (j >> 3)]! |= (high >> 4) << (j & 7);
+      }
+    }
+  },
+};
+
+function level(scaled: number): number {
+  return Math.min(31, Math.trunc(fround(fround(scaled) + 16.5)));
+}

@@ -1,0 +1,53 @@
+import { halfFloats } from '../core/half.ts';
+import { largest, smallest } from './extremes.ts';
+import type { QuantFormat } from './format.ts';
+import { inverseOrZero, writeHalf } from './half-bytes.ts';
+
+const { fround } = Math;
+
+/**
+ * 32 values: half d, half m, 4 bytes whose bit j is the fifth bit of value j, then 16 bytes of nibbles as in Q4_0.
+ * value = d * level + m
+ */
+export const Q5_1: QuantFormat = {
+  name: 'Q5_1',
+  ggufId: 7,
+  blockSize: 32,
+  blockBytes: 24,
+  dequantize(bytes, byteOffset, out, outOffset, numBlocks) {
+    const halves = halfFloats();
+    for (let block = 0, at = byteOffset, to = outOffset; block < numBlocks; block++, at += 24, to += 32) {
+      const d = halves[bytes[at]! | (bytes[at + 1]! << 8)]!;
+      const m = halves[bytes[at + 2]! | (bytes[at + 3]! << 8)]!;
+      const lowFifths = bytes[at + 4]! | (bytes[at + 5]! << 8);
+      const highFifths = bytes[at + 6]! | (bytes[at + 7]! << 8);
+      for (let j = 0; j < 16; j++) {
+        const pair = bytes[at + 8 + j]!;
+        out[to + j] = ((pair & 15) | (((lowFifths >> j) & 1) << 4)) * d + m;
+        out[to + j + 16] = ((pair >> 4) | (((highFifths >> j) & 1) << 4)) * d + m;
+      }
+    }
+  },
+  quantize(values, valueOffset, out, outOffset, numBlocks) {
+    const halves = halfFloats();
+    for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 32, at += 24) {
+      const min = smallest(values, from, 32);
+      const d = fround(fround(largest(values, from, 32) - min) / 31);
+      const inverse = fround(inverseOrZero(d));
+      writeHalf(out, at, d, halves);
+      writeHalf(out, at + 2, min, halves);
+      out.fill(0, at + 4, at + 8);
+      for (let j = 0; j < 16; j++) {
+        const low = level(fround(values[from + j]! - min) * inverse);
+        const high = level(fround(values[from + j + 16]! - min) * inverse);
+        out[at + 8 + j] = (low & 15) | ((high & 15) << 4);
+        out[at + 4 + (j >> 3)]! |= (low >> 4) << (j & 7);
+        out[at + 6 + (j >> 3)]! |= (high >> 4) << (j & 7);
+      }
+    }
+  },
+};
+
+function level(scaled: number): number {
+  return Math.min(31, Math.trunc(fround(fround(scaled) + 0.5)));
+}

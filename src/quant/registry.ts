@@ -1,0 +1,45 @@
+import type { TensorTypeName } from '../core/tensor-type.ts';
+import { BF16 } from './bf16.ts';
+import { F16 } from './f16.ts';
+import { F32 } from './f32.ts';
+import type { QuantFormat } from './format.ts';
+import { IQ2_XXS } from './iq2-xxs.ts';
+import { IQ4_NL } from './iq4-nl.ts';
+import { IQ4_XS } from './iq4-xs.ts';
+import { Q2_K } from './q2-k.ts';
+import { Q3_K } from './q3-k.ts';
+import { Q4_0 } from './q4-0.ts';
+import { Q4_1 } from './q4-1.ts';
+import { Q4_K } from './q4-k.ts';
+import { Q5_0 } from './q5-0.ts';
+import { Q5_1 } from './q5-1.ts';
+import { Q5_K } from './q5-k.ts';
+import { Q6_K } from './q6-k.ts';
+import { Q8_0 } from './q8-0.ts';
+
+/** Every tensor element type we read, by name. */
+export const quantFormats: Readonly<Record<TensorTypeName, QuantFormat>> = Object.freeze({
+  F32,
+  F16,
+  BF16,
+  Q4_0,
+  Q4_1,
+  Q5_0,
+  Q5_1,
+  Q8_0,
+  Q2_K,
+  Q3_K,
+  Q4_K,
+  Q5_K,
+  Q6_K,
+  IQ2_XXS,
+  IQ4_NL,
+  IQ4_XS,
+});
+
+const formatsById = new Map(Object.values(quantFormats).map((format) => [format.ggufId, format]));
+
+/** The format with this type number in GGUF files, or null if we do not read it. */
+export function formatByGgufId(id: number): QuantFormat | null {
+  return formatsById.get(id) ?? null;
+}
