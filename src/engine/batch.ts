@@ -1,0 +1,31 @@
+import type { StepBatch, StepSequence } from '../models/types.ts';
+import type { Sequence } from './sequence.ts';
+import type { Schedule } from './types.ts';
+
+/** The scheduled rows as the model wants them: one flat row per token, page tables beside. */
+export function buildBatch(schedule: Schedule, sequences: ReadonlyMap<number, Sequence>): StepBatch {
+  const numRows = schedule.rows.reduce((sum, rows) => sum + rows.numRows, 0);
+  const tokenIds = new Int32Array(numRows);
+  const positions = new Int32Array(numRows);
+  const slots = new Int32Array(numRows);
+  const logitRows: number[] = [];
+  const stepSequences: StepSequence[] = [];
+  let row = 0;
+  for (const scheduled of schedule.rows) {
+    const sequence = sequences.get(scheduled.id)!;
+    stepSequences.push({
+      firstRow: row,
+      numRows: scheduled.numRows,
+      contextTokens: scheduled.start + scheduled.numRows,
+      // A copy: an abort in the middle of the step empties the sequence's own list.
+      pageIds: sequence.pages.pageIds.slice(),
+    });
+    for (let position = scheduled.start; position < scheduled.start + scheduled.numRows; position++, row++) {
+      tokenIds[row] = sequence.tokenIds[position]!;
+      positions[row] = position;
+      slots[row] = sequence.pages.slotOf(position);
+    }
+    if (scheduled.isCaughtUp) logitRows.push(row - 1);
+  }
+  return { tokenIds, positions, slots, sequences: stepSequences, logitRows };
+}

@@ -1,0 +1,28 @@
+import { RuvLLMError } from '../core/errors.ts';
+import type { EngineRequest } from './types.ts';
+
+/** Refuses a request that is malformed or could never be served, with the numbers. */
+export function checkRequest(
+  { promptIds, maxTokens }: Pick<EngineRequest, 'promptIds' | 'maxTokens'>,
+  { maxContext, vocabSize }: { maxContext: number; vocabSize: number },
+): void {
+  if (promptIds.length === 0) throw new RuvLLMError('empty_prompt', 'the prompt has no tokens');
+  if (!Number.isSafeInteger(maxTokens) || maxTokens < 1) {
+    throw new RuvLLMError('invalid_option', `maxTokens must be an integer from 1, got ${maxTokens}`);
+  }
+  if (promptIds.length + maxTokens > maxContext) {
+    throw new RuvLLMError(
+      'context_overflow',
+      `prompt of ${promptIds.length} tokens and ${maxTokens} to generate exceed the context of ${maxContext}`,
+      { data: { promptTokens: promptIds.length, maxTokens, maxContext } },
+    );
+  }
+  for (let position = 0; position < promptIds.length; position++) {
+    const id = promptIds[position]!;
+    if (!Number.isInteger(id) || id < 0 || id >= vocabSize) {
+      throw new RuvLLMError('invalid_token', `token ${id} at position ${position} is outside 0 … ${vocabSize - 1}`, {
+        data: { tokenId: id, position, vocabSize },
+      });
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import { expect, test } from 'vitest';
+import { createToySampler } from '../../test/support/toy-model.ts';
+import { createPagePool } from '../kv-cache/page-pool.ts';
+import { schedule, type SchedulerState } from './scheduler.ts';
+import { createSequence } from './sequence.ts';
+import type { Schedule } from './types.ts';
+
+function setUp(limits: { numPages?: number; maxBatchTokens?: number; maxRunning?: number } = {}) {
+  const { numPages = 100, maxBatchTokens = 32, maxRunning = 8 } = limits;
+  const state: SchedulerState = {
+    pool: createPagePool(numPages),
+    running: [],
+    waiting: [],
+    maxBatchTokens,
+    maxRunning,
+  };
+  let nextId = 0;
+  return {
+    state,
+    arrive(promptTokens: number): void {
+      const promptIds = Array.from({ length: promptTokens }, () => 1);
+      const request = {
+        id: nextId++,
+        promptIds,
+        maxTokens: 99,
+        stopIds: new Set<number>(),
+        sampler: createToySampler(0),
+      };
+      state.waiting.push(createSequence(request, state.pool, 0));
+    },
+    /** Does what a step does: computed catches up, and who has caught up knows one token more. */
+    step(): Schedule {
+      const plan = schedule(state);
+      for (const { id, start, numRows, isCaughtUp } of plan.rows) {
+        const sequence = state.running.find((one) => one.request.id === id)!;
+        sequence.numComputed = start + numRows;
+        if (isCaughtUp) sequence.tokenIds.push(1);
+      }
+      return plan;
+    },
+  };
+}
+
+const rowsOf = (plan: Schedule): number[][] => plan.rows.map(({ id, start, numRows }) => [id, start, numRows]);
+
+test('[E7] a long prompt is computed in chunks beside the one-token rows of others', () => {
+  const { arrive, step } = setUp();
+  arrive(3);
+  step();
+  arrive(70);
+  arrive(5);
+  expect(step()).toEqual({
+    rows: [
+      { id: 0, start: 3, numRows: 1, isCaughtUp: true },
+      { id: 1, start: 0, numRows: 31, isCaughtUp: false },
+    ],
+    admittedIds: [1],
+    preemptedIds: [],
+  });
+  expect(rowsOf(step())).toEqual([
+    [0, 4, 1],
+    [1, 31, 31],
+  ]);
+  // The last 8 of the long prompt leave room for the next.
+  expect(step()).toEqual({
+    rows: [
+      { id: 0, start: 5, numRows: 1, isCaughtUp: true },
+      { id: 1, start: 62, numRows: 8, isCaughtUp: true },
+      { id: 2, start: 0, numRows: 5, isCaughtUp: true },
+    ],
+    admittedIds: [2],
+    preemptedIds: [],
+  });
+});
+
+test('[E7] a one-token row of a younger sequence goes before the chunk of an older one', () => {
+  const { arrive, step } = setUp({ maxBatchTokens: 8 });
+  arrive(12);
+  step();
+  arrive(4);
+  expect(rowsOf(step())).toEqual([
+    [0, 8, 4],
+    [1, 0, 4],
+  ]);
+  arrive(20);
+  expect(rowsOf(step())).toEqual([
+    [0, 12, 1],
+    [1, 4, 1],
+    [2, 0, 6],
+  ]);
+});
+
+test('[E6] admission is in order: a small request does not overtake a large one that must wait', () => {
+  const { arrive, step } = setUp({ numPages: 4, maxBatchTokens: 100 });
+  arrive(15); // 1 page
+  arrive(40); // 3 pages, and 1 spare for the first: not now
+  arrive(1);
+  expect(step().admittedIds).toEqual([0]);
+  expect(step().admittedIds).toEqual([]);
+});
+
+test('[E6] pages are wanted for all known tokens and one more', () => {
+  const { arrive, step, state } = setUp({ numPages: 2 });
+  arrive(16);
+  step();
+  expect(state.running[0]!.pages.pageIds).toEqual([0, 1]);
+});
+
+test('[E6] no more than maxRunning at a time', () => {
+  const { arrive, step } = setUp({ maxRunning: 2 });
+  for (let i = 0; i < 3; i++) arrive(1);
+  expect(step().admittedIds).toEqual([0, 1]);
+  expect(step().admittedIds).toEqual([]);
+});
+
+test('[E8] at a page border without free pages the youngest goes back to the head of the queue', () => {
+  const { arrive, step, state } = setUp({ numPages: 4 });
+  arrive(14);
+  arrive(14);
+  arrive(30); // must wait
+  expect(step().admittedIds).toEqual([0, 1]);
+  expect(step().preemptedIds).toEqual([]);
+  expect(step().preemptedIds).toEqual([]); // both took their second page: 4 of 4 in use
+  for (let i = 0; i < 15; i++) expect(step().preemptedIds).toEqual([]);
+  expect(state.running.map((one) => one.tokenIds.length)).toEqual([32, 32]);
+  expect(step().preemptedIds).toEqual([]);
+  expect(step()).toMatchObject({ preemptedIds: [1], admittedIds: [], rows: [{ id: 0, start: 32, numRows: 1 }] });
+  expect(state.waiting.map((one) => one.request.id)).toEqual([1, 2]);
+  expect(state.pool.numFreePages).toBe(1);
+});

@@ -1,0 +1,136 @@
+import { assert } from '../../src/core/errors.ts';
+import { createRandom } from '../../src/core/random.ts';
+import { type KernelPack, PAGE_TOKENS } from '../../src/kernels/contract.ts';
+import type { LoadedModel, ModelLimits, StepBatch } from '../../src/models/types.ts';
+import type { Sampler } from '../../src/sampling/types.ts';
+
+export const TOY_VOCAB = 61;
+
+export interface ToyModel extends LoadedModel {
+  /** Every batch it was given, in order. */
+  readonly batches: StepBatch[];
+  readonly isDisposed: boolean;
+}
+
+export interface ToyModelOptions {
+  limits?: Partial<ModelLimits>;
+  contextLength?: number;
+  /** Called before each forward pass; may throw, or wait. */
+  beforeForward?: (batch: StepBatch) => void | Promise<void>;
+  /** May change the logits of a context. */
+  changeLogits?: (logits: Float32Array, context: readonly number[]) => void;
+}
+
+/** The logits the toy model gives after `context`: noise seeded by all of it, in order. */
+export function toyLogits(context: readonly number[]): Float32Array {
+  let hash = 17;
+  for (const id of context) hash = (Math.imul(hash, 31) + id + 1) >>> 0;
+  const random = createRandom(hash);
+  return Float32Array.from({ length: TOY_VOCAB }, () => random.next() * 8 - 4);
+}
+
+/**
+ * A model whose "KV cache" keeps token id and position per slot and whose logits depend on what it reads back through
+ * the page tables: a wrong slot, page, position or a stale page changes the output or throws.
+ */
+export function createToyModel(options: ToyModelOptions = {}): ToyModel {
+  const limits: ModelLimits = {
+    maxBatchTokens: 256,
+    maxSequences: 8,
+    maxLogitRows: 8,
+    numPages: 64,
+    ...options.limits,
+  };
+  const ids = new Int32Array(limits.numPages * PAGE_TOKENS).fill(-1);
+  const positions = new Int32Array(ids.length).fill(-1);
+  const batches: StepBatch[] = [];
+  let isDisposed = false;
+
+  function readBack(pageIds: ArrayLike<number>, numTokens: number): number[] {
+    return Array.from({ length: numTokens }, (_, position) => {
+      const slot = pageIds[Math.floor(position / PAGE_TOKENS)]! * PAGE_TOKENS + (position % PAGE_TOKENS);
+      assert(positions[slot] === position, `slot ${slot} holds position ${positions[slot]}, expected ${position}`);
+      return ids[slot]!;
+    });
+  }
+
+  return {
+    shape: {
+      architecture: 'toy',
+      numLayers: 1,
+      embeddingDim: 1,
+      numHeads: 1,
+      numKvHeads: 1,
+      headDim: 1,
+      feedForwardDim: 1,
+      vocabSize: TOY_VOCAB,
+      contextLength: options.contextLength ?? 1024,
+    },
+    pack: { name: 'toy', numThreads: 1 } as KernelPack,
+    kv: { base: 0, pageBytes: 64, layerBytes: 64, numPages: limits.numPages, numKvHeads: 1, headDim: 1 },
+    limits,
+    memory: { weightBytes: 1, kvBytes: 2, activationBytes: 3 },
+    batches,
+    get isDisposed() {
+      return isDisposed;
+    },
+    async forward(batch) {
+      batches.push(batch);
+      await options.beforeForward?.(batch);
+      const numRows = batch.tokenIds.length;
+      assert(!isDisposed, 'forward after dispose');
+      assert(numRows > 0 && numRows <= limits.maxBatchTokens, `${numRows} rows`);
+      assert(batch.sequences.length <= limits.maxSequences, `${batch.sequences.length} sequences`);
+      assert(batch.logitRows.length <= limits.maxLogitRows, `${batch.logitRows.length} logit rows`);
+      for (let row = 0; row < numRows; row++) {
+        ids[batch.slots[row]!] = batch.tokenIds[row]!;
+        positions[batch.slots[row]!] = batch.positions[row]!;
+      }
+      const logits = new Float32Array(batch.logitRows.length * TOY_VOCAB);
+      for (let i = 0; i < batch.logitRows.length; i++) {
+        const row = batch.logitRows[i]!;
+        const sequence = batch.sequences.find((s) => row >= s.firstRow && row < s.firstRow + s.numRows)!;
+        const context = readBack(
+          sequence.pageIds,
+          sequence.contextTokens - (sequence.firstRow + sequence.numRows - 1 - row),
+        );
+        const rowLogits = toyLogits(context);
+        options.changeLogits?.(rowLogits, context);
+        logits.set(rowLogits, i * TOY_VOCAB);
+      }
+      return logits;
+    },
+    async dispose() {
+      isDisposed = true;
+    },
+  };
+}
+
+/** Softmax sampling with its own random stream: shows when a sampler is called once too often or with wrong history. */
+export function createToySampler(seed: number): Sampler {
+  const random = createRandom(seed);
+  return {
+    sample(logits, history) {
+      const weights = Array.from(logits, (logit, id) => Math.exp(logit - (history.at(-1) === id ? 1 : 0)));
+      let left = random.next() * weights.reduce((sum, weight) => sum + weight, 0);
+      let tokenId = 0;
+      while (tokenId < weights.length - 1 && left >= weights[tokenId]!) left -= weights[tokenId++]!;
+      return { tokenId, logprob: null, top: [] };
+    },
+  };
+}
+
+/** What the toy model must generate, computed without engine, pages or batches. */
+export function toyContinuation(
+  promptIds: readonly number[],
+  options: { seed: number; maxTokens: number; stopIds?: ReadonlySet<number> },
+): number[] {
+  const sampler = createToySampler(options.seed);
+  const history = [...promptIds];
+  while (history.length < promptIds.length + options.maxTokens) {
+    const { tokenId } = sampler.sample(toyLogits(history), history);
+    if (options.stopIds?.has(tokenId)) break;
+    history.push(tokenId);
+  }
+  return history.slice(promptIds.length);
+}
