@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest';
+import type { TensorTypeName } from '../core/tensor-type.ts';
+import { ARENA_ALIGNMENT, type KernelPackFactory } from './contract.ts';
+import { describeAttention } from './pack-attention.contract.ts';
+import { describeElementwise } from './pack-elementwise.contract.ts';
+import { allTypes, randomMatrix, withPack } from './pack-fixture.contract.ts';
+import { describeMatmul } from './pack-matmul.contract.ts';
+
+/** What every kernel pack must do; run by each of them. */
+export function describeKernelPack(name: string, makeFactory: () => KernelPackFactory): void {
+  describe(name, () => {
+    describeArena(makeFactory);
+    describeElementwise(makeFactory);
+    describeMatmul(makeFactory);
+    describeAttention(makeFactory);
+  });
+}
+
+function describeArena(makeFactory: () => KernelPackFactory): void {
+  test('a pack really offers the arena bytes it was asked for, zeroed and aligned, and not more', async () => {
+    const arenaBytes = 10 * ARENA_ALIGNMENT;
+    await withPack(
+      makeFactory(),
+      async ({ pack: { arena } }) => {
+        const offsets = Array.from({ length: 10 }, (_, i) => arena.allocate(ARENA_ALIGNMENT - (i % 3), `part ${i}`));
+        expect(offsets.every((offset) => offset % ARENA_ALIGNMENT === 0)).toBe(true);
+        expect(new Set(offsets).size).toBe(10);
+        expect(offsets.every((offset) => arena.u8(offset, ARENA_ALIGNMENT).every((byte) => byte === 0))).toBe(true);
+        expect(() => arena.allocate(arena.sizeBytes, 'too much')).toThrowError(
+          expect.objectContaining({ code: 'out_of_memory' }),
+        );
+      },
+      arenaBytes,
+    );
+  });
+
+  test.each(allTypes)('loadMatrix takes as many bytes as matrixBytes says for %s', async (type) => {
+    const factory = makeFactory();
+    await withPack(factory, async ({ pack, matrix }) => {
+      for (const [numRows, numCols] of [
+        [1, 256],
+        [5, 512],
+        [16, 768],
+        [33, 256],
+      ] as const) {
+        const before = pack.arena.usedBytes;
+        const { bytes } = randomMatrix(type, numRows, numCols, 1);
+        const weight = matrix(type, numRows, numCols, bytes);
+        const expected = factory.matrixBytes(type, numRows, numCols);
+        expect(weight).toMatchObject({ type, numRows, numCols, sizeBytes: expected });
+        expect(pack.arena.usedBytes - before).toBe(Math.ceil(expected / ARENA_ALIGNMENT) * ARENA_ALIGNMENT);
+      }
+    });
+  });
+
+  const impossible: [TensorTypeName, number, number][] = [
+    ['Q4_0', 2, 33],
+    ['Q4_K', 2, 128],
+    ['F32', 0, 4],
+    ['F32', 4, 0],
+    ['F16', -1, 4],
+    ['F32', 1.5, 4],
+    ['F32', 2 ** 40, 2 ** 40],
+  ];
+  test.each(impossible)('loadMatrix refuses %s of %d rows and %d columns without reading it', async (...shape) => {
+    const [type, numRows, numCols] = shape;
+    await withPack(makeFactory(), async ({ pack }) => {
+      const readInto = (): void => expect.fail('read');
+      expect(() => pack.loadMatrix({ name: 'blk.0.odd', type, numRows, numCols, readInto })).toThrowError(
+        expect.objectContaining({ code: 'invalid_model_file', message: expect.stringContaining('blk.0.odd') }),
+      );
+    });
+  });
+
+  test('loadMatrix says both sizes when the arena is too small, and reads nothing', async () => {
+    await withPack(
+      makeFactory(),
+      async ({ pack }) => {
+        const readInto = (): void => expect.fail('read');
+        const source = { name: 'blk.0.big', type: 'F32' as const, numRows: 2 ** 12, numCols: 2 ** 12, readInto };
+        expect(() => pack.loadMatrix(source)).toThrowError(
+          expect.objectContaining({ code: 'out_of_memory', message: expect.stringContaining('blk.0.big') }),
+        );
+      },
+      2 ** 12,
+    );
+  });
+}

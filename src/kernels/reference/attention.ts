@@ -1,0 +1,97 @@
+import { floatToHalf, halfToFloat } from '../../core/half.ts';
+import { type Arena, type AttentionOp, type KvRegion, PAGE_TOKENS, type WriteKvOp } from '../contract.ts';
+
+let halfTable: Float32Array | null = null;
+
+/** All 65536 halves as floats: attention reads every cached value through it. */
+function halves(): Float32Array {
+  halfTable ??= Float32Array.from({ length: 65536 }, (_, half) => halfToFloat(half));
+  return halfTable;
+}
+
+/** The K and V halves of one layer of one page; layouts as at `KvRegion`. */
+function pageOf(arena: Arena, kv: KvRegion, layer: number, pageId: number): { k: Uint16Array; v: Uint16Array } {
+  const base = kv.base + pageId * kv.pageBytes + layer * kv.layerBytes;
+  const count = kv.numKvHeads * kv.headDim * PAGE_TOKENS;
+  return { k: arena.u16(base, count), v: arena.u16(base + count * 2, count) };
+}
+
+export function writeKv(arena: Arena, { kv, layer, k, v, slots, numTokens }: WriteKvOp): void {
+  const { numKvHeads, headDim } = kv;
+  const slotIds = arena.i32(slots, numTokens);
+  const keys = arena.f32(k, numTokens * numKvHeads * headDim);
+  const values = arena.f32(v, numTokens * numKvHeads * headDim);
+  for (let t = 0; t < numTokens; t++) {
+    const page = pageOf(arena, kv, layer, Math.floor(slotIds[t]! / PAGE_TOKENS));
+    const slot = slotIds[t]! % PAGE_TOKENS;
+    for (let head = 0; head < numKvHeads; head++) {
+      for (let d = 0; d < headDim; d++) {
+        const from = (t * numKvHeads + head) * headDim + d;
+        page.k[(head * headDim + d) * PAGE_TOKENS + slot] = floatToHalf(keys[from]!);
+        page.v[(head * PAGE_TOKENS + slot) * headDim + d] = floatToHalf(values[from]!);
+      }
+    }
+  }
+}
+
+export function attention(arena: Arena, op: AttentionOp): void {
+  const sequences = arena.i32(op.sequences, op.numSequences * 4);
+  const rowWidth = op.numHeads * op.kv.headDim;
+  for (let s = 0; s < op.numSequences; s++) {
+    const [firstRow, numRows, contextTokens, tableIndex] = sequences.subarray(s * 4, s * 4 + 4) as unknown as Quad;
+    const pageIds = arena.i32(op.pageTables + tableIndex * 4, Math.ceil(contextTokens / PAGE_TOKENS));
+    const pages = Array.from(pageIds, (pageId) => pageOf(arena, op.kv, op.layer, pageId));
+    for (let i = 0; i < numRows; i++) {
+      const last = contextTokens - numRows + i;
+      const first = op.window > 0 ? Math.max(0, last - op.window + 1) : 0;
+      const byteOffset = (firstRow + i) * rowWidth * 4;
+      attendRow(
+        op,
+        pages,
+        arena.f32(op.q + byteOffset, rowWidth),
+        arena.f32(op.out + byteOffset, rowWidth),
+        first,
+        last,
+      );
+    }
+  }
+}
+
+type Quad = [number, number, number, number];
+
+/** One query row against the context tokens first … last. */
+function attendRow(
+  { kv, numHeads, scale, softcap }: AttentionOp,
+  pages: readonly { k: Uint16Array; v: Uint16Array }[],
+  q: Float32Array,
+  out: Float32Array,
+  first: number,
+  last: number,
+): void {
+  const { headDim, numKvHeads } = kv;
+  const table = halves();
+  const scores = new Float64Array(last + 1);
+  for (let head = 0; head < numHeads; head++) {
+    const kvHead = Math.floor(head / (numHeads / numKvHeads));
+    let max = -Infinity;
+    for (let t = first; t <= last; t++) {
+      const { k } = pages[Math.floor(t / PAGE_TOKENS)]!;
+      const at = kvHead * headDim * PAGE_TOKENS + (t % PAGE_TOKENS);
+      let dot = 0;
+      for (let d = 0; d < headDim; d++) dot += q[head * headDim + d]! * table[k[at + d * PAGE_TOKENS]!]!;
+      const score = dot * scale;
+      scores[t] = softcap > 0 ? softcap * Math.tanh(score / softcap) : score;
+      max = Math.max(max, scores[t]!);
+    }
+    const sums = new Float64Array(headDim);
+    let total = 0;
+    for (let t = first; t <= last; t++) {
+      const { v } = pages[Math.floor(t / PAGE_TOKENS)]!;
+      const at = (kvHead * PAGE_TOKENS + (t % PAGE_TOKENS)) * headDim;
+      const weight = Math.exp(scores[t]! - max);
+      total += weight;
+      for (let d = 0; d < headDim; d++) sums[d]! += weight * table[v[at + d]!]!;
+    }
+    for (let d = 0; d < headDim; d++) out[head * headDim + d] = sums[d]! / total;
+  }
+}

@@ -1,0 +1,71 @@
+import type {
+  AddOp,
+  Arena,
+  CopyRowsOp,
+  GatedActivationOp,
+  RmsNormOp,
+  RopeOp,
+  ScaleOp,
+  SoftcapOp,
+} from '../contract.ts';
+
+export function rmsNorm(arena: Arena, { x, weight, out, numRows, dim, epsilon }: RmsNormOp): void {
+  const weights = arena.f32(weight, dim);
+  for (let r = 0; r < numRows; r++) {
+    const row = arena.f32(x + r * dim * 4, dim);
+    const target = arena.f32(out + r * dim * 4, dim);
+    let sumOfSquares = 0;
+    for (const value of row) sumOfSquares += value * value;
+    const factor = 1 / Math.sqrt(sumOfSquares / dim + epsilon);
+    for (let i = 0; i < dim; i++) target[i] = row[i]! * factor * weights[i]!;
+  }
+}
+
+export function rope(arena: Arena, op: RopeOp): void {
+  const { numTokens, numHeads, headDim, rotaryDim } = op;
+  const adjacent = op.pairing === 'adjacent';
+  for (let t = 0; t < numTokens; t++) {
+    const angles = arena.f32(op.cosSin + t * rotaryDim * 4, rotaryDim);
+    for (let h = 0; h < numHeads; h++) {
+      const head = arena.f32(op.x + (t * numHeads + h) * headDim * 4, headDim);
+      for (let pair = 0; pair < rotaryDim / 2; pair++) {
+        const i = adjacent ? 2 * pair : pair;
+        const j = adjacent ? i + 1 : pair + rotaryDim / 2;
+        const [cos, sin, a, b] = [angles[2 * pair]!, angles[2 * pair + 1]!, head[i]!, head[j]!];
+        head[i] = a * cos - b * sin;
+        head[j] = a * sin + b * cos;
+      }
+    }
+  }
+}
+
+const activations: Record<GatedActivationOp['activation'], (x: number) => number> = {
+  silu: (x) => x / (1 + Math.exp(-x)),
+  gelu: (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * x * (1 + 0.044715 * x * x))),
+};
+
+export function gatedActivation(arena: Arena, { gate, up, out, count, activation }: GatedActivationOp): void {
+  const activate = activations[activation];
+  const [gates, ups, target] = [arena.f32(gate, count), arena.f32(up, count), arena.f32(out, count)];
+  for (let i = 0; i < count; i++) target[i] = activate(gates[i]!) * ups[i]!;
+}
+
+export function add(arena: Arena, { x, y, out, count }: AddOp): void {
+  const [left, right, target] = [arena.f32(x, count), arena.f32(y, count), arena.f32(out, count)];
+  for (let i = 0; i < count; i++) target[i] = left[i]! + right[i]!;
+}
+
+export function copyRows(arena: Arena, { x, rows, out, numRows, dim }: CopyRowsOp): void {
+  const picked = arena.i32(rows, numRows);
+  for (let i = 0; i < numRows; i++) arena.f32(out + i * dim * 4, dim).set(arena.f32(x + picked[i]! * dim * 4, dim));
+}
+
+export function softcap(arena: Arena, { x, count, cap }: SoftcapOp): void {
+  const values = arena.f32(x, count);
+  for (let i = 0; i < count; i++) values[i] = cap * Math.tanh(values[i]! / cap);
+}
+
+export function scale(arena: Arena, { x, count, factor }: ScaleOp): void {
+  const values = arena.f32(x, count);
+  for (let i = 0; i < count; i++) values[i]! *= factor;
+}

@@ -1,0 +1,45 @@
+import { createArena } from '../arena.ts';
+import type { KernelPack, KernelPackFactory, KernelPackOptions } from '../contract.ts';
+import { checkedMatrixBytes } from '../matrix-bytes.ts';
+import { attention, writeKv } from './attention.ts';
+import { add, copyRows, gatedActivation, rmsNorm, rope, scale, softcap } from './elementwise.ts';
+import { gatherRows, matmul } from './matmul.ts';
+
+/** The oracle pack: plain TypeScript, one thread, matrices kept as they stand in the file. */
+export function createReferencePackFactory(): KernelPackFactory {
+  return {
+    name: 'reference',
+    maxArenaBytes: 2 ** 32, // what Node 20 gives one ArrayBuffer
+    matrixBytes: (type, numRows, numCols) => checkedMatrixBytes({ name: 'matrix', type, numRows, numCols }),
+    create: async (options) => createReferencePack(options),
+  };
+}
+
+function createReferencePack({ arenaBytes }: KernelPackOptions): KernelPack {
+  const arena = createArena(new ArrayBuffer(arenaBytes));
+  return {
+    name: 'reference',
+    numThreads: 1,
+    arena,
+    loadMatrix(source) {
+      const { name, type, numRows, numCols } = source;
+      const sizeBytes = checkedMatrixBytes(source);
+      const offset = arena.allocate(sizeBytes, name);
+      source.readInto(arena.u8(offset, sizeBytes), 0);
+      return { name, type, numRows, numCols, offset, sizeBytes };
+    },
+    gatherRows: (op) => gatherRows(arena, op),
+    matmul: (op) => matmul(arena, op),
+    rmsNorm: (op) => rmsNorm(arena, op),
+    rope: (op) => rope(arena, op),
+    writeKv: (op) => writeKv(arena, op),
+    attention: (op) => attention(arena, op),
+    gatedActivation: (op) => gatedActivation(arena, op),
+    add: (op) => add(arena, op),
+    copyRows: (op) => copyRows(arena, op),
+    softcap: (op) => softcap(arena, op),
+    scale: (op) => scale(arena, op),
+    sync: async () => {},
+    dispose: async () => {},
+  };
+}

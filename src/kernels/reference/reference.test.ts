@@ -1,0 +1,4 @@
+import { describeKernelPack } from '../pack.contract.ts';
+import { createReferencePackFactory } from './reference-pack.ts';
+
+describeKernelPack('reference', createReferencePackFactory);

@@ -1,0 +1,67 @@
+import { floatToBfloat, floatToHalf } from '../../src/core/half.ts';
+import { createRandom } from '../../src/core/random.ts';
+import type { TensorTypeName } from '../../src/core/tensor-type.ts';
+import { quantFormats } from '../../src/quant/index.ts';
+import { createNormal } from './random-values.ts';
+
+/** Where a block keeps its f16 scale, and the f16 scale of what is subtracted (or added), if it has one. */
+const scaleFields: Partial<Record<TensorTypeName, { scale: number; min?: number }>> = {
+  Q4_0: { scale: 0 },
+  Q4_1: { scale: 0, min: 2 },
+  Q5_0: { scale: 0 },
+  Q5_1: { scale: 0, min: 2 },
+  Q8_0: { scale: 0 },
+  Q2_K: { scale: 80, min: 82 },
+  Q3_K: { scale: 108 },
+  Q4_K: { scale: 0, min: 2 },
+  Q5_K: { scale: 0, min: 2 },
+  Q6_K: { scale: 208 },
+  IQ2_XXS: { scale: 0 },
+  IQ4_NL: { scale: 0 },
+  IQ4_XS: { scale: 0 },
+};
+
+/**
+ * Random GGUF blocks of any type whose values have about the given standard deviation: every code and sub-scale bit
+ * is random, so that kernels meet all of them, which blocks made by a quantizer would not give.
+ */
+export function randomBlocks(type: TensorTypeName, numValues: number, seed: number, deviation = 1): Uint8Array {
+  const format = quantFormats[type];
+  const fields = scaleFields[type];
+  const numBlocks = numValues / format.blockSize;
+  const bytes = new Uint8Array(numBlocks * format.blockBytes);
+  const view = new DataView(bytes.buffer);
+  const random = createRandom(seed);
+  const normal = createNormal(random);
+  if (fields === undefined) {
+    for (let i = 0; i < numValues; i++) {
+      if (type === 'F32') view.setFloat32(i * 4, normal() * deviation, true);
+      else view.setUint16(i * 2, (type === 'F16' ? floatToHalf : floatToBfloat)(normal() * deviation), true);
+    }
+    return bytes;
+  }
+  const valuesAt = (offset: number, scale: number, min: number): Float32Array => {
+    view.setUint16(offset + fields.scale, floatToHalf(scale), true);
+    if (fields.min !== undefined) view.setUint16(offset + fields.min, floatToHalf(min), true);
+    const values = new Float32Array(format.blockSize);
+    format.dequantize(bytes, offset, values, 0, 1);
+    return values;
+  };
+  for (let i = 0; i < bytes.length; i++) bytes[i] = Math.floor(random.next() * 256);
+  for (let block = 0; block < numBlocks; block++) {
+    const offset = block * format.blockBytes;
+    // The minimum that centres the block, then the scale that gives it the deviation, give or take a factor of two.
+    const offsetMean = fields.min === undefined ? 0 : mean(valuesAt(offset, 0, 1));
+    const min = offsetMean === 0 ? 0 : -mean(valuesAt(offset, 1, 0)) / offsetMean;
+    const spread = Math.sqrt(mean(valuesAt(offset, 1, min).map((value) => value * value))) || 1;
+    const scale = (deviation * (0.7 + 0.6 * random.next())) / spread;
+    valuesAt(offset, scale, min * scale);
+  }
+  return bytes;
+}
+
+function mean(values: Float32Array): number {
+  let sum = 0;
+  for (const value of values) sum += value;
+  return sum / values.length;
+}
