@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import type { TensorTypeName } from '../core/tensor-type.ts';
+import golden from './golden.json' with { type: 'json' };
+import { quantFormats } from './index.ts';
+
+// golden.json: made with ggml's own reference functions. Hex of little-endian bytes; two blocks a format, the first of
+// random bytes, the second a quantized one (IQ2_XXS: random bytes under the smallest scale there is).
+
+const fromHex = (hex: string): Uint8Array => Uint8Array.from(hex.match(/../g)!, (byte) => parseInt(byte, 16));
+const toHex = (bytes: Uint8Array): string => [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+const floatsFromHex = (hex: string): Float32Array => new Float32Array(fromHex(hex).buffer as ArrayBuffer);
+
+const dequantized = Object.entries(golden.dequantize).flatMap(([name, blocks]) =>
+  blocks.map((entry, index) => ({ name: name as TensorTypeName, index, ...entry })),
+);
+
+test('every format with blocks has golden blocks', () => {
+  const blocked = Object.values(quantFormats).filter((format) => format.blockSize > 1);
+  expect(Object.keys(golden.dequantize).sort()).toEqual(blocked.map((format) => format.name).sort());
+});
+
+test.each(dequantized)('$name block $index decodes to the bits ggml gives', ({ name, block, floats }) => {
+  const out = new Float32Array(quantFormats[name].blockSize);
+  quantFormats[name].dequantize(fromHex(block), 0, out, 0, 1);
+  expect(toHex(new Uint8Array(out.buffer))).toBe(floats);
+});
+
+const quantized = Object.entries(golden.quantize).map(([name, entry]) => ({ name: name as TensorTypeName, ...entry }));
+
+test.each(quantized)('$name encodes to the bytes ggml writes', ({ name, floats, block }) => {
+  const format = quantFormats[name];
+  const values = floatsFromHex(floats);
+  const out = new Uint8Array(block.length / 2);
+  format.quantize!(values, 0, out, 0, values.length / format.blockSize);
+  expect(toHex(out)).toBe(block);
+});
