@@ -7,8 +7,9 @@ export type MetadataValue = string | number | boolean | bigint | MetadataArray;
 export type MetadataArray =
   | readonly string[]
   | readonly boolean[]
-  | readonly bigint[]
   | readonly MetadataArray[]
+  | BigUint64Array
+  | BigInt64Array
   | Uint8Array
   | Int8Array
   | Uint16Array
@@ -17,6 +18,19 @@ export type MetadataArray =
   | Int32Array
   | Float32Array
   | Float64Array;
+
+/** The scalar value types of GGUF, by our name; ids and codecs stand in value-types.ts. */
+export type ScalarTypeName =
+  'u8' | 'i8' | 'u16' | 'i16' | 'u32' | 'i32' | 'f32' | 'bool' | 'string' | 'u64' | 'i64' | 'f64';
+/** `array<array>` leaves the inner types to the inner values. */
+export type MetadataTypeName = ScalarTypeName | `array<${ScalarTypeName | 'array'}>`;
+
+/** One key with the type it has in the file: what the writer takes and the reader gives back. */
+export interface MetadataEntry {
+  readonly key: string;
+  readonly type: MetadataTypeName;
+  readonly value: MetadataValue;
+}
 
 /** Typed look-ups over the key/value section; a value of the wrong kind is an `invalid_model_file` that names the key. */
 export interface Metadata {
@@ -45,6 +59,10 @@ export interface TensorInfo {
 export interface GgufFile {
   readonly version: number;
   readonly metadata: Metadata;
+  /** The key/value section in file order with its types, ready for `writeGguf`. */
+  readonly entries: readonly MetadataEntry[];
+  /** Bytes that tensor data is aligned to. */
+  readonly alignment: number;
   readonly tensors: ReadonlyMap<string, TensorInfo>;
   readonly source: ByteSource;
   /** The tensor, or `invalid_model_file` naming it. */

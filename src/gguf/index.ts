@@ -1,0 +1,23 @@
+export { createMemorySink, type ByteSink } from './header-writer.ts';
+export type { GgufLimits } from './limits.ts';
+export { createMetadata } from './metadata.ts';
+export { openGguf } from './reader.ts';
+export {
+  openSafetensors,
+  type SafetensorInfo,
+  type SafetensorsDtype,
+  type SafetensorsFile,
+  type SafetensorsLimits,
+} from './safetensors.ts';
+export { openSplitGguf } from './split.ts';
+export type {
+  GgufFile,
+  Metadata,
+  MetadataArray,
+  MetadataEntry,
+  MetadataTypeName,
+  MetadataValue,
+  ScalarTypeName,
+  TensorInfo,
+} from './types.ts';
+export { writeGguf, type GgufToWrite, type TensorToWrite } from './writer.ts';

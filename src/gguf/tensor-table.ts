@@ -1,0 +1,110 @@
+import { formatByGgufId, quantFormats } from '../quant/index.ts';
+import type { TensorTypeName } from '../core/tensor-type.ts';
+import { invalidFile, quote, unsupportedFile } from './failures.ts';
+import type { HeaderCursor } from './header-cursor.ts';
+import { type GgufLimits, MAX_DIMS } from './limits.ts';
+import type { TensorInfo } from './types.ts';
+
+/** Name length, one dimension count, one dimension, type, offset: the least a tensor can take in the header. */
+export const MIN_TENSOR_BYTES = 8 + 4 + 8 + 4 + 8;
+
+/** A tensor as the header states it: the offset still counts from the start of the data section. */
+export interface HeaderTensor extends TensorInfo {
+  /** Where the header describes it, for errors. */
+  readonly headerOffset: number;
+}
+
+/** Element count and bytes of a tensor, or the reason why its dimensions are wrong. */
+export function measureTensor(
+  type: TensorTypeName,
+  dims: readonly number[],
+): { numElements: number; sizeBytes: number } | string {
+  if (!Object.hasOwn(quantFormats, type)) return `has element type ${quote(String(type))}, which is not supported`;
+  const format = quantFormats[type];
+  if (dims.length < 1 || dims.length > MAX_DIMS) return `has ${dims.length} dimensions, 1 to ${MAX_DIMS} are allowed`;
+  let numElements = 1;
+  for (const dim of dims) {
+    if (!Number.isSafeInteger(dim) || dim < 1) return `has a dimension of ${dim}`;
+    numElements *= dim;
+  }
+  const sizeBytes = (numElements / format.blockSize) * format.blockBytes;
+  if (!Number.isSafeInteger(numElements) || !(sizeBytes <= Number.MAX_SAFE_INTEGER)) {
+    return `has ${dims.join(' x ')} elements, more than can be counted`;
+  }
+  if (dims[0]! % format.blockSize !== 0) {
+    return `has ${dims[0]} columns, not a multiple of ${type}'s block of ${format.blockSize}`;
+  }
+  return { numElements, sizeBytes };
+}
+
+/** Reads `count` tensor descriptions; `count` is already within the limits. */
+export function readTensorTable(
+  cursor: HeaderCursor,
+  limits: Readonly<GgufLimits>,
+  count: number,
+): Map<string, HeaderTensor> {
+  const tensors = new Map<string, HeaderTensor>();
+  for (let i = 0; i < count; i++) {
+    const headerOffset = cursor.offset;
+    const name = cursor.string(limits.maxTensorNameBytes, `name of tensor ${i}`);
+    const what = `tensor ${quote(name)} (described at byte ${headerOffset})`;
+    const fail = (reason: string): never =>
+      invalidFile(`${cursor.sourceName}: ${what} ${reason}`, { tensor: name, byteOffset: headerOffset });
+    if (name.length === 0) fail('has an empty name');
+    if (tensors.has(name)) fail('is there twice');
+    const numDims = cursor.u32(what);
+    if (numDims < 1 || numDims > MAX_DIMS) fail(`has ${numDims} dimensions, 1 to ${MAX_DIMS} are allowed`);
+    const dims: number[] = [];
+    for (let d = 0; d < numDims; d++) dims.push(cursor.count(what));
+    const typeId = cursor.u32(what);
+    const format = formatByGgufId(typeId);
+    if (format === null) {
+      unsupportedFile(`${cursor.sourceName}: ${what} has element type ${typeId}, which is not supported`, {
+        tensor: name,
+        type: typeId,
+      });
+    }
+    const size = measureTensor(format.name, dims);
+    if (typeof size === 'string') return fail(size);
+    const offset = cursor.count(what);
+    tensors.set(name, { name, type: format.name, dims, ...size, offset, headerOffset });
+  }
+  return tensors;
+}
+
+/** Moves tensors to absolute offsets; each must be aligned, inside the file and alone on its bytes. */
+export function placeTensors(
+  sourceName: string,
+  tensors: ReadonlyMap<string, HeaderTensor>,
+  dataStart: number,
+  alignment: number,
+  fileBytes: number,
+): Map<string, TensorInfo> {
+  const placed = new Map<string, TensorInfo>();
+  for (const { headerOffset, ...tensor } of tensors.values()) {
+    const what = `${sourceName}: tensor ${quote(tensor.name)} (described at byte ${headerOffset})`;
+    const data = { tensor: tensor.name, byteOffset: headerOffset };
+    if (tensor.offset % alignment !== 0) {
+      invalidFile(`${what} has offset ${tensor.offset}, not a multiple of the alignment ${alignment}`, data);
+    }
+    const offset = dataStart + tensor.offset;
+    // An offset near 2^64 loses its low digits here, and stays far beyond the end of any file.
+    if (offset + tensor.sizeBytes > fileBytes) {
+      invalidFile(`${what} ends at byte ${offset + tensor.sizeBytes}, the file has ${fileBytes}`, data);
+    }
+    placed.set(tensor.name, Object.freeze({ ...tensor, dims: Object.freeze(tensor.dims), offset }));
+  }
+  const inOrder = [...placed.values()].sort((a, b) => a.offset - b.offset);
+  for (let i = 1; i < inOrder.length; i++) {
+    const [before, after] = [inOrder[i - 1]!, inOrder[i]!];
+    const end = before.offset + before.sizeBytes;
+    if (end > after.offset) {
+      invalidFile(
+        `${sourceName}: tensor ${quote(after.name)} starts at byte ${after.offset}, inside tensor ` +
+          `${quote(before.name)} (bytes ${before.offset} to ${end})`,
+        { tensor: after.name, byteOffset: after.offset },
+      );
+    }
+  }
+  return placed;
+}
