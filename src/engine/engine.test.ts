@@ -184,6 +184,7 @@ test('[E10] abort frees all pages at once, waiting, running or in the middle of 
   };
   const after = await engine.step();
   expect(after.filter((event) => event.id === 0)).toEqual([]);
+  expect(tokensOf(after, 1)).toHaveLength(1);
   events.push(...after);
   await runToEnd(engine, events);
   expect(tokensOf(events, 1)).toEqual(toyContinuation(survivor.promptIds, survivor));

@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest';
+import { createToyModel, createToySampler } from '../../test/support/toy-model.ts';
+import { TOY_SPEC, toyRequest } from '../../test/support/toy-spec.ts';
+import { createEngineServer } from './engine-server.ts';
+import type { ServerMessage } from './protocol.ts';
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+function setUp(model = createToyModel()) {
+  const posted: ServerMessage[] = [];
+  const crashes: unknown[] = [];
+  const server = createEngineServer({
+    post: (message) => posted.push(message),
+    openModel: async () => model,
+    createSampler: (params) => createToySampler(params.seed!),
+    now: () => 0,
+    yieldToMessages: nextTurn,
+    onCrash: (error) => crashes.push(error),
+  });
+  return { server, posted, crashes };
+}
+
+const request = (id: number) => ({ ...toyRequest({ promptIds: [1], maxTokens: 3, seed: id }), id });
+
+test('a request before the model is there fails with not_loaded', () => {
+  const { server, posted } = setUp();
+  server.handle({ type: 'generate', request: request(0) });
+  expect(posted).toMatchObject([
+    { type: 'events', events: [{ type: 'failed', id: 0, error: { code: 'not_loaded' } }] },
+  ]);
+});
+
+test('one message a step carries the events of all sequences', async () => {
+  const { server, posted } = setUp();
+  server.handle({ type: 'load', spec: TOY_SPEC });
+  await nextTurn();
+  server.handle({ type: 'generate', request: request(0) });
+  server.handle({ type: 'generate', request: request(1) });
+  while (
+    !posted.some(
+      (message) => message.type === 'events' && message.events.some((e) => e.type === 'finished' && e.id === 1),
+    )
+  )
+    await nextTurn();
+  const steps = posted.flatMap((message) =>
+    message.type === 'events' ? [message.events.map((e) => [e.id, e.type])] : [],
+  );
+  // The first step began with the first request alone; the second joined the next step.
+  expect(steps).toEqual([
+    [[0, 'token']],
+    [
+      [0, 'token'],
+      [1, 'token'],
+    ],
+    [
+      [0, 'token'],
+      [0, 'finished'],
+      [1, 'token'],
+    ],
+    [
+      [1, 'token'],
+      [1, 'finished'],
+    ],
+  ]);
+});
+
+test('a dispose in the middle of work waits for the step, then frees the model', async () => {
+  let release = (): void => {};
+  const model = createToyModel({ beforeForward: () => new Promise<void>((resolve) => (release = resolve)) });
+  const { server, posted } = setUp(model);
+  server.handle({ type: 'load', spec: TOY_SPEC });
+  await nextTurn();
+  server.handle({ type: 'generate', request: request(0) });
+  await nextTurn();
+  server.handle({ type: 'dispose' });
+  await nextTurn();
+  expect(model.isDisposed).toBe(false);
+  release();
+  while (posted.at(-1)?.type !== 'disposed') await nextTurn();
+  expect(model.isDisposed).toBe(true);
+});

@@ -1,0 +1,101 @@
+import { assert, RuvLLMError, serializeError } from '../core/errors.ts';
+import { createRandom, type Random } from '../core/random.ts';
+import type { LoadedModel } from '../models/types.ts';
+import type { Sampler, SamplingParams } from '../sampling/types.ts';
+import { createEngine, type Engine } from './engine.ts';
+import type { ClientMessage, GenerateRequest, LoadProgress, ModelSpec, ServerMessage } from './protocol.ts';
+
+export interface EngineServerOptions {
+  readonly post: (message: ServerMessage) => void;
+  readonly openModel: (spec: ModelSpec, onProgress: LoadProgress) => Promise<LoadedModel>;
+  readonly createSampler: (params: SamplingParams, random: Random) => Sampler;
+  readonly now: () => number;
+  /** Resolves when the messages that have arrived by now were handled. */
+  readonly yieldToMessages: () => Promise<void>;
+  /** A bug broke the loop; whoever hosts the server must end it, for nothing will answer any more. */
+  readonly onCrash: (error: unknown) => void;
+}
+
+export interface EngineServer {
+  handle(message: ClientMessage): void;
+}
+
+type Handlers = { [T in ClientMessage['type']]: (message: Extract<ClientMessage, { type: T }>) => void };
+
+/** The worker's side: owns the engine, answers messages, steps while there is work. */
+export function createEngineServer(options: EngineServerOptions): EngineServer {
+  const { post, now } = options;
+  let engine: Engine | null = null;
+  let loading: Promise<void> | null = null;
+  let looping: Promise<void> | null = null;
+  let isDisposing = false;
+
+  async function load(spec: ModelSpec): Promise<void> {
+    try {
+      const model = await options.openModel(spec, (loadedBytes, totalBytes) =>
+        post({ type: 'progress', loadedBytes, totalBytes }),
+      );
+      engine = createEngine(model, { maxContext: spec.maxContext, now });
+      const { shape, memory, pack, limits } = model;
+      const { maxContext } = engine;
+      const { name: kernels, numThreads } = pack;
+      post({ type: 'loaded', model: { shape, memory, kernels, numThreads, numPages: limits.numPages, maxContext } });
+    } catch (error) {
+      post({ type: 'loadFailed', error: serializeError(error) });
+    }
+  }
+
+  function generate(request: GenerateRequest): void {
+    try {
+      if (engine === null || isDisposing) throw new RuvLLMError('not_loaded', 'the engine has no model');
+      engine.add({
+        id: request.id,
+        promptIds: request.promptIds,
+        maxTokens: request.maxTokens,
+        stopIds: new Set(request.stopIds),
+        sampler: options.createSampler(request.sampling, createRandom(request.sampling.seed)),
+      });
+      looping ??= loop(engine).catch(options.onCrash);
+    } catch (error) {
+      post({ type: 'events', events: [{ type: 'failed', id: request.id, error: serializeError(error) }] });
+    }
+  }
+
+  async function loop(engine: Engine): Promise<void> {
+    while (engine.hasWork) {
+      if (isDisposing) break;
+      const events = await engine.step();
+      if (events.length > 0) post({ type: 'events', events });
+      // Without this an abort would wait until all work is done.
+      await options.yieldToMessages();
+    }
+    looping = null;
+    engine.checkIntegrity();
+  }
+
+  async function dispose(): Promise<void> {
+    isDisposing = true;
+    await loading;
+    await looping;
+    await engine?.dispose();
+    engine = null;
+    post({ type: 'disposed' });
+  }
+
+  const handlers: Handlers = {
+    load({ spec }) {
+      assert(loading === null, 'an engine server loads one model');
+      loading = load(spec);
+    },
+    generate: ({ request }) => generate(request),
+    abort: ({ id }) => void engine?.abort(id),
+    stats({ callId }) {
+      if (engine !== null) post({ type: 'stats', callId, stats: engine.stats() });
+    },
+    dispose: () => void dispose().catch(options.onCrash),
+  };
+
+  return {
+    handle: (message) => (handlers[message.type] as (message: ClientMessage) => void)(message),
+  };
+}

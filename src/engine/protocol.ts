@@ -1,0 +1,61 @@
+import type { SerializedError } from '../core/errors.ts';
+import type { DecoderShape, LoadedModel } from '../models/types.ts';
+import type { SamplingParams } from '../sampling/types.ts';
+import type { EngineEvent, EngineStats } from './types.ts';
+
+/**
+ * What the main thread and the engine's worker say to each other. Plain data only: it must survive `postMessage`.
+ * Messages of one side arrive in the order they were sent, so that `stats` after `abort` shows the pages free.
+ */
+export type ClientMessage =
+  | { readonly type: 'load'; readonly spec: ModelSpec }
+  | { readonly type: 'generate'; readonly request: GenerateRequest }
+  | { readonly type: 'abort'; readonly id: number }
+  | { readonly type: 'stats'; readonly callId: number }
+  | { readonly type: 'dispose' };
+
+export type ServerMessage =
+  | { readonly type: 'progress'; readonly loadedBytes: number; readonly totalBytes: number }
+  | { readonly type: 'loaded'; readonly model: ModelReport }
+  | { readonly type: 'loadFailed'; readonly error: SerializedError }
+  /** All that one step has to say: one message a step, however many sequences are in it. */
+  | { readonly type: 'events'; readonly events: readonly EngineEvent[] }
+  | { readonly type: 'stats'; readonly callId: number; readonly stats: EngineStats }
+  | { readonly type: 'disposed' };
+
+/** Which model to open, and how large its buffers are to be. */
+export interface ModelSpec {
+  readonly path: string;
+  readonly kernels: KernelChoice;
+  readonly numThreads: number;
+  /** Most tokens of one sequence. */
+  readonly maxContext: number;
+  readonly maxBatchTokens: number;
+  readonly maxSequences: number;
+  readonly numPages: number;
+  readonly memoryLimitBytes: number | null;
+}
+
+export type KernelChoice = 'auto' | 'wasm' | 'reference';
+
+/** A sequence to continue; `sampling.seed` is set. */
+export interface GenerateRequest {
+  /** Rises from request to request. */
+  readonly id: number;
+  readonly promptIds: readonly number[];
+  readonly maxTokens: number;
+  readonly stopIds: readonly number[];
+  readonly sampling: SamplingParams & { readonly seed: number };
+}
+
+/** What the worker tells of the model it loaded. */
+export interface ModelReport {
+  readonly shape: DecoderShape;
+  readonly memory: LoadedModel['memory'];
+  readonly kernels: string;
+  readonly numThreads: number;
+  readonly numPages: number;
+  readonly maxContext: number;
+}
+
+export type LoadProgress = (loadedBytes: number, totalBytes: number) => void;

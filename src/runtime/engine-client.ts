@@ -1,0 +1,173 @@
+import { deserializeError, RuvLLMError, serializeError } from '../core/errors.ts';
+import type {
+  ClientMessage,
+  GenerateRequest,
+  LoadProgress,
+  ModelReport,
+  ModelSpec,
+  ServerMessage,
+} from '../engine/protocol.ts';
+import type { EngineEvent, EngineStats } from '../engine/types.ts';
+
+/** A line to an engine server somewhere else: another thread, a browser worker, the same thread in tests. */
+export interface Transport {
+  post(message: ClientMessage): void;
+  onMessage(listener: (message: ServerMessage) => void): void;
+  /** The other side is gone without having been closed from here. */
+  onLost(listener: (error: RuvLLMError) => void): void;
+  /** Whether the line keeps the process alive: yes while an answer is due. */
+  setBusy(isBusy: boolean): void;
+  /** Ends the other side, whatever it is doing. */
+  close(): Promise<void>;
+}
+
+/** The main thread's side of the engine. */
+export interface EngineClient {
+  readonly isAlive: boolean;
+  /** Resolves when the model is in memory; aborting ends the other side. */
+  load(spec: ModelSpec, options: { onProgress?: LoadProgress; signal?: AbortSignal }): Promise<ModelReport>;
+  /** Starts a sequence; `onEvent` hears of it until `finished` or `failed`, or until `abort` is called. */
+  generate(request: Omit<GenerateRequest, 'id'>, onEvent: (event: EngineEvent) => void): { abort(): void };
+  stats(): Promise<EngineStats>;
+  /** Fails what is in progress with `not_loaded`, frees the model and ends the other side. */
+  dispose(): Promise<void>;
+}
+
+interface Pending<T> {
+  resolve: (value: T) => void;
+  reject: (error: RuvLLMError) => void;
+}
+
+type Handlers = { [T in ServerMessage['type']]: (message: Extract<ServerMessage, { type: T }>) => void };
+
+/** A client that owns `transport` and the engine behind it. */
+export function createEngineClient(transport: Transport): EngineClient {
+  const listeners = new Map<number, (event: EngineEvent) => void>();
+  const statsCalls = new Map<number, Pending<EngineStats>>();
+  let loadCall: (Pending<ModelReport> & { onProgress: LoadProgress | undefined }) | null = null;
+  let disposed: Promise<void> | null = null;
+  let onDisposed = (): void => {};
+  let lost: RuvLLMError | null = null;
+  let nextId = 0;
+
+  function updateBusy(): void {
+    transport.setBusy(listeners.size + statsCalls.size > 0 || loadCall !== null || disposed !== null);
+  }
+
+  function failAll(error: RuvLLMError): void {
+    const serialized = serializeError(error);
+    const listening = [...listeners];
+    const pending = [...statsCalls.values(), ...(loadCall === null ? [] : [loadCall])];
+    listeners.clear();
+    statsCalls.clear();
+    loadCall = null;
+    for (const call of pending) call.reject(error);
+    for (const [id, listener] of listening) listener({ type: 'failed', id, error: serialized });
+    updateBusy();
+  }
+
+  function requireAlive(): void {
+    if (disposed !== null) throw new RuvLLMError('not_loaded', 'the model was disposed');
+    if (lost !== null) throw new RuvLLMError('not_loaded', `the engine is gone: ${lost.message}`, { cause: lost });
+  }
+
+  const handlers: Handlers = {
+    progress: ({ loadedBytes, totalBytes }) => loadCall?.onProgress?.(loadedBytes, totalBytes),
+    loaded({ model }) {
+      loadCall?.resolve(model);
+      loadCall = null;
+    },
+    loadFailed({ error }) {
+      loadCall?.reject(deserializeError(error));
+      loadCall = null;
+    },
+    events({ events }) {
+      for (const event of events) {
+        const listener = listeners.get(event.id);
+        if (event.type !== 'token') listeners.delete(event.id);
+        listener?.(event);
+      }
+    },
+    stats({ callId, stats }) {
+      statsCalls.get(callId)?.resolve(stats);
+      statsCalls.delete(callId);
+    },
+    disposed: () => onDisposed(),
+  };
+
+  transport.onMessage((message) => {
+    (handlers[message.type] as (message: ServerMessage) => void)(message);
+    updateBusy();
+  });
+  transport.onLost((error) => {
+    lost = error;
+    failAll(error);
+    onDisposed();
+  });
+
+  return {
+    get isAlive() {
+      return lost === null && disposed === null;
+    },
+    async load(spec, { onProgress, signal }) {
+      requireAlive();
+      if (signal?.aborted) throw abortError(signal);
+      const onAbort = (): void => {
+        lost = abortError(signal!);
+        failAll(lost);
+      };
+      signal?.addEventListener('abort', onAbort, { once: true });
+      try {
+        return await new Promise<ModelReport>((resolve, reject) => {
+          loadCall = { resolve, reject, onProgress };
+          transport.post({ type: 'load', spec });
+          updateBusy();
+        });
+      } catch (error) {
+        await transport.close();
+        throw error;
+      } finally {
+        signal?.removeEventListener('abort', onAbort);
+      }
+    },
+    generate(request, onEvent) {
+      requireAlive();
+      const id = nextId++;
+      listeners.set(id, onEvent);
+      transport.post({ type: 'generate', request: { ...request, id } });
+      updateBusy();
+      return {
+        abort() {
+          if (!listeners.delete(id)) return;
+          transport.post({ type: 'abort', id });
+          updateBusy();
+        },
+      };
+    },
+    async stats() {
+      requireAlive();
+      return new Promise<EngineStats>((resolve, reject) => {
+        const callId = nextId++;
+        statsCalls.set(callId, { resolve, reject });
+        transport.post({ type: 'stats', callId });
+        updateBusy();
+      });
+    },
+    dispose() {
+      // A load cannot be interrupted by a message, so that one is ended from outside.
+      const canAnswer = lost === null && loadCall === null;
+      disposed ??= new Promise<void>((resolve) => {
+        onDisposed = resolve;
+        if (canAnswer) transport.post({ type: 'dispose' });
+        else resolve();
+      }).then(() => transport.close());
+      failAll(new RuvLLMError('not_loaded', 'the model was disposed'));
+      return disposed;
+    },
+  };
+}
+
+/** The error of a call whose signal fired. */
+export function abortError(signal: AbortSignal): RuvLLMError {
+  return new RuvLLMError('aborted', 'aborted by the caller', { cause: signal.reason });
+}
