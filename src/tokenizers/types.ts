@@ -1,30 +1,49 @@
+export type TokenizerKind = 'spm' | 'bpe' | 'wordpiece' | 'unigram';
+
+export interface EncodeOptions {
+  /** Adds BOS/EOS (CLS/SEP for wordpiece) as the file asks. Default false. */
+  addSpecial?: boolean;
+}
+
+export interface EncodeTemplateOptions extends EncodeOptions {
+  /**
+   * One character that the chat renderer puts inside spellings that came from users: it breaks the match, then
+   * disappears. Refused when a special token's own spelling contains it. Default: none.
+   */
+  guard?: string;
+}
+
+export interface DecodeOptions {
+  /** Leaves control and unknown tokens out. Default true. */
+  skipSpecial?: boolean;
+  /**
+   * Vocabularies that put a space before the first word lose that space again when decoded; keep it when the ids
+   * continue a text that is already there. Default false.
+   */
+  keepLeadingSpace?: boolean;
+}
+
 /** Text to token ids and back, built from a model file's vocabulary. */
 export interface Tokenizer {
-  readonly kind: 'spm' | 'bpe' | 'wordpiece';
+  readonly kind: TokenizerKind;
   readonly vocabSize: number;
   readonly bosId: number | null;
   readonly eosId: number | null;
-  /** Whether the file asks for BOS before (and EOS after) plain text. */
+  /** Whether `addSpecial` puts a token before (BOS, CLS) and after (EOS, SEP) the text. */
   readonly addsBos: boolean;
   readonly addsEos: boolean;
 
-  /**
-   * Untrusted text: a control token's spelling inside it stays text. `addSpecial` (default false) adds BOS/EOS as the
-   * file asks.
-   */
-  encode(text: string, options?: { addSpecial?: boolean }): number[];
-  /**
-   * Trusted template text: spellings of special tokens become those tokens. `guard` is one character that the chat
-   * renderer puts inside spellings that came from users: it breaks the match, then disappears.
-   */
-  encodeTemplate(text: string, options?: { addSpecial?: boolean; guard?: string }): number[];
+  /** Untrusted text: a control token's spelling inside it stays text. Lone surrogates are an `invalid_text`. */
+  encode(text: string, options?: EncodeOptions): number[];
+  /** Trusted template text: spellings of special tokens become those tokens. */
+  encodeTemplate(text: string, options?: EncodeTemplateOptions): number[];
 
-  /** Bytes of invalid UTF-8 become U+FFFD. `skipSpecial` (default true) leaves control tokens out. */
-  decode(ids: readonly number[], options?: { skipSpecial?: boolean }): string;
+  /** Bytes of invalid UTF-8 become U+FFFD. */
+  decode(ids: ArrayLike<number>, options?: DecodeOptions): string;
   /** Decodes token by token; holds back bytes until they are whole characters. */
-  createStreamDecoder(options?: { skipSpecial?: boolean }): StreamDecoder;
+  createStreamDecoder(options?: DecodeOptions): StreamDecoder;
 
-  /** The raw bytes a token stands for in running text. */
+  /** The raw bytes a token stands for in running text; none for control and unknown tokens. */
   tokenBytes(id: number): Uint8Array;
   /** The token as the vocabulary spells it, for people to look at. */
   piece(id: number): string;

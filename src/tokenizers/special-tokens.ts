@@ -1,0 +1,218 @@
+import type { Metadata } from '../gguf/types.ts';
+import { SPECIAL, TOKEN, type Vocabulary } from './vocabulary.ts';
+
+/** What a tokenizer family assumes where the file is silent. */
+export interface SpecialDefaults {
+  readonly bosId: number | null;
+  readonly eosId: number | null;
+  readonly unknownId: number | null;
+  readonly separatorId: number | null;
+  readonly addBos: boolean;
+  readonly addEos: boolean;
+  /** Every text stands between BOS (CLS) and the separator, whatever the file says of BOS and EOS. */
+  readonly isFramed: boolean;
+}
+
+export interface SpecialTokens {
+  readonly bosId: number | null;
+  readonly eosId: number | null;
+  readonly unknownId: number | null;
+  /** What `addSpecial` puts before the text, and what after it. */
+  readonly openingId: number | null;
+  readonly closingId: number | null;
+  readonly endOfGenerationIds: ReadonlySet<number>;
+}
+
+/** Spellings that end a turn or a text, whatever the file says of them. */
+const END_OF_GENERATION = [
+  '<|eot_id|>',
+  '<|im_end|>',
+  '<|end|>',
+  '<|return|>',
+  '<|call|>',
+  '<|flush|>',
+  '<|calls|>',
+  '<end_of_turn>',
+  '<|endoftext|>',
+  '</s>',
+  '<|eom_id|>',
+  '<EOT>',
+  '_<EOT>',
+  '[EOT]',
+  '[EOS]',
+  '<|end_of_text|>',
+  '<end_of_utterance>',
+  '<eos>',
+  '<turn|>',
+  '<|tool_response>',
+  '<｜end▁of▁sentence｜>',
+  '[e~[',
+];
+
+/** Fill-in-the-middle tokens by role: the first spelling present plays it unless a metadata key names another. */
+const FILL_IN_ROLES = [
+  {
+    keys: ['fim_pre_token_id', 'prefix_token_id'],
+    endsGeneration: false,
+    spellings: [
+      '<|fim_prefix|>',
+      '<fim-prefix>',
+      '<fim_prefix>',
+      '<｜fim▁begin｜>',
+      '<PRE>',
+      '▁<PRE>',
+      '<|code_prefix|>',
+      '<|prefix|>',
+    ],
+  },
+  {
+    keys: ['fim_suf_token_id', 'suffix_token_id'],
+    endsGeneration: false,
+    spellings: [
+      '<|fim_suffix|>',
+      '<fim-suffix>',
+      '<fim_suffix>',
+      '<｜fim▁hole｜>',
+      '<SUF>',
+      '▁<SUF>',
+      '<|code_suffix|>',
+      '<|suffix|>',
+    ],
+  },
+  {
+    keys: ['fim_mid_token_id', 'middle_token_id'],
+    endsGeneration: false,
+    spellings: [
+      '<|fim_middle|>',
+      '<fim-middle>',
+      '<fim_middle>',
+      '<｜fim▁end｜>',
+      '<MID>',
+      '▁<MID>',
+      '<|code_middle|>',
+      '<|middle|>',
+    ],
+  },
+  {
+    keys: ['fim_pad_token_id'],
+    endsGeneration: true,
+    spellings: ['<|fim_pad|>', '<fim-pad>', '<fim_pad>', '<PAD>', '[PAD]'],
+  },
+  {
+    keys: ['fim_rep_token_id'],
+    endsGeneration: true,
+    spellings: ['<|fim_repo|>', '<|repo_name|>', '<fim-repo>', '<REPO>', '<reponame>'],
+  },
+  { keys: ['fim_sep_token_id'], endsGeneration: true, spellings: ['<|file_sep|>'] },
+];
+
+/** Markers of a channel format that are part of the answer and must be shown, so they are not control tokens. */
+const SHOWN_MARKERS = ['<|channel|>', '<|message|>', '<|start|>', '<|constrain|>'];
+
+function readId(metadata: Metadata, key: string, defaultId: number | null, vocabSize: number): number | null {
+  const fallback = defaultId !== null && defaultId < vocabSize ? defaultId : null;
+  const id = metadata.number(`tokenizer.ggml.${key}`, -1);
+  return Number.isInteger(id) && id >= 0 && id < vocabSize ? id : fallback;
+}
+
+function markFillIn(metadata: Metadata, vocabulary: Vocabulary, endIds: Set<number>): void {
+  const { ids, attributes, texts } = vocabulary;
+  for (const role of FILL_IN_ROLES) {
+    let id: number | null = null;
+    for (const key of role.keys) id = readId(metadata, key, id, texts.length);
+    if (id === null) {
+      const spelling = role.spellings.find((text) => ids.has(text));
+      if (spelling === undefined) continue;
+      id = ids.get(spelling)!;
+      attributes[id]! |= TOKEN.control;
+    }
+    if (role.endsGeneration) endIds.add(id);
+  }
+}
+
+function markEndOfGeneration(vocabulary: Vocabulary, endIds: Set<number>): void {
+  for (const spelling of END_OF_GENERATION) {
+    const id = vocabulary.ids.get(spelling);
+    if (id === undefined) continue;
+    endIds.add(id);
+    vocabulary.attributes[id]! |= TOKEN.control;
+  }
+}
+
+/** Formats in which a spelling of the table above means something else. */
+function applyFormatExceptions(vocabulary: Vocabulary, endIds: Set<number>): void {
+  const { ids, attributes } = vocabulary;
+  const ends = (spelling: string): boolean => endIds.has(ids.get(spelling) ?? -1);
+  const call = ends('<|call|>') || ends('<|calls|>');
+  // Here <|end|> closes a message and the turn goes on; <|return|> or <|flush|> ends it.
+  if (call && (ends('<|return|>') || ends('<|flush|>')) && ends('<|end|>')) {
+    endIds.delete(ids.get('<|end|>')!);
+    attributes[ids.get('<|end|>')!] = TOKEN.userDefined;
+  }
+  // Here </s> is the HTML tag, an ordinary token.
+  if (ends('<|tool_response>') && ends('</s>')) {
+    endIds.delete(ids.get('</s>')!);
+    attributes[ids.get('</s>')!] = TOKEN.normal;
+  }
+}
+
+function markStripping(metadata: Metadata, { ids, attributes }: Vocabulary): void {
+  const set = (spelling: string, bit: number): void => {
+    const id = ids.get(spelling);
+    if (id !== undefined) attributes[id]! |= bit;
+  };
+  const modelName = metadata.string('general.name', '').toLowerCase();
+  const architecture = metadata.string('general.architecture', '');
+  const pre = metadata.string('tokenizer.ggml.pre', '');
+  if (/jina-v2-(de|es|code)/.test(pre) || /nomic-bert-moe|jina-bert-v3/.test(architecture)) {
+    set('<mask>', TOKEN.stripLeft);
+  } else if (/phi-?3/.test(modelName)) {
+    for (let id = 0; id < attributes.length; id++) {
+      if ((attributes[id]! & SPECIAL) !== 0) attributes[id]! |= TOKEN.stripRight;
+    }
+    set('</s>', TOKEN.stripRight);
+    for (const spelling of ['<unk>', '<s>', '<|endoftext|>']) {
+      const id = ids.get(spelling);
+      if (id !== undefined) attributes[id]! &= ~TOKEN.stripRight;
+    }
+  } else if (modelName.includes('modern-bert')) {
+    set('[MASK]', TOKEN.stripLeft);
+  }
+}
+
+/**
+ * Finds the tokens with a role and completes the vocabulary's attributes by spelling, as llama.cpp does: files carry no
+ * stripping rules, and many call a control token normal.
+ */
+export function resolveSpecialTokens(
+  metadata: Metadata,
+  vocabulary: Vocabulary,
+  defaults: SpecialDefaults,
+): SpecialTokens {
+  const vocabSize = vocabulary.texts.length;
+  const id = (key: string, defaultId: number | null): number | null => readId(metadata, key, defaultId, vocabSize);
+  const bosId = id('bos_token_id', defaults.bosId);
+  const eosId = id('eos_token_id', defaults.eosId);
+  const separatorId = id('seperator_token_id', defaults.separatorId); // the format spells it so
+  const endIds = new Set<number>();
+  markFillIn(metadata, vocabulary, endIds);
+  markEndOfGeneration(vocabulary, endIds);
+  for (const spelling of SHOWN_MARKERS) {
+    const marker = vocabulary.ids.get(spelling);
+    if (marker !== undefined) vocabulary.attributes[marker] = TOKEN.userDefined;
+  }
+  for (const end of [eosId, id('eot_token_id', null), id('eom_token_id', null)]) if (end !== null) endIds.add(end);
+  applyFormatExceptions(vocabulary, endIds);
+  markStripping(metadata, vocabulary);
+  const addsBos = defaults.isFramed || metadata.boolean('tokenizer.ggml.add_bos_token', defaults.addBos);
+  const addsEos = metadata.boolean('tokenizer.ggml.add_eos_token', defaults.addEos);
+  const closingId = defaults.isFramed ? separatorId : addsEos ? eosId : null;
+  return {
+    bosId,
+    eosId,
+    unknownId: id('unknown_token_id', defaults.unknownId),
+    openingId: addsBos ? bosId : null,
+    closingId,
+    endOfGenerationIds: endIds,
+  };
+}
