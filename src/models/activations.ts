@@ -1,0 +1,70 @@
+import { type Arena, alignArena, type Offset, PAGE_TOKENS } from '../kernels/contract.ts';
+import type { RopeVariant } from './rope.ts';
+import type { DecoderShape, ModelLimits } from './types.ts';
+
+/** Number of 4-byte elements of each buffer a step works in; T rows, S sequences, L rows with logits. */
+export function activationSizes(shape: DecoderShape, limits: ModelLimits, maxContextTokens: number) {
+  const { maxBatchTokens: T, maxSequences: S, maxLogitRows: L } = limits;
+  const { embeddingDim, feedForwardDim, numHeads, numKvHeads, headDim, vocabSize } = shape;
+  const pagesPerSequence = Math.min(limits.numPages, Math.ceil(maxContextTokens / PAGE_TOKENS));
+  return {
+    ids: T,
+    slots: T,
+    sequences: S * 4,
+    pageTables: S * pagesPerSequence,
+    logitRows: L,
+    /** The residual stream, [T][embeddingDim]. */
+    residual: T * embeddingDim,
+    /** Normalized input of a block, or its output where that is normalized too, [T][embeddingDim]. */
+    hidden: T * embeddingDim,
+    /** [T][numHeads][headDim] */
+    q: T * numHeads * headDim,
+    /** [T][numKvHeads][headDim] */
+    k: T * numKvHeads * headDim,
+    v: T * numKvHeads * headDim,
+    /** Output of attention, [T][numHeads][headDim]. */
+    attended: T * numHeads * headDim,
+    /** [T][feedForwardDim] */
+    gate: T * feedForwardDim,
+    up: T * feedForwardDim,
+    /** Rows of the residual stream whose logits are wanted, [L][embeddingDim]. */
+    picked: L * embeddingDim,
+    /** [L][vocabSize] */
+    logits: L * vocabSize,
+  };
+}
+
+export type ActivationName = keyof ReturnType<typeof activationSizes>;
+
+/** Where a step's buffers are. */
+export interface ActivationBuffers extends Readonly<Record<ActivationName, Offset>> {
+  /** f32[T][rotaryDim] for each rope variant. */
+  readonly cosSin: readonly Offset[];
+}
+
+/** Everything the sizes depend on. */
+export interface ActivationPlan {
+  readonly sizes: Readonly<Record<ActivationName, number>>;
+  readonly cosSinSizes: readonly number[];
+  readonly sizeBytes: number;
+}
+
+export function planActivations(
+  shape: DecoderShape,
+  limits: ModelLimits,
+  maxContextTokens: number,
+  ropes: readonly RopeVariant[],
+): ActivationPlan {
+  const sizes = activationSizes(shape, limits, maxContextTokens);
+  const cosSinSizes = ropes.map(({ rotaryDim }) => limits.maxBatchTokens * rotaryDim);
+  const sizeBytes = [...Object.values(sizes), ...cosSinSizes].reduce((sum, size) => sum + alignArena(size * 4), 0);
+  return { sizes, cosSinSizes, sizeBytes };
+}
+
+export function allocateActivations(arena: Arena, { sizes, cosSinSizes }: ActivationPlan): ActivationBuffers {
+  const offsets = Object.entries(sizes).map(([name, size]) => [name, arena.allocate(size * 4, name)]);
+  return {
+    ...(Object.fromEntries(offsets) as Record<ActivationName, Offset>),
+    cosSin: cosSinSizes.map((size) => arena.allocate(size * 4, 'cosSin')),
+  };
+}

@@ -1,0 +1,31 @@
+import type { GgufFile } from '../gguf/index.ts';
+import type { DecoderStep } from './decoder-step.ts';
+import type { RopeVariant } from './rope.ts';
+import type { DecoderShape } from './types.ts';
+import type { WeightLoader } from './weight-loader.ts';
+
+/** A family of decoders, as `general.architecture` names it. */
+export interface Architecture {
+  readonly name: string;
+  /** Reads and checks the metadata; touches no tensor data. */
+  open(file: ModelFile): Decoder;
+}
+
+/** What an architecture reads its configuration from. */
+export interface ModelFile {
+  readonly gguf: GgufFile;
+  readonly shape: DecoderShape;
+  /** Longest sequence that will be run; decides between short and long rope factors. */
+  readonly maxContextTokens: number;
+}
+
+/** One model of a known architecture: configured, weights not yet loaded. */
+export interface Decoder {
+  /** The rotations its layers use; a step computes each once. */
+  readonly ropes: readonly RopeVariant[];
+  /** Asks `loader` for every weight, always in the same order, and returns the forward pass over them. */
+  bind(loader: WeightLoader): Forward;
+}
+
+/** Records one step, from token ids to logits. */
+export type Forward = (step: DecoderStep) => void;

@@ -1,0 +1,16 @@
+import type { KernelPack, KvRegion } from '../kernels/contract.ts';
+import type { ActivationBuffers } from './activations.ts';
+import type { RopeVariant } from './rope.ts';
+import type { DecoderShape } from './types.ts';
+
+/** What a forward pass works on: its inputs are already in the buffers. */
+export interface DecoderStep {
+  readonly pack: KernelPack;
+  readonly shape: DecoderShape;
+  readonly kv: KvRegion;
+  readonly buffers: ActivationBuffers;
+  readonly ropes: readonly RopeVariant[];
+  readonly numTokens: number;
+  readonly numSequences: number;
+  readonly numLogitRows: number;
+}

@@ -1,0 +1,126 @@
+import { assert, RuvLLMError } from '../core/errors.ts';
+import { instanceOption, integerOption, optional, resolveOptions } from '../core/options.ts';
+import type { GgufFile } from '../gguf/index.ts';
+import type { KernelPack, KernelPackFactory, KvRegion } from '../kernels/contract.ts';
+import { allocateActivations } from './activations.ts';
+import type { DecoderStep } from './decoder-step.ts';
+import { type ModelPlan, planModel } from './plan-model.ts';
+import { checkBatch, writeInputs } from './step-inputs.ts';
+import type { LoadedModel, ModelLimits } from './types.ts';
+import { createWeightLoader } from './weight-loader.ts';
+import { createPackSink } from './weight-sinks.ts';
+
+export interface LoadModelOptions {
+  limits: ModelLimits;
+  /** Default 1. */
+  numThreads?: number;
+  /** Longest sequence; default: the context the model was trained for. */
+  maxContextTokens?: number | null;
+  /** Most bytes the arena may take; default: what the pack can address. */
+  memoryLimitBytes?: number | null;
+  /** Hears of each matrix once it is in memory. */
+  onProgress?: ((progress: LoadProgress) => void) | null;
+}
+
+export interface LoadProgress {
+  readonly loadedBytes: number;
+  readonly totalBytes: number;
+}
+
+/** Loads a model into one arena of exactly the planned size; throws `out_of_memory` before it allocates anything. */
+export async function loadModel(
+  gguf: GgufFile,
+  factory: KernelPackFactory,
+  options: LoadModelOptions,
+): Promise<LoadedModel> {
+  const { limits, numThreads, maxContextTokens, memoryLimitBytes, onProgress } = resolveOptions<
+    Required<LoadModelOptions>
+  >('loadModel', options, {
+    limits: instanceOption('the limits of a step', (value): value is ModelLimits => typeof value === 'object'),
+    numThreads: integerOption(1, 1, 1024),
+    maxContextTokens: optional(integerOption(1, 1, 2 ** 27)),
+    memoryLimitBytes: optional(integerOption(0, 0, Number.MAX_SAFE_INTEGER)),
+    onProgress: optional(
+      instanceOption('a function', (value): value is (progress: LoadProgress) => void => typeof value === 'function'),
+    ),
+  });
+  const plan = planModel(gguf, factory, limits, maxContextTokens ?? undefined);
+  checkMemory(plan, Math.min(factory.maxArenaBytes, memoryLimitBytes ?? Infinity));
+  const { totalBytes: arenaBytes, maxCols } = plan;
+  const maxTokens = Math.max(limits.maxBatchTokens, limits.maxLogitRows);
+  const pack = await factory.create({ arenaBytes, numThreads, maxTokens, maxCols });
+  try {
+    return fillPack(gguf, pack, plan, limits, onProgress ?? (() => {}));
+  } catch (error) {
+    await pack.dispose();
+    throw error;
+  }
+}
+
+function fillPack(
+  gguf: GgufFile,
+  pack: KernelPack,
+  plan: ModelPlan,
+  limits: ModelLimits,
+  onProgress: (progress: LoadProgress) => void,
+): LoadedModel {
+  const { shape, decoder, maxContextTokens } = plan;
+  const { arena } = pack;
+  const start = arena.usedBytes;
+  let loadedBytes = 0;
+  const sink = createPackSink(pack, (fileBytes) => {
+    loadedBytes += fileBytes;
+    onProgress({ loadedBytes, totalBytes: plan.fileBytes });
+  });
+  const forward = decoder.bind(createWeightLoader(gguf, sink));
+  const weightBytes = arena.usedBytes - start;
+  const kv: KvRegion = {
+    base: arena.allocate(plan.kvBytes, 'KV pages'),
+    pageBytes: plan.kvPageBytes,
+    layerBytes: plan.kvLayerBytes,
+    numPages: limits.numPages,
+    numKvHeads: shape.numKvHeads,
+    headDim: shape.headDim,
+  };
+  const buffers = allocateActivations(arena, plan.activations);
+  const usedBytes = arena.usedBytes - start;
+  assert(usedBytes === plan.totalBytes, `planned ${plan.totalBytes} bytes, took ${usedBytes}`);
+  const activationBytes = usedBytes - weightBytes - plan.kvBytes;
+
+  return {
+    shape,
+    pack,
+    kv,
+    limits,
+    memory: { weightBytes, kvBytes: plan.kvBytes, activationBytes },
+    async forward(batch) {
+      checkBatch(batch, { limits, vocabSize: shape.vocabSize, maxContextTokens });
+      const step: DecoderStep = {
+        pack,
+        shape,
+        kv,
+        buffers,
+        ropes: decoder.ropes,
+        numTokens: batch.tokenIds.length,
+        numSequences: batch.sequences.length,
+        numLogitRows: batch.logitRows.length,
+      };
+      writeInputs(step, batch);
+      forward(step);
+      await pack.sync();
+      return arena.f32(buffers.logits, step.numLogitRows * shape.vocabSize);
+    },
+    dispose: () => pack.dispose(),
+  };
+}
+
+function checkMemory(plan: ModelPlan, limitBytes: number): void {
+  const { weightBytes, kvBytes, activationBytes, totalBytes } = plan;
+  if (totalBytes <= limitBytes) return;
+  throw new RuvLLMError(
+    'out_of_memory',
+    `the model needs ${totalBytes} bytes (weights ${weightBytes}, KV pages ${kvBytes}, activations ` +
+      `${activationBytes}), the limit is ${limitBytes}`,
+    { data: { neededBytes: totalBytes, limitBytes, weightBytes, kvBytes, activationBytes } },
+  );
+}

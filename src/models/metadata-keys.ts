@@ -1,0 +1,52 @@
+import { RuvLLMError } from '../core/errors.ts';
+import type { ModelFile } from './architecture.ts';
+
+/** A number under the architecture's own prefix. */
+export function readNumber({ gguf, shape }: ModelFile, key: string, defaultValue?: number): number {
+  return gguf.metadata.number(`${shape.architecture}.${key}`, defaultValue);
+}
+
+export function readEpsilon(file: ModelFile): number {
+  return checked(file, 'attention.layer_norm_rms_epsilon', readNumber(file, 'attention.layer_norm_rms_epsilon'), 1);
+}
+
+/** Tokens a windowed layer sees; 0 where the file has no window. */
+export function readWindow(file: ModelFile, defaultValue: number): number {
+  return checked(
+    file,
+    'attention.sliding_window',
+    readNumber(file, 'attention.sliding_window', defaultValue),
+    2 ** 31 - 1,
+  );
+}
+
+/** A soft cap on scores or logits; 0 is off. */
+export function readSoftcap(file: ModelFile, key: string, defaultValue: number): number {
+  return checked(file, key, readNumber(file, key, defaultValue), 1e6);
+}
+
+/**
+ * Which layers have a window. The file may list them; else in every group of `groupSize` layers all have one but the
+ * last (and all do where the group size is 0).
+ */
+export function readWindowedLayers(file: ModelFile, defaultGroupSize: number): readonly boolean[] {
+  const { numLayers, architecture } = file.shape;
+  const key = 'attention.sliding_window_pattern';
+  const listed = file.gguf.metadata.get(`${architecture}.${key}`);
+  if (typeof listed === 'object') {
+    const layers = Array.from(listed as ArrayLike<unknown>, Boolean);
+    if (layers.length >= numLayers) return layers.slice(0, numLayers);
+    throw new RuvLLMError('invalid_model_file', `${architecture}.${key} has ${layers.length} of ${numLayers} layers`, {
+      data: { numListed: layers.length, numLayers },
+    });
+  }
+  const groupSize = checked(file, key, readNumber(file, key, defaultGroupSize), numLayers);
+  return Array.from({ length: numLayers }, (_, layer) => groupSize === 0 || layer % groupSize < groupSize - 1);
+}
+
+function checked({ shape }: ModelFile, key: string, value: number, max: number): number {
+  if (value >= 0 && value <= max) return value;
+  throw new RuvLLMError('invalid_model_file', `${shape.architecture}.${key} is ${value}, must be from 0 to ${max}`, {
+    data: { key, value, max },
+  });
+}

@@ -1,0 +1,78 @@
+import { RuvLLMError } from '../core/errors.ts';
+import type { GgufFile } from '../gguf/index.ts';
+import { type KernelPackFactory, kvLayerBytes, PAGE_TOKENS } from '../kernels/contract.ts';
+import { type ActivationPlan, planActivations } from './activations.ts';
+import type { Decoder } from './architecture.ts';
+import { findArchitecture } from './registry.ts';
+import { readShape } from './shape.ts';
+import type { DecoderShape, ModelLimits } from './types.ts';
+import { createWeightLoader } from './weight-loader.ts';
+import { createBillingSink } from './weight-sinks.ts';
+
+/** What a model will take in an arena, known before anything is loaded. */
+export interface ModelPlan {
+  readonly shape: DecoderShape;
+  readonly weightBytes: number;
+  readonly kvBytes: number;
+  readonly activationBytes: number;
+  readonly totalBytes: number;
+  /** Bytes of weights to read from the file. */
+  readonly fileBytes: number;
+  /** Longest sequence the plan holds for. */
+  readonly maxContextTokens: number;
+  /** Columns of the widest matrix. */
+  readonly maxCols: number;
+  readonly kvLayerBytes: number;
+  readonly kvPageBytes: number;
+  readonly activations: ActivationPlan;
+  readonly decoder: Decoder;
+}
+
+/**
+ * Reads the metadata, checks every weight's shape and adds up the bytes. `maxContextTokens` defaults to the context
+ * the model was trained for; sequences never get longer than all pages together.
+ */
+export function planModel(
+  gguf: GgufFile,
+  factory: KernelPackFactory,
+  limits: ModelLimits,
+  maxContextTokens?: number,
+): ModelPlan {
+  checkLimits(limits);
+  const architecture = findArchitecture(gguf.metadata.string('general.architecture'));
+  const shape = readShape(gguf);
+  const longest = Math.min(maxContextTokens ?? shape.contextLength, limits.numPages * PAGE_TOKENS);
+  const decoder = architecture.open({ gguf, shape, maxContextTokens: longest });
+  const sink = createBillingSink(factory);
+  decoder.bind(createWeightLoader(gguf, sink));
+  const { arenaBytes: weightBytes, fileBytes, maxCols } = sink.bill();
+  const layerBytes = kvLayerBytes(shape.numKvHeads, shape.headDim);
+  const kvPageBytes = layerBytes * shape.numLayers;
+  const kvBytes = kvPageBytes * limits.numPages;
+  const activations = planActivations(shape, limits, longest, decoder.ropes);
+  return {
+    shape,
+    weightBytes,
+    kvBytes,
+    activationBytes: activations.sizeBytes,
+    totalBytes: weightBytes + kvBytes + activations.sizeBytes,
+    fileBytes,
+    maxContextTokens: longest,
+    maxCols,
+    kvLayerBytes: layerBytes,
+    kvPageBytes,
+    activations,
+    decoder,
+  };
+}
+
+function checkLimits(limits: ModelLimits): void {
+  for (const name of ['maxBatchTokens', 'maxSequences', 'maxLogitRows', 'numPages'] as const) {
+    const value = limits[name];
+    // The product with any dimension stays a safe integer, so that sizes cannot wrap.
+    if (Number.isSafeInteger(value) && value >= 1 && value <= 2 ** 27) continue;
+    throw new RuvLLMError('invalid_option', `limits.${name} must be an integer from 1 to ${2 ** 27}, got ${value}`, {
+      data: { option: `limits.${name}` },
+    });
+  }
+}

@@ -1,0 +1,25 @@
+import { RuvLLMError } from '../core/errors.ts';
+import type { Architecture } from './architecture.ts';
+import { gemma2 } from './gemma2.ts';
+import { gemma3 } from './gemma3.ts';
+import { llama } from './llama.ts';
+import { phi3 } from './phi3.ts';
+import { qwen2 } from './qwen2.ts';
+import { qwen3 } from './qwen3.ts';
+
+/** Every architecture there is a forward pass for, by the name files give it. */
+export const architectures: ReadonlyMap<string, Architecture> = new Map(
+  [llama, qwen2, qwen3, phi3, gemma2, gemma3].map((architecture) => [architecture.name, architecture]),
+);
+
+/** The architecture, or `unknown_architecture` with the name and those that are known. */
+export function findArchitecture(name: string): Architecture {
+  const architecture = architectures.get(name);
+  if (architecture !== undefined) return architecture;
+  const supported = [...architectures.keys()];
+  throw new RuvLLMError(
+    'unknown_architecture',
+    `no forward pass for architecture "${name.slice(0, 80)}" (supported: ${supported.join(', ')})`,
+    { data: { architecture: name.slice(0, 80), supported } },
+  );
+}

@@ -1,0 +1,123 @@
+import { RuvLLMError } from '../core/errors.ts';
+import type { RopeOp } from '../kernels/contract.ts';
+import type { ModelFile } from './architecture.ts';
+import { readCount } from './shape.ts';
+import { readVector } from './weight-loader.ts';
+
+/** One way of rotating heads: angle of pair i at a position = position * frequencies[i]. */
+export interface RopeVariant {
+  readonly pairing: RopeOp['pairing'];
+  readonly rotaryDim: number;
+  readonly frequencies: Float64Array;
+  /** Multiplies cosine and sine, and so the scores, twice. */
+  readonly magnitude: number;
+}
+
+const DEFAULT_BASE = 10000;
+// The turns over the original context above which YaRN keeps a frequency, and below which it stretches it (§3.2).
+const YARN_FAST_TURNS = 32;
+const YARN_SLOW_TURNS = 1;
+
+/** The rotation that the metadata describes, scaling and per-pair factors included. */
+export function readRope(file: ModelFile, pairing: RopeOp['pairing']): RopeVariant {
+  const { metadata } = file.gguf;
+  const { architecture, headDim, contextLength } = file.shape;
+  const key = (name: string): string => `${architecture}.rope.${name}`;
+  const rotaryDim = readCount(metadata, key('dimension_count'), headDim, headDim);
+  if (rotaryDim % 2 !== 0) fail(`${key('dimension_count')} is ${rotaryDim}, must be even`);
+  const base = positive(key('freq_base'), metadata.number(key('freq_base'), DEFAULT_BASE));
+  const type = metadata.string(key('scaling.type'), 'linear');
+  const stretch = scalings[type];
+  if (stretch === undefined) {
+    const known = Object.keys(scalings).join(', ');
+    throw new RuvLLMError('unsupported', `rope scaling "${type}" (known: ${known})`, { data: { type } });
+  }
+  // 0 stands for "not scaled" in old files.
+  const givenFactor = metadata.number(key('scaling.factor'), metadata.number(key('scale_linear'), 1)) || 1;
+  const factor = positive(key('scaling.factor'), givenFactor);
+  const originalContext = readCount(metadata, key('scaling.original_context_length'), 2 ** 27, contextLength);
+  const { factors, magnitude } = stretch({ rotaryDim, base, factor, originalContext });
+  const pairFactors = readPairFactors(file, rotaryDim / 2, originalContext);
+  return {
+    pairing,
+    rotaryDim,
+    frequencies: plainFrequencies(rotaryDim, base).map((value, i) => (value * factors(i)) / (pairFactors?.[i] ?? 1)),
+    magnitude: magnitude * positive(key('scaling.attn_factor'), metadata.number(key('scaling.attn_factor'), 1)),
+  };
+}
+
+/** A rotation without any scaling: what layers with a window use beside scaled global ones. */
+export function plainRope(rotaryDim: number, base: number, pairing: RopeOp['pairing']): RopeVariant {
+  return { pairing, rotaryDim, frequencies: plainFrequencies(rotaryDim, base), magnitude: 1 };
+}
+
+/** Fills out[t * rotaryDim …] with cos, sin of pair 0, cos, sin of pair 1, … at positions[t]. */
+export function writeCosSin(rope: RopeVariant, positions: ArrayLike<number>, out: Float32Array): void {
+  const { rotaryDim, frequencies, magnitude } = rope;
+  for (let t = 0; t < positions.length; t++) {
+    for (let i = 0; i < rotaryDim / 2; i++) {
+      const angle = positions[t]! * frequencies[i]!;
+      out[t * rotaryDim + 2 * i] = Math.cos(angle) * magnitude;
+      out[t * rotaryDim + 2 * i + 1] = Math.sin(angle) * magnitude;
+    }
+  }
+}
+
+interface Scaling {
+  readonly rotaryDim: number;
+  readonly base: number;
+  readonly factor: number;
+  readonly originalContext: number;
+}
+
+interface Stretch {
+  /** What the frequency of pair i is multiplied by. */
+  factors(pair: number): number;
+  readonly magnitude: number;
+}
+
+const linear = ({ factor }: Scaling): Stretch => ({ factors: () => 1 / factor, magnitude: 1 });
+
+const scalings: Readonly<Record<string, (scaling: Scaling) => Stretch>> = {
+  none: () => ({ factors: () => 1, magnitude: 1 }),
+  linear,
+  longrope: linear, // its per-pair factors are tensors
+  yarn: ({ rotaryDim, base, factor, originalContext }) => {
+    const pairWithTurns = (turns: number): number =>
+      (rotaryDim * Math.log(originalContext / (turns * 2 * Math.PI))) / (2 * Math.log(base));
+    const low = Math.max(0, Math.floor(pairWithTurns(YARN_FAST_TURNS)));
+    const high = Math.min(rotaryDim - 1, Math.ceil(pairWithTurns(YARN_SLOW_TURNS)));
+    const kept = (pair: number): number => 1 - Math.min(1, Math.max(0, (pair - low) / Math.max(0.001, high - low)));
+    return {
+      factors: (pair) => (1 - kept(pair)) / factor + kept(pair),
+      magnitude: factor > 1 ? 1 + 0.1 * Math.log(factor) : 1,
+    };
+  },
+};
+
+/**
+ * Divisors of each pair's frequency, where the file has them. Which of two sets holds is settled once for all
+ * sequences: keys already cached with one set would be wrong under the other.
+ */
+function readPairFactors(file: ModelFile, numPairs: number, originalContext: number): Float32Array | null {
+  const longOrShort = file.maxContextTokens > originalContext ? 'rope_factors_long' : 'rope_factors_short';
+  const name = ['rope_freqs.weight', `${longOrShort}.weight`].find((name) => file.gguf.tensors.has(name));
+  if (name === undefined) return null;
+  const factors = readVector(file.gguf, name, numPairs);
+  const bad = factors.findIndex((value) => !(value > 0 && value < Infinity));
+  if (bad !== -1) fail(`tensor ${name}: factor ${bad} is ${factors[bad]}, must be positive`);
+  return factors;
+}
+
+function plainFrequencies(rotaryDim: number, base: number): Float64Array {
+  return Float64Array.from({ length: rotaryDim / 2 }, (_, i) => base ** ((-2 * i) / rotaryDim));
+}
+
+function positive(what: string, value: number): number {
+  if (!(value > 0 && value < Infinity)) fail(`${what} is ${value}, must be positive`);
+  return value;
+}
+
+function fail(message: string): never {
+  throw new RuvLLMError('invalid_model_file', message);
+}

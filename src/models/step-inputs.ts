@@ -1,0 +1,75 @@
+import { assert, RuvLLMError } from '../core/errors.ts';
+import { PAGE_TOKENS } from '../kernels/contract.ts';
+import type { DecoderStep } from './decoder-step.ts';
+import { writeCosSin } from './rope.ts';
+import type { ModelLimits, StepBatch } from './types.ts';
+
+/** What a batch is checked against. */
+export interface StepBounds {
+  readonly limits: ModelLimits;
+  readonly vocabSize: number;
+  readonly maxContextTokens: number;
+}
+
+/**
+ * Throws before anything is computed: offsets made from these numbers are not checked again below. Tokens and lengths
+ * come from callers and get typed errors; the rest only a bug in the engine can get wrong.
+ */
+export function checkBatch(batch: StepBatch, { limits, vocabSize, maxContextTokens }: StepBounds): void {
+  const numRows = batch.tokenIds.length;
+  const { maxBatchTokens, maxSequences, maxLogitRows, numPages } = limits;
+  assert(numRows >= 1 && numRows <= maxBatchTokens, `${numRows} rows in a step, limit ${maxBatchTokens}`);
+  assert(batch.positions.length === numRows && batch.slots.length === numRows, 'positions or slots are not one a row');
+  assert(batch.sequences.length <= maxSequences, `${batch.sequences.length} sequences, limit ${maxSequences}`);
+  assert(batch.logitRows.length <= maxLogitRows, `${batch.logitRows.length} rows with logits, limit ${maxLogitRows}`);
+  each(batch.tokenIds, (id) => {
+    if (isBelow(id, vocabSize)) return;
+    throw new RuvLLMError('invalid_token', `token ${id} is not in a vocabulary of ${vocabSize}`, {
+      data: { token: id, vocabSize },
+    });
+  });
+  each(batch.positions, (position) => assert(isBelow(position, 2 ** 31), `position ${position}`));
+  each(batch.slots, (slot) => assert(isBelow(slot, numPages * PAGE_TOKENS), `slot ${slot} of ${numPages} pages`));
+  each(batch.logitRows, (row) => assert(isBelow(row, numRows), `logits of row ${row} of ${numRows}`));
+  for (const { firstRow, numRows: length, contextTokens, pageIds } of batch.sequences) {
+    if (contextTokens > maxContextTokens) {
+      throw new RuvLLMError('context_overflow', `a context of ${contextTokens} tokens, limit ${maxContextTokens}`, {
+        data: { contextTokens, maxContextTokens },
+      });
+    }
+    assert(length >= 1 && isBelow(firstRow, numRows) && firstRow + length <= numRows, `rows ${firstRow} + ${length}`);
+    assert(contextTokens >= length, `${length} rows in a context of ${contextTokens}`);
+    const needed = Math.ceil(contextTokens / PAGE_TOKENS);
+    assert(pageIds.length >= needed, `${pageIds.length} pages for a context of ${contextTokens}`);
+    each(pageIds, (pageId) => assert(isBelow(pageId, numPages), `page ${pageId} of ${numPages}`), needed);
+  }
+}
+
+/** Puts a checked batch into the arena: ids, slots, page tables, and the angles of each rope variant. */
+export function writeInputs(step: DecoderStep, batch: StepBatch): void {
+  const { pack, buffers, ropes, numTokens } = step;
+  const { arena } = pack;
+  arena.i32(buffers.ids, numTokens).set(batch.tokenIds);
+  arena.i32(buffers.slots, numTokens).set(batch.slots);
+  arena.i32(buffers.logitRows, batch.logitRows.length).set(batch.logitRows);
+  const sequences = arena.i32(buffers.sequences, batch.sequences.length * 4);
+  let tableIndex = 0;
+  for (const [i, { firstRow, numRows, contextTokens, pageIds }] of batch.sequences.entries()) {
+    const numPages = Math.ceil(contextTokens / PAGE_TOKENS);
+    sequences.set([firstRow, numRows, contextTokens, tableIndex], i * 4);
+    const table = arena.i32(buffers.pageTables + tableIndex * 4, numPages);
+    for (let page = 0; page < numPages; page++) table[page] = pageIds[page]!;
+    tableIndex += numPages;
+  }
+  for (const [i, rope] of ropes.entries()) {
+    writeCosSin(rope, batch.positions, arena.f32(buffers.cosSin[i]!, numTokens * rope.rotaryDim));
+  }
+}
+
+function isBelow(value: number, end: number): boolean {
+  return Number.isInteger(value) && value >= 0 && value < end;
+}
+
+function each(values: ArrayLike<number>, check: (value: number) => void, length = values.length): void {
+  for (let i = 0; i < length; i++) check(values[i]!);
+}
