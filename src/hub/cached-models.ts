@@ -1,0 +1,131 @@
+import { RuvLLMError } from '../core/errors.ts';
+import {
+  listCommits,
+  listRefs,
+  listSnapshot,
+  readRef,
+  repoFolder,
+  type CachedFile,
+  type RepoFolder,
+} from './cache-layout.ts';
+import { chooseGgufFile, quantOf } from './gguf-choice.ts';
+import { hubRepoFolder, type HubReference } from './huggingface-pull.ts';
+import { npmCommit, npmNamesOf, npmRefName, npmRepoFolder, type NpmReference } from './npm-pull.ts';
+import { isExactVersion } from './npm-package.ts';
+import type { PullContext } from './pull-context.ts';
+import { formatModelReference, parseModelReference } from './reference.ts';
+
+/** A model in the cache. */
+export interface CachedModel {
+  /** Names this file; can be given back to every hub function. */
+  readonly reference: string;
+  readonly source: 'huggingface' | 'npm';
+  readonly file: string;
+  readonly path: string;
+  readonly sizeBytes: number;
+  readonly modifiedMs: number;
+  readonly commit: string;
+  readonly sha256: string | null;
+}
+
+type CacheContext = Pick<PullContext, 'platform' | 'options'>;
+
+/** A blob's name is its SHA-256 for every large file. */
+export function sha256Of(file: Pick<CachedFile, 'blob'>): string | null {
+  return file.blob !== null && /^[0-9a-f]{64}$/.test(file.blob) ? file.blob : null;
+}
+
+function toModel(reference: string, source: CachedModel['source'], file: CachedFile): CachedModel {
+  const { path, sizeBytes, modifiedMs, commit } = file;
+  return { reference, source, file: file.file, path, sizeBytes, modifiedMs, commit, sha256: sha256Of(file) };
+}
+
+/** The commit of the wanted revision first, then, for the default branch, whatever other snapshots there are. */
+async function orderedCommits({ platform, options }: CacheContext, repo: RepoFolder): Promise<string[]> {
+  const commits = await listCommits(platform, repo);
+  const current = await readRef(platform, repo, options.revision);
+  const rest = options.revision === 'main' ? commits : commits.filter((commit) => commit === options.revision);
+  return [...new Set([...(current === null ? [] : [current]), ...rest])];
+}
+
+function tryChoose(files: readonly CachedFile[], reference: HubReference): CachedFile | null {
+  try {
+    const chosen = chooseGgufFile(
+      files.map(({ file }) => file),
+      reference,
+      'the cache',
+    );
+    return files.find(({ file }) => file === chosen) ?? null;
+  } catch (error) {
+    if (error instanceof RuvLLMError) return null;
+    throw error;
+  }
+}
+
+/** The cached file a hub reference means, without asking the hub; null when there is none. */
+export async function findCachedHubFile(context: CacheContext, reference: HubReference): Promise<CachedFile | null> {
+  const repo = hubRepoFolder(context, reference);
+  for (const commit of await orderedCommits(context, repo)) {
+    const found = tryChoose(await listSnapshot(context.platform, repo, commit), reference);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+/** The cached file an npm reference means, without asking npm; null when there is none. */
+export async function findCachedNpmFile(context: CacheContext, reference: NpmReference): Promise<CachedFile | null> {
+  const repo = npmRepoFolder(context, reference);
+  const commit =
+    npmCommit(context, reference.packages) ?? (await readRef(context.platform, repo, npmRefName(reference.packages)));
+  return commit === null ? null : ((await listSnapshot(context.platform, repo, commit))[0] ?? null);
+}
+
+async function listHubRepo(context: CacheContext, repo: RepoFolder): Promise<CachedModel[]> {
+  const match = /^models--(.+?)--(.+)$/.exec(repo.name);
+  if (match === null) return [];
+  const [, owner, name] = match as unknown as [string, string, string];
+  let plain: HubReference;
+  try {
+    plain = parseModelReference(`hf:${owner}/${name}`) as HubReference;
+  } catch {
+    return []; // another tool's folder that no reference of ours can name
+  }
+  const seen = new Map<string, CachedFile>();
+  for (const commit of await orderedCommits(context, repo)) {
+    for (const file of await listSnapshot(context.platform, repo, commit)) {
+      if (!seen.has(file.file)) seen.set(file.file, file);
+    }
+  }
+  const all = [...seen.values()];
+  return all.map((file) => {
+    const byQuant: HubReference = { ...plain, quant: quantOf(file.file) };
+    const isNamedByQuant = byQuant.quant !== null && tryChoose(all, byQuant) === file;
+    const reference = isNamedByQuant ? byQuant : { ...plain, file: file.file };
+    return toModel(formatModelReference(reference), 'huggingface', file);
+  });
+}
+
+async function listNpmRepo({ platform }: CacheContext, repo: RepoFolder, names: string[]): Promise<CachedModel[]> {
+  const models: CachedModel[] = [];
+  for (const { ref, commit } of await listRefs(platform, repo)) {
+    const versions = ref.split('+').map((part) => decodeURIComponent(part).split('#', 2));
+    if (versions.length !== names.length || !versions.every(([version]) => isExactVersion(version ?? null))) continue;
+    const packages = names.map((name, i) => ({ name, version: versions[i]![0]!, file: versions[i]![1] ?? null }));
+    const [file] = await listSnapshot(platform, repo, commit);
+    if (file !== undefined) models.push(toModel(formatModelReference({ kind: 'npm', packages }), 'npm', file));
+  }
+  return models;
+}
+
+/** Every model in the cache, sorted by reference. */
+export async function listCachedModels(context: CacheContext): Promise<CachedModel[]> {
+  const { platform, options } = context;
+  const models: CachedModel[] = [];
+  for (const { name } of await platform.files.list(options.cacheRoot)) {
+    if (!name.startsWith('models--')) continue;
+    const repo = repoFolder(platform, options.cacheRoot, name);
+    const names = npmNamesOf(name);
+    models.push(...(names === null ? await listHubRepo(context, repo) : await listNpmRepo(context, repo, names)));
+  }
+  return models.sort((a, b) => (a.reference < b.reference ? -1 : a.reference > b.reference ? 1 : 0));
+}

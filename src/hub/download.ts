@@ -1,0 +1,212 @@
+import { RuvLLMError } from '../core/errors.ts';
+import { createContentHasher, type ExpectedHash } from './content-hash.ts';
+import { httpGet, toStatusError, type HttpReply } from './http.ts';
+import type { Lock } from './lock.ts';
+import type { FileWriter, Hasher } from './platform.ts';
+import { checkAborted, type PullContext } from './pull-context.ts';
+import { withRetries } from './retry.ts';
+
+/** One file to fetch, with everything it must turn out to be. */
+export interface BlobRequest {
+  readonly url: string;
+  readonly label: string;
+  readonly sizeBytes: number;
+  readonly hash: ExpectedHash;
+}
+
+/** The bytes on disk so far and the running hash over exactly those. */
+interface Partial {
+  readonly path: string;
+  doneBytes: number;
+  hasher: Hasher;
+  /** Bytes of this file that an earlier run left behind are in it. */
+  isResumed: boolean;
+}
+
+/** Between two reports, and what a connection must bring to count as progress: a hub that drips does not retry forever. */
+const PROGRESS_STEP_BYTES = 1 << 20;
+
+function fail(request: BlobRequest, reason: string, data: Record<string, number | string>): RuvLLMError {
+  return new RuvLLMError('download_failed', `${request.label}: ${reason}`, { data });
+}
+
+async function openPartial(context: PullContext, request: BlobRequest, path: string): Promise<Partial> {
+  const { files } = context.platform;
+  const fresh = (): Hasher => createContentHasher(context.platform, request.hash, request.sizeBytes);
+  const existing = (await files.stat(path))?.sizeBytes ?? 0;
+  if (existing === 0 || existing > request.sizeBytes) {
+    await files.remove(path);
+    return { path, doneBytes: 0, hasher: fresh(), isResumed: false };
+  }
+  const hasher = fresh();
+  let doneBytes = 0;
+  for await (const chunk of files.readChunks(path)) {
+    checkAborted(context, request.label);
+    hasher.update(chunk);
+    doneBytes += chunk.byteLength;
+    context.onProgress({ phase: 'check', item: request.label, doneBytes, totalBytes: existing });
+  }
+  return { path, doneBytes, hasher, isResumed: true };
+}
+
+async function requireFreeSpace(context: PullContext, request: BlobRequest, partial: Partial): Promise<void> {
+  const needed = request.sizeBytes - partial.doneBytes;
+  const free = await context.platform.files.freeBytes(context.options.cacheRoot);
+  if (free === null || free >= needed) return;
+  throw new RuvLLMError(
+    'disk_full',
+    `${request.label}: ${needed} bytes are still needed, ${free} are free at ${context.options.cacheRoot}`,
+    { data: { neededBytes: needed, freeBytes: free } },
+  );
+}
+
+/** Refuses a reply whose own headers contradict what was asked; returns the byte at which its body begins. */
+function checkHeaders(request: BlobRequest, reply: HttpReply, askedFrom: number): number {
+  const encoding = reply.headers.get('content-encoding') ?? 'identity';
+  if (encoding !== 'identity')
+    throw fail(request, `reply is ${encoding}-encoded, which was not asked for`, { encoding });
+  const start = reply.status === 206 ? askedFrom : 0;
+  if (reply.status === 206) {
+    const range = reply.headers.get('content-range') ?? 'nothing';
+    const match = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(range);
+    const isAsked =
+      match !== null &&
+      Number(match[1]) === askedFrom &&
+      Number(match[2]) === request.sizeBytes - 1 &&
+      (match[3] === '*' || Number(match[3]) === request.sizeBytes);
+    if (!isAsked) {
+      const wanted = `bytes ${askedFrom}-${request.sizeBytes - 1}/${request.sizeBytes}`;
+      throw fail(request, `asked for "${wanted}", the reply claims "${range.slice(0, 80)}"`, { wanted, range });
+    }
+  }
+  const length = reply.headers.get('content-length');
+  const promised = request.sizeBytes - start;
+  if (length !== null && Number(length) !== promised) {
+    throw fail(request, `reply announces ${length} bytes, ${promised} were promised`, {
+      announcedBytes: Number(length),
+      promisedBytes: promised,
+    });
+  }
+  return start;
+}
+
+async function copyBody(
+  context: PullContext,
+  request: BlobRequest,
+  partial: Partial,
+  lock: Lock,
+  body: { chunks: AsyncIterable<Uint8Array>; writer: FileWriter; hasProgressed: () => void },
+): Promise<void> {
+  const start = partial.doneBytes;
+  let lastReport = -PROGRESS_STEP_BYTES;
+  for await (const chunk of body.chunks) {
+    const end = partial.doneBytes + chunk.byteLength;
+    if (end > request.sizeBytes) {
+      throw fail(request, `body goes on past the ${request.sizeBytes} bytes promised (at ${end})`, {
+        promisedBytes: request.sizeBytes,
+        gotBytes: end,
+      });
+    }
+    await body.writer.write(chunk);
+    partial.hasher.update(chunk);
+    partial.doneBytes = end;
+    if (end - start >= PROGRESS_STEP_BYTES) body.hasProgressed();
+    await lock.keep();
+    if (end - lastReport < PROGRESS_STEP_BYTES && end < request.sizeBytes) continue;
+    lastReport = end;
+    context.onProgress({ phase: 'download', item: request.label, doneBytes: end, totalBytes: request.sizeBytes });
+  }
+  if (partial.doneBytes === request.sizeBytes) return;
+  throw new RuvLLMError(
+    'download_failed',
+    `${request.label}: body ended after ${partial.doneBytes} of ${request.sizeBytes} bytes`,
+    { isRetryable: true, data: { gotBytes: partial.doneBytes, promisedBytes: request.sizeBytes } },
+  );
+}
+
+/** One connection: asks for what is missing and appends it. */
+async function transfer(
+  context: PullContext,
+  request: BlobRequest,
+  partial: Partial,
+  lock: Lock,
+  hasProgressed: () => void,
+): Promise<void> {
+  const { files } = context.platform;
+  const from = partial.doneBytes;
+  const reply = await httpGet(context, request.url, from === 0 ? {} : { range: `bytes=${from}-` });
+  if (reply.status !== 200 && !(reply.status === 206 && from > 0)) throw await toStatusError(reply, request.label);
+  let start: number;
+  try {
+    start = checkHeaders(request, reply, from);
+  } catch (error) {
+    await reply.cancel();
+    throw error;
+  }
+  if (start !== from) {
+    // The hub ignored the range: its body begins at byte 0, so ours must too.
+    partial.doneBytes = 0;
+    partial.hasher = createContentHasher(context.platform, request.hash, request.sizeBytes);
+    partial.isResumed = false;
+  }
+  const writer = await files.openWriter(partial.path, start);
+  try {
+    await copyBody(context, request, partial, lock, { chunks: reply.chunks(), writer, hasProgressed });
+    await writer.sync();
+  } finally {
+    await writer.close();
+    await reply.cancel();
+  }
+}
+
+async function fill(context: PullContext, request: BlobRequest, path: string, lock: Lock): Promise<Partial> {
+  const { files } = context.platform;
+  const partial = await openPartial(context, request, path);
+  await requireFreeSpace(context, request, partial);
+  try {
+    if (partial.doneBytes < request.sizeBytes) {
+      await withRetries(context, request.label, (hasProgressed) =>
+        transfer(context, request, partial, lock, hasProgressed),
+      );
+    }
+    return partial;
+  } catch (error) {
+    // Too long means the source lies: nothing of it is worth resuming. An empty partial is only litter.
+    const gotBytes = error instanceof RuvLLMError ? error.data['gotBytes'] : undefined;
+    const isTooLong = typeof gotBytes === 'number' && gotBytes > request.sizeBytes;
+    if (isTooLong || partial.doneBytes === 0) await files.remove(path);
+    throw error;
+  }
+}
+
+/**
+ * Brings one blob into the cache: resumes, checks length and hash, and only then gives it its final name. The caller
+ * holds the lock. What stays behind after a failure is at most `<blob>.incomplete`, and not even that when the bytes
+ * are known to be wrong.
+ */
+export async function downloadBlob(
+  context: PullContext,
+  request: BlobRequest,
+  folder: string,
+  lock: Lock,
+): Promise<void> {
+  const { files } = context.platform;
+  const blobPath = files.join(folder, request.hash.hex);
+  const path = `${blobPath}.incomplete`;
+  await files.makeFolder(folder);
+  for (;;) {
+    const partial = await fill(context, request, path, lock);
+    const actual = partial.hasher.digest();
+    if (actual === request.hash.hex) break;
+    await files.remove(path);
+    // An old partial may itself be what was bad; from zero there is no such excuse.
+    if (partial.isResumed) continue;
+    throw new RuvLLMError(
+      'hash_mismatch',
+      `${request.label}: ${request.hash.algorithm} is ${actual}, promised was ${request.hash.hex}`,
+      { data: { actual, promised: request.hash.hex, sizeBytes: request.sizeBytes } },
+    );
+  }
+  await lock.requireHeld();
+  await files.rename(path, blobPath);
+}

@@ -1,0 +1,77 @@
+import { RuvLLMError } from '../core/errors.ts';
+import { integerOption, optional, resolveOptions, stringOption } from '../core/options.ts';
+import type { HubPlatform } from './platform.ts';
+
+export interface HubOptions {
+  platform: HubPlatform;
+  /** Folder of the model cache; default: the Hugging Face order. */
+  cacheRoot?: string;
+  /** A Hugging Face compatible hub; default: HF_ENDPOINT, then the public one. */
+  endpoint?: string;
+  /** Sent to the endpoint's own origin only; default: HF_TOKEN, then the login's token file. */
+  token?: string | null;
+  /** Branch, tag or commit on the hub; default main. */
+  revision?: string;
+  /** Until a reply begins; default 15 000. */
+  connectTimeoutMs?: number;
+  /** Without a byte of a reply; default 60 000. */
+  idleTimeoutMs?: number;
+  /** Tries in a row that bring nothing; default 5. */
+  maxAttempts?: number;
+}
+
+export interface ResolvedHubOptions {
+  readonly platform: HubPlatform;
+  readonly cacheRoot: string;
+  readonly endpoint: string;
+  readonly token: string | null;
+  readonly revision: string;
+  readonly connectTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly maxAttempts: number;
+}
+
+const PUBLIC_ENDPOINT = 'https://huggingface.co';
+/** As a URL part and a file name under refs/: no way up, nothing to escape. */
+const REVISION = /^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._/-]{0,127}(?<![./])$/;
+
+function readEndpoint(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '' || url.hash !== '') {
+    throw new RuvLLMError('invalid_option', `hub endpoint must be an http(s) URL without credentials or query`);
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+/** Validates the options once and fills in what the environment says. */
+export function resolveHubOptions(options: HubOptions): ResolvedHubOptions {
+  const { platform, ...rest } = options;
+  const environment = platform.environment;
+  const given = resolveOptions('hub', rest, {
+    cacheRoot: stringOption(platform.cacheRoot),
+    endpoint: stringOption(environment['HF_ENDPOINT'] || PUBLIC_ENDPOINT),
+    token: optional(stringOption(null)),
+    revision: stringOption('main'),
+    connectTimeoutMs: integerOption(15_000, 1, 600_000),
+    idleTimeoutMs: integerOption(60_000, 1, 600_000),
+    maxAttempts: integerOption(5, 1, 20),
+  });
+  if (!REVISION.test(given.revision)) {
+    throw new RuvLLMError('invalid_option', `"${given.revision.slice(0, 80)}" is not a branch, tag or commit`);
+  }
+  const token = options.token === undefined ? environment['HF_TOKEN'] || null : given.token;
+  return Object.freeze({ ...given, platform, endpoint: readEndpoint(given.endpoint), token: checkToken(token) });
+}
+
+function checkToken(token: string | null): string | null {
+  const trimmed = token?.trim() ?? '';
+  // A token with a line break would end its header and start another.
+  if (!/^[\x21-\x7e]*$/.test(trimmed)) throw new RuvLLMError('invalid_option', 'the hub token holds odd characters');
+  return trimmed === '' ? null : trimmed;
+}
+
+/** The token to use: the given one, else the login's file; `token: null` in the options means none at all. */
+export async function readHubToken(options: ResolvedHubOptions, isFileAllowed: boolean): Promise<string | null> {
+  if (options.token !== null || !isFileAllowed) return options.token;
+  return checkToken(await options.platform.files.readText(options.platform.tokenPath, 4096));
+}

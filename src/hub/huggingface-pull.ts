@@ -1,0 +1,79 @@
+import { RuvLLMError } from '../core/errors.ts';
+import { linkSnapshot, repoFolder, writeRef, type RepoFolder } from './cache-layout.ts';
+import { downloadBlob } from './download.ts';
+import { chooseGgufFile } from './gguf-choice.ts';
+import { fetchCommit, fetchFiles, fileUrl, type HubFile } from './huggingface-api.ts';
+import { acquireLock } from './lock.ts';
+import type { PullContext } from './pull-context.ts';
+import type { ModelReference } from './reference.ts';
+import { isSafeRelativePath } from './safe-path.ts';
+
+export type HubReference = Extract<ModelReference, { kind: 'huggingface' }>;
+
+/** What a pull brought. */
+export interface PulledModel {
+  readonly path: string;
+  readonly file: string;
+  readonly commit: string;
+  readonly sizeBytes: number;
+  /** Null for a small file that the hub knows by its git id only. */
+  readonly sha256: string | null;
+  /** False when the bytes were in the cache already. */
+  readonly isDownloaded: boolean;
+}
+
+/** The cache folder of a hub repository. */
+export function hubRepoFolder(context: Pick<PullContext, 'platform' | 'options'>, reference: HubReference): RepoFolder {
+  const name = `models--${reference.owner}--${reference.repo}`;
+  return repoFolder(context.platform, context.options.cacheRoot, name);
+}
+
+async function chooseFile(context: PullContext, reference: HubReference, commit: string): Promise<HubFile> {
+  const repo = `${reference.owner}/${reference.repo}`;
+  const available = await fetchFiles(context, repo, commit);
+  const path = chooseGgufFile(
+    available.map((file) => file.path),
+    reference,
+    repo,
+  );
+  if (!isSafeRelativePath(path)) {
+    throw new RuvLLMError('download_failed', `${repo}: refused the file name ${JSON.stringify(path.slice(0, 120))}`);
+  }
+  return available.find((file) => file.path === path)!;
+}
+
+async function fetchIntoCache(
+  context: PullContext,
+  folder: RepoFolder,
+  file: HubFile,
+  source: { url: string; commit: string },
+): Promise<{ path: string; isDownloaded: boolean }> {
+  const { platform } = context;
+  const blobPath = platform.files.join(folder.blobs, file.hash.hex);
+  const lock = await acquireLock(context, folder.locks, file.hash.hex);
+  try {
+    // Whoever held the lock before may have brought it; a blob of another size is somebody's broken file.
+    const isThere = (await platform.files.stat(blobPath))?.sizeBytes === file.sizeBytes;
+    const { sizeBytes, hash } = file;
+    if (!isThere)
+      await downloadBlob(context, { url: source.url, label: file.path, sizeBytes, hash }, folder.blobs, lock);
+    const target = { commit: source.commit, file: file.path, blob: hash.hex };
+    return { path: await linkSnapshot(platform, folder, target), isDownloaded: !isThere };
+  } finally {
+    await lock.release();
+  }
+}
+
+/** Brings a model from a Hugging Face compatible hub into the cache. */
+export async function pullFromHub(context: PullContext, reference: HubReference): Promise<PulledModel> {
+  const repo = `${reference.owner}/${reference.repo}`;
+  context.onProgress({ phase: 'resolve', item: repo, doneBytes: 0, totalBytes: null });
+  const commit = await fetchCommit(context, repo);
+  const file = await chooseFile(context, reference, commit);
+  const folder = hubRepoFolder(context, reference);
+  const url = fileUrl(context, repo, commit, file.path);
+  const { path, isDownloaded } = await fetchIntoCache(context, folder, file, { url, commit });
+  await writeRef(context.platform, folder, context.options.revision, commit);
+  const sha256 = file.hash.algorithm === 'sha256' ? file.hash.hex : null;
+  return { path, file: file.path, commit, sizeBytes: file.sizeBytes, sha256, isDownloaded };
+}

@@ -1,0 +1,98 @@
+import { RuvLLMError } from '../core/errors.ts';
+import type { ProcessIdentity } from './platform.ts';
+import { checkAborted, type PullContext } from './pull-context.ts';
+
+const POLL_MS = 300;
+/** The owner touches its lock this often. */
+const HEARTBEAT_MS = 5000;
+/** A lock of another host, or one nobody can read, is dead when untouched this long (12 missed heartbeats). */
+const SILENT_MS = 60_000;
+const MAX_LOCK_BYTES = 4096;
+
+/** A lock held; `keep` is called by the owner's work as it goes on. */
+export interface Lock {
+  /** Keeps the lock fresh; cheap enough to call for every chunk. Throws `io` when somebody took it over. */
+  keep(): Promise<void>;
+  /** Throws `io` unless the lock is still ours at this moment. */
+  requireHeld(): Promise<void>;
+  release(): Promise<void>;
+}
+
+function parseOwner(text: string): ProcessIdentity | null {
+  try {
+    const value = JSON.parse(text) as Partial<ProcessIdentity> | null;
+    if (typeof value?.host !== 'string' || !Number.isSafeInteger(value.pid)) return null;
+    return { host: value.host, pid: value.pid!, startToken: String(value.startToken ?? '') };
+  } catch {
+    return null;
+  }
+}
+
+async function isStale(context: PullContext, path: string, text: string): Promise<boolean> {
+  const { platform } = context;
+  const owner = parseOwner(text);
+  if (owner !== null && owner.host === platform.identity.host) return !platform.isProcessAlive(owner);
+  const facts = await platform.files.stat(path);
+  return facts !== null && platform.now() - facts.modifiedMs > SILENT_MS;
+}
+
+/**
+ * Removes a dead lock. Two waiters may decide so at the same time, and the slower one must not remove the lock that
+ * the faster one has taken since: the rename fetches exactly one file, and if that is not the dead one it goes back.
+ */
+async function clearStale(context: PullContext, path: string, deadText: string): Promise<void> {
+  const { files, uniqueName } = context.platform;
+  const aside = `${path}.${uniqueName()}.stale`;
+  try {
+    await files.rename(path, aside);
+  } catch (error) {
+    if (error instanceof RuvLLMError && error.code === 'not_found') return;
+    throw error;
+  }
+  const text = await files.readText(aside, MAX_LOCK_BYTES);
+  if (text !== null && text !== deadText) await files.createExclusive(path, text);
+  await files.remove(aside);
+}
+
+/** Waits for the lock file, taking over from processes that died with it. */
+export async function acquireLock(context: PullContext, folder: string, name: string): Promise<Lock> {
+  const { files, identity, uniqueName, now, sleep } = context.platform;
+  const path = files.join(folder, `${name}.lock`);
+  const text = JSON.stringify({ ...identity, nonce: uniqueName() });
+  await files.makeFolder(folder);
+  while (!(await files.createExclusive(path, text))) {
+    checkAborted(context, `waiting for ${name}`);
+    const held = await files.readText(path, MAX_LOCK_BYTES);
+    if (held === null) continue;
+    if (await isStale(context, path, held)) {
+      await clearStale(context, path, held);
+      continue;
+    }
+    context.onProgress({ phase: 'wait', item: name, doneBytes: 0, totalBytes: null });
+    await sleep(POLL_MS, context.signal);
+  }
+  let lastTouch = now();
+  const isMine = async (): Promise<boolean> => (await files.readText(path, MAX_LOCK_BYTES)) === text;
+  const requireHeld = async (): Promise<void> => {
+    if (!(await isMine())) throw new RuvLLMError('io', `${path}: another process took the lock over`);
+  };
+  return {
+    async keep() {
+      if (now() - lastTouch < HEARTBEAT_MS) return;
+      lastTouch = now();
+      await requireHeld();
+      await files.touch(path);
+    },
+    requireHeld,
+    async release() {
+      if (await isMine()) await files.remove(path);
+    },
+  };
+}
+
+/** Whether a live process holds this lock now. */
+export async function isLocked(context: PullContext, folder: string, name: string): Promise<boolean> {
+  const path = context.platform.files.join(folder, `${name}.lock`);
+  const text = await context.platform.files.readText(path, MAX_LOCK_BYTES);
+  return text !== null && !(await isStale(context, path, text));
+}

@@ -1,0 +1,69 @@
+import { RuvLLMError } from '../core/errors.ts';
+
+/** A file inside a package, without npm's leading `package/`. */
+export interface PackageFile {
+  readonly path: string;
+  readonly sizeBytes: number;
+}
+
+function names(files: readonly PackageFile[]): string {
+  const shown = files.slice(0, 12).map((file) => file.path);
+  return shown.join(', ') + (files.length > 12 ? ` and ${files.length - 12} more` : '');
+}
+
+/** model.part, model.part2, x.gguf.part01 …: the number at the end, 0 when there is none. */
+function partNumber(path: string): number {
+  return Number(/(\d+)\D*$/.exec(path.slice(path.lastIndexOf('.part')))?.[1] ?? 0);
+}
+
+function isPart(path: string): boolean {
+  return /\.part[^/]*$/i.test(path);
+}
+
+function orderParts(parts: readonly PackageFile[], spec: string): PackageFile[] {
+  const ordered = [...parts].sort((a, b) => partNumber(a.path) - partNumber(b.path) || (a.path < b.path ? -1 : 1));
+  const first = partNumber(ordered[0]!.path);
+  for (const [index, part] of ordered.entries()) {
+    if (partNumber(part.path) === first + index) continue;
+    throw new RuvLLMError('not_found', `${spec}: part ${first + index} is missing (it has: ${names(ordered)})`);
+  }
+  if (first > 1) throw new RuvLLMError('not_found', `${spec}: parts begin at ${first} (it has: ${names(ordered)})`);
+  return ordered;
+}
+
+/**
+ * Which files of a package make up the model, in order: the named one, else its only GGUF, else its parts. When the
+ * model is spread over several packages only parts count: GGUF files cannot be joined end to end.
+ */
+export function choosePackageFiles(
+  files: readonly PackageFile[],
+  wanted: { readonly file: string | null; readonly isOneOfSeveral: boolean },
+  spec: string,
+): readonly PackageFile[] {
+  if (wanted.file !== null) {
+    const named = files.find((file) => file.path === wanted.file);
+    if (named === undefined)
+      throw new RuvLLMError('not_found', `${spec} has no file ${wanted.file} (it has: ${names(files)})`);
+    return [named];
+  }
+  const models = wanted.isOneOfSeveral ? [] : files.filter((file) => /\.gguf$/i.test(file.path));
+  if (models.length === 1) return models;
+  if (models.length > 1) {
+    throw new RuvLLMError('invalid_option', `${spec} has ${models.length} models; add #path of one: ${names(models)}`);
+  }
+  const parts = files.filter((file) => isPart(file.path));
+  if (parts.length === 0) {
+    const what = wanted.isOneOfSeveral ? 'no .part file' : 'neither a .gguf nor a .part file';
+    throw new RuvLLMError('not_found', `${spec} has ${what} (it has: ${names(files)})`);
+  }
+  return orderParts(parts, spec);
+}
+
+/** A name for a model joined from parts: what the packages' names have in common. */
+export function joinedFileName(packageNames: readonly string[]): string {
+  const bases = packageNames.map((name) => name.slice(name.lastIndexOf('/') + 1));
+  let common = bases[0]!;
+  for (const base of bases) while (!base.startsWith(common)) common = common.slice(0, -1);
+  const stem = common.replace(/[-_.]?(?:part)?[-_.]?\d*$/i, '').replace(/[-_.]+$/, '');
+  return `${stem === '' ? 'model' : stem}.gguf`;
+}

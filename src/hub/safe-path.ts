@@ -1,0 +1,9 @@
+/**
+ * A relative path from a hub or an archive that may be joined to a folder: forward slashes, no way up, nothing that
+ * some system reads as something else (drive letters and streams `:`, backslashes, control characters, the trailing
+ * dots and spaces that Windows drops).
+ */
+export function isSafeRelativePath(path: string): boolean {
+  if (path.length === 0 || path.length > 1024 || /[\\:*?"<>|\p{Cc}]/u.test(path)) return false;
+  return path.split('/').every((part) => part !== '' && part.length <= 255 && !/^\.{1,2}$|[. ]$/.test(part));
+}
