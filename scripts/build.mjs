@@ -35,6 +35,8 @@ export function build({ force = false } = {}) {
         join(assembly, 'index.ts'),
         '-O3',
         '--noAssert',
+        '--disableWarning', // v128 in function signatures: these never leave the module
+        '112',
         '--runtime',
         'stub',
         ...features,
@@ -44,8 +46,6 @@ export function build({ force = false } = {}) {
         '1',
         '--maximumMemory',
         '65536',
-        '--use',
-        `RELAXED=${relaxed ? 1 : 0}`,
         '-o',
         join(out, name),
       ),

@@ -1,0 +1,203 @@
+// Paged attention with online softmax. Work is cut into (sequence, KV head, tile of tokens): a page is widened to f32 once
+// and meets every query row of the tile and head group. A row's arithmetic depends only on its own pages, in order, so that
+// chunked = whole and batched = alone, bit for bit.
+import { takeChunk } from './control';
+import { expVector, floatToHalf, fma, halfToFloat4, horizontalMax, horizontalSum, tanhVector } from './vector-math';
+
+const PAGE_TOKENS: i32 = 16;
+/** Tokens per tile: with a group of 4 heads a page serves 32 query rows, yet a 512-token prompt still splits 16 ways a head. */
+const TILE: i32 = 8;
+/** Lower than any real score, yet finite: differences never become NaN. */
+const LOWEST: f32 = -3.0e38;
+
+/** args: 2 base, 3 pageBytes, 4 layer offset, 5 kvHeads, 6 headDim, 7 k, 8 v, 9 slots, 10 tokens. A chunk is a token. */
+export function writeKvOp(op: usize): void {
+  const base = <usize>load<u32>(op, 8) + <usize>load<u32>(op, 16);
+  const pageBytes = <usize>load<u32>(op, 12);
+  const kvHeads = load<i32>(op, 20);
+  const headDim = load<i32>(op, 24);
+  const k = <usize>load<u32>(op, 28);
+  const v = <usize>load<u32>(op, 32);
+  const slots = <usize>load<u32>(op, 36);
+  const tokens = load<i32>(op, 40);
+  const width = <usize>(kvHeads * headDim);
+  for (let t = takeChunk(op); t < tokens; t = takeChunk(op)) {
+    const slot = load<i32>(slots + (<usize>t << 2));
+    const page = base + <usize>(slot >> 4) * pageBytes;
+    const inPage = <usize>(slot & 15);
+    const values = page + width * 32;
+    const fromK = k + <usize>t * width * 4;
+    const fromV = v + <usize>t * width * 4;
+    for (let h = 0; h < kvHeads; h++) {
+      for (let d = 0; d < headDim; d++) {
+        const i = <usize>(h * headDim + d);
+        store<u16>(page + i * 32 + inPage * 2, floatToHalf(load<f32>(fromK + i * 4)));
+        store<u16>(values + (<usize>(h * PAGE_TOKENS) + inPage) * (<usize>headDim << 1) + (<usize>d << 1), floatToHalf(load<f32>(fromV + i * 4)));
+      }
+    }
+  }
+}
+
+function widen(src: usize, out: usize, count: i32): void {
+  for (let i = 0; i < count; i += 8, src += 16, out += 32) {
+    v128.store(out, halfToFloat4(v128.load_ext<u16>(src)));
+    v128.store(out, halfToFloat4(v128.load_ext<u16>(src, 8)), 16);
+  }
+}
+
+// @ts-ignore: decorator
+@inline
+function masked(scores: v128, first: i32, from: v128, to: v128): v128 {
+  const at = i32x4.add(i32x4.splat(first), i32x4(0, 1, 2, 3));
+  const inside = v128.and(i32x4.ge_s(at, from), i32x4.lt_s(at, to));
+  return v128.bitselect(scores, f32x4.splat(LOWEST), inside);
+}
+
+/** One query row against one widened page; `state` holds running max and sum, `out` the running weighted values. */
+function rowAndPage(q: usize, keys: usize, values: usize, out: usize, state: usize, headDim: i32, from: i32, to: i32, scale: f32, cap: f32): void {
+  let s0 = f32x4.splat(0);
+  let s1 = f32x4.splat(0);
+  let s2 = f32x4.splat(0);
+  let s3 = f32x4.splat(0);
+  let key = keys;
+  for (let d = 0; d < headDim; d++, key += 64) {
+    const qd = v128.load_splat<f32>(q + (<usize>d << 2));
+    s0 = fma(qd, v128.load(key), s0);
+    s1 = fma(qd, v128.load(key, 16), s1);
+    s2 = fma(qd, v128.load(key, 32), s2);
+    s3 = fma(qd, v128.load(key, 48), s3);
+  }
+  const factor = f32x4.splat(scale);
+  s0 = f32x4.mul(s0, factor);
+  s1 = f32x4.mul(s1, factor);
+  s2 = f32x4.mul(s2, factor);
+  s3 = f32x4.mul(s3, factor);
+  if (cap > 0) {
+    const c = f32x4.splat(cap);
+    s0 = f32x4.mul(tanhVector(f32x4.div(s0, c)), c);
+    s1 = f32x4.mul(tanhVector(f32x4.div(s1, c)), c);
+    s2 = f32x4.mul(tanhVector(f32x4.div(s2, c)), c);
+    s3 = f32x4.mul(tanhVector(f32x4.div(s3, c)), c);
+  }
+  const lower = i32x4.splat(from);
+  const upper = i32x4.splat(to);
+  s0 = masked(s0, 0, lower, upper);
+  s1 = masked(s1, 4, lower, upper);
+  s2 = masked(s2, 8, lower, upper);
+  s3 = masked(s3, 12, lower, upper);
+  const oldMax = load<f32>(state);
+  const newMax = max(oldMax, horizontalMax(f32x4.max(f32x4.max(s0, s1), f32x4.max(s2, s3))));
+  const m = f32x4.splat(newMax);
+  // Masked scores must weigh exactly nothing; e^-87 is small, not zero.
+  s0 = v128.and(expVector(f32x4.sub(s0, m)), f32x4.gt(s0, f32x4.splat(LOWEST)));
+  s1 = v128.and(expVector(f32x4.sub(s1, m)), f32x4.gt(s1, f32x4.splat(LOWEST)));
+  s2 = v128.and(expVector(f32x4.sub(s2, m)), f32x4.gt(s2, f32x4.splat(LOWEST)));
+  s3 = v128.and(expVector(f32x4.sub(s3, m)), f32x4.gt(s3, f32x4.splat(LOWEST)));
+  const decay: f32 = oldMax == LOWEST ? 0 : f32x4.extract_lane(expVector(f32x4.splat(oldMax - newMax)), 0);
+  store<f32>(state, newMax);
+  store<f32>(state, load<f32>(state, 4) * decay + horizontalSum(f32x4.add(f32x4.add(s0, s1), f32x4.add(s2, s3))), 4);
+  const p = state + 16;
+  v128.store(p, s0);
+  v128.store(p, s1, 16);
+  v128.store(p, s2, 32);
+  v128.store(p, s3, 48);
+  const rowBytes = <usize>headDim << 2;
+  const decays = f32x4.splat(decay);
+  let d: usize = 0;
+  for (; d + 32 <= rowBytes; d += 32) {
+    let a = f32x4.mul(v128.load(out + d), decays);
+    let b = f32x4.mul(v128.load(out + d, 16), decays);
+    let value = values + d;
+    for (let t: usize = 0; t < 64; t += 4, value += rowBytes) {
+      const weight = v128.load_splat<f32>(p + t);
+      a = fma(weight, v128.load(value), a);
+      b = fma(weight, v128.load(value, 16), b);
+    }
+    v128.store(out + d, a);
+    v128.store(out + d, b, 16);
+  }
+  for (; d < rowBytes; d += 16) {
+    let a = f32x4.mul(v128.load(out + d), decays);
+    let value = values + d;
+    for (let t: usize = 0; t < 64; t += 4, value += rowBytes) a = fma(v128.load_splat<f32>(p + t), v128.load(value), a);
+    v128.store(out + d, a);
+  }
+}
+
+/**
+ * args: 2 base, 3 pageBytes, 4 layer offset, 5 kvHeads, 6 headDim, 7 q, 8 out, 9 heads, 10 sequences, 11 number of
+ * sequences, 12 pageTables, 13 scale (f32), 14 window, 15 softcap (f32).
+ * scratch: 64 B of weights, widened keys, widened values, then 80 bytes of state a row: max, sum, -, -, 16 weights.
+ */
+export function attentionOp(op: usize, scratch: usize): void {
+  const kvHeads = load<i32>(op, 20);
+  const sequences = <usize>load<u32>(op, 40);
+  const numSequences = load<i32>(op, 44);
+  let next = takeChunk(op);
+  let firstChunk = 0;
+  for (let s = 0; s < numSequences; s++) {
+    const sequence = sequences + (<usize>s << 4);
+    const tiles = (load<i32>(sequence, 4) + TILE - 1) / TILE;
+    const chunks = tiles * kvHeads;
+    while (next < firstChunk + chunks) {
+      const item = next - firstChunk;
+      attendTile(op, sequence, item % kvHeads, (item / kvHeads) * TILE, scratch);
+      next = takeChunk(op);
+    }
+    firstChunk += chunks;
+  }
+}
+
+function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, scratch: usize): void {
+  const base = <usize>load<u32>(op, 8) + <usize>load<u32>(op, 16);
+  const pageBytes = <usize>load<u32>(op, 12);
+  const kvHeads = load<i32>(op, 20);
+  const headDim = load<i32>(op, 24);
+  const heads = load<i32>(op, 36);
+  const scale = load<f32>(op, 52);
+  const window = load<i32>(op, 56);
+  const cap = load<f32>(op, 60);
+  const firstRow = load<i32>(sequence);
+  const numRows = load<i32>(sequence, 4);
+  const firstPosition = load<i32>(sequence, 8) - numRows;
+  const table = <usize>load<u32>(op, 48) + (<usize>load<i32>(sequence, 12) << 2);
+  const group = heads / kvHeads;
+  const tokens = min(TILE, numRows - firstToken);
+  const q = <usize>load<u32>(op, 28);
+  const out = <usize>load<u32>(op, 32);
+  const rowBytes = <usize>headDim << 2;
+  const pageFloats = headDim * PAGE_TOKENS;
+  const keys = scratch;
+  const values = keys + (<usize>pageFloats << 2);
+  const states = values + (<usize>pageFloats << 2);
+
+  for (let i = 0; i < tokens * group; i++) {
+    const row = <usize>((firstRow + firstToken + i / group) * heads + kvHead * group + (i % group));
+    memory.fill(out + row * rowBytes, 0, rowBytes);
+    store<f32>(states + <usize>i * 80, LOWEST);
+    store<f32>(states + <usize>i * 80, 0, 4);
+  }
+  const lowest = firstPosition + firstToken;
+  const highest = lowest + tokens - 1;
+  const firstPage = window > 0 ? max(0, lowest - window + 1) >> 4 : 0;
+  for (let page = firstPage; page <= highest >> 4; page++) {
+    const kPage = base + <usize>load<i32>(table + (<usize>page << 2)) * pageBytes;
+    widen(kPage + (<usize>(kvHead * pageFloats) << 1), keys, pageFloats);
+    widen(kPage + (<usize>((kvHeads + kvHead) * pageFloats) << 1), values, pageFloats);
+    for (let t = 0; t < tokens; t++) {
+      const position = lowest + t;
+      const to = min(PAGE_TOKENS, position - page * PAGE_TOKENS + 1);
+      const from = window > 0 ? max(0, position - window + 1 - page * PAGE_TOKENS) : 0;
+      if (from >= to) continue;
+      for (let h = 0; h < group; h++) {
+        const row = <usize>((firstRow + firstToken + t) * heads + kvHead * group + h);
+        rowAndPage(q + row * rowBytes, keys, values, out + row * rowBytes, states + <usize>(t * group + h) * 80, headDim, from, to, scale, cap);
+      }
+    }
+  }
+  for (let i = 0; i < tokens * group; i++) {
+    const row = out + <usize>((firstRow + firstToken + i / group) * heads + kvHead * group + (i % group)) * rowBytes;
+    const factor = f32x4.splat(<f32>1 / load<f32>(states + <usize>i * 80, 4));
+    for (let d: usize = 0; d < rowBytes; d += 16) v128.store(row + d, f32x4.mul(v128.load(row + d), factor));
+  }
+}

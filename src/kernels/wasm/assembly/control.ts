@@ -1,0 +1,66 @@
+// Memory map of the first WASM page: static tables of this module from 0 on, the control block at CONTROL.
+// Each word that threads fight over has a cache line of its own.
+export const CONTROL: usize = 61440;
+const GENERATION: usize = CONTROL; //          bumped to start a program; helpers wait on it
+const STOP: usize = CONTROL + 64; //           1: helpers return
+const BARRIER_COUNT: usize = CONTROL + 128; // threads that have arrived
+const BARRIER_PHASE: usize = CONTROL + 192; // bumped when the last one arrives
+const SLEEPERS: usize = CONTROL + 256; //      threads asleep in a barrier: only then is a wake-up call worth a syscall
+const PROGRAM: usize = CONTROL + 320; //       [address, number of operations]
+const NUM_THREADS: usize = CONTROL + 384;
+
+// How long a thread spins before it sleeps. An operation at decode takes 10-500 us, so most waits end while spinning
+// (about 20-50 us); with a busy neighbour on the core a sleeping thread costs its share instead of burning it.
+const SPINS_IN_BARRIER: i32 = 20000;
+const SPINS_FOR_WORK: i32 = 60000;
+
+export function barrier(numThreads: i32): void {
+  if (numThreads == 1) return;
+  const phase = atomic.load<i32>(BARRIER_PHASE);
+  if (atomic.add<i32>(BARRIER_COUNT, 1) == numThreads - 1) {
+    atomic.store<i32>(BARRIER_COUNT, 0);
+    atomic.add<i32>(BARRIER_PHASE, 1);
+    if (atomic.load<i32>(SLEEPERS) > 0) atomic.notify(BARRIER_PHASE, numThreads);
+    return;
+  }
+  for (let spin = 0; spin < SPINS_IN_BARRIER; spin++) {
+    if (atomic.load<i32>(BARRIER_PHASE) != phase) return;
+  }
+  atomic.add<i32>(SLEEPERS, 1);
+  while (atomic.load<i32>(BARRIER_PHASE) == phase) atomic.wait<i32>(BARRIER_PHASE, phase, -1);
+  atomic.sub<i32>(SLEEPERS, 1);
+}
+
+/** Publishes a program to the helpers; the caller then runs it as thread 0. */
+export function publish(program: usize, numOps: i32, numThreads: i32): void {
+  store<u32>(PROGRAM, <u32>program);
+  store<i32>(PROGRAM, numOps, 4);
+  store<i32>(NUM_THREADS, numThreads);
+  atomic.add<i32>(GENERATION, 1);
+  atomic.notify(GENERATION, numThreads);
+}
+
+export function stop(numThreads: i32): void {
+  atomic.store<i32>(STOP, 1);
+  atomic.add<i32>(GENERATION, 1);
+  atomic.notify(GENERATION, numThreads);
+}
+
+/** Blocks until a program newer than `seen` is there; returns its generation, or -1 to stop. */
+export function waitForProgram(seen: i32): i32 {
+  for (let spin = 0; spin < SPINS_FOR_WORK; spin++) {
+    if (atomic.load<i32>(GENERATION) != seen) break;
+  }
+  while (atomic.load<i32>(GENERATION) == seen) atomic.wait<i32>(GENERATION, seen, -1);
+  return atomic.load<i32>(STOP) ? -1 : atomic.load<i32>(GENERATION);
+}
+
+export function generation(): i32 { return atomic.load<i32>(GENERATION); }
+export function programAddress(): usize { return load<u32>(PROGRAM); }
+export function programLength(): i32 { return load<i32>(PROGRAM, 4); }
+export function programThreads(): i32 { return load<i32>(NUM_THREADS); }
+
+/** The next chunk of an operation's work, taken by whichever thread comes first. */
+// @ts-ignore: decorator
+@inline
+export function takeChunk(op: usize): i32 { return atomic.add<i32>(op, 1, 64); }

@@ -1,0 +1,125 @@
+// Q4_0, four rows interleaved. Per block of 32 columns, 80 bytes: f32[4] row scales, then 64 bytes of nibbles:
+// byte 4 * r + i of 16-byte chunk c holds column 4 * c + i of row r in its low nibble and column 16 + 4 * c + i in its high one.
+// Products of nibbles (<= 15) and activations (|q| <= 127) are summed in 16 bits: 8 * 2 * 15 * 127 = 30480 fits.
+import { fma } from './vector-math';
+
+export const Q4_BLOCK_BYTES: usize = 80;
+
+/** Sums of adjacent byte products in 16-bit lanes; `w` must be within 0..127. Both builds give the same integers. */
+// @ts-ignore: decorator
+@inline
+export function pairDot(x: v128, w: v128): v128 {
+  if (ASC_FEATURE_RELAXED_SIMD) return i16x8.relaxed_dot_i8x16_i7x16_s(x, w);
+  const even = i16x8.mul(i16x8.shr_s(i16x8.shl(x, 8), 8), v128.and(w, i16x8.splat(0xff)));
+  return i16x8.add(even, i16x8.mul(i16x8.shr_s(x, 8), i16x8.shr_u(w, 8)));
+}
+
+// @ts-ignore: decorator
+@inline
+function lowNibbles(v: v128): v128 { return v128.and(v, i8x16.splat(0x0f)); }
+// @ts-ignore: decorator
+@inline
+function highNibbles(v: v128): v128 { return v128.and(i16x8.shr_u(v, 4), i8x16.splat(0x0f)); }
+
+/** One block of nibbles at `w` against 32 i8 activations at `x`: i16x8, row r in lanes 2r and 2r+1. */
+// @ts-ignore: decorator
+@inline
+export function nibbleBlockDot(w: usize, x: usize): v128 {
+  const w0 = v128.load(w);
+  const w1 = v128.load(w, 16);
+  const w2 = v128.load(w, 32);
+  const w3 = v128.load(w, 48);
+  let a = pairDot(v128.load_splat<u32>(x), lowNibbles(w0));
+  let b = pairDot(v128.load_splat<u32>(x, 4), lowNibbles(w1));
+  a = i16x8.add(a, pairDot(v128.load_splat<u32>(x, 8), lowNibbles(w2)));
+  b = i16x8.add(b, pairDot(v128.load_splat<u32>(x, 12), lowNibbles(w3)));
+  a = i16x8.add(a, pairDot(v128.load_splat<u32>(x, 16), highNibbles(w0)));
+  b = i16x8.add(b, pairDot(v128.load_splat<u32>(x, 20), highNibbles(w1)));
+  a = i16x8.add(a, pairDot(v128.load_splat<u32>(x, 24), highNibbles(w2)));
+  b = i16x8.add(b, pairDot(v128.load_splat<u32>(x, 28), highNibbles(w3)));
+  return i16x8.add(a, b);
+}
+
+// @ts-ignore: decorator
+@inline
+function addScaled(acc: v128, dot: v128, rowScales: v128, d: v128, correction: v128): v128 {
+  const sum = f32x4.convert_i32x4_s(i32x4.dot_i16x8_s(dot, i16x8.splat(1)));
+  return fma(fma(sum, d, correction), rowScales, acc);
+}
+
+/** Four rows, one token (activation kind 0, tile 1). */
+export function q4Tile1(w: usize, x: usize, numBlocks: i32, out: usize): void {
+  let acc = f32x4.splat(0);
+  for (let b = 0; b < numBlocks; b++) {
+    const dot = nibbleBlockDot(w + 16, x);
+    acc = addScaled(acc, dot, v128.load(w), v128.load_splat<f32>(x, 32), v128.load_splat<f32>(x, 36));
+    w += Q4_BLOCK_BYTES;
+    x += 40;
+  }
+  v128.store(out, acc);
+}
+
+/** Four rows, four tokens (activation kind 0, tile 4): each unpacked chunk of weights serves four tokens. */
+export function q4Tile4(w: usize, x: usize, numBlocks: i32, out: usize): void {
+  let a0 = f32x4.splat(0);
+  let a1 = f32x4.splat(0);
+  let a2 = f32x4.splat(0);
+  let a3 = f32x4.splat(0);
+  for (let b = 0; b < numBlocks; b++) {
+    let q = v128.load(w, 16);
+    let n = lowNibbles(q);
+    let d0 = pairDot(v128.load_splat<u32>(x), n);
+    let d1 = pairDot(v128.load_splat<u32>(x, 32), n);
+    let d2 = pairDot(v128.load_splat<u32>(x, 64), n);
+    let d3 = pairDot(v128.load_splat<u32>(x, 96), n);
+    n = highNibbles(q);
+    d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(x, 16), n));
+    d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(x, 48), n));
+    d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(x, 80), n));
+    d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(x, 112), n));
+    q = v128.load(w, 32);
+    n = lowNibbles(q);
+    d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(x, 4), n));
+    d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(x, 36), n));
+    d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(x, 68), n));
+    d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(x, 100), n));
+    n = highNibbles(q);
+    d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(x, 20), n));
+    d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(x, 52), n));
+    d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(x, 84), n));
+    d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(x, 116), n));
+    q = v128.load(w, 48);
+    n = lowNibbles(q);
+    d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(x, 8), n));
+    d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(x, 40), n));
+    d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(x, 72), n));
+    d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(x, 104), n));
+    n = highNibbles(q);
+    d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(x, 24), n));
+    d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(x, 56), n));
+    d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(x, 88), n));
+    d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(x, 120), n));
+    q = v128.load(w, 64);
+    n = lowNibbles(q);
+    d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(x, 12), n));
+    d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(x, 44), n));
+    d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(x, 76), n));
+    d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(x, 108), n));
+    n = highNibbles(q);
+    d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(x, 28), n));
+    d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(x, 60), n));
+    d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(x, 92), n));
+    d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(x, 124), n));
+    const s = v128.load(w);
+    a0 = addScaled(a0, d0, s, v128.load_splat<f32>(x, 128), v128.load_splat<f32>(x, 144));
+    a1 = addScaled(a1, d1, s, v128.load_splat<f32>(x, 132), v128.load_splat<f32>(x, 148));
+    a2 = addScaled(a2, d2, s, v128.load_splat<f32>(x, 136), v128.load_splat<f32>(x, 152));
+    a3 = addScaled(a3, d3, s, v128.load_splat<f32>(x, 140), v128.load_splat<f32>(x, 156));
+    w += Q4_BLOCK_BYTES;
+    x += 160;
+  }
+  v128.store(out, a0);
+  v128.store(out, a1, 16);
+  v128.store(out, a2, 32);
+  v128.store(out, a3, 48);
+}

@@ -1,0 +1,138 @@
+import { takeChunk } from './control';
+import { expVector, fma, horizontalSum, tanhVector } from './vector-math';
+
+/** Values per chunk of an element-wise operation: 16 kB, small enough to share, large enough to pay for the counter. */
+const CHUNK: i32 = 4096;
+
+/** args: 2 x, 3 weight, 4 out, 5 rows, 6 dim, 7 epsilon (f32). A chunk is eight rows. */
+export function rmsNormOp(op: usize): void {
+  const x = <usize>load<u32>(op, 8);
+  const weight = <usize>load<u32>(op, 12);
+  const out = <usize>load<u32>(op, 16);
+  const rows = load<i32>(op, 20);
+  const dim = load<i32>(op, 24);
+  const epsilon = load<f32>(op, 28);
+  for (let first = takeChunk(op) * 8; first < rows; first = takeChunk(op) * 8) {
+    const end = min(rows, first + 8);
+    for (let r = first; r < end; r++) {
+      const from = x + <usize>r * (<usize>dim << 2);
+      const to = out + <usize>r * (<usize>dim << 2);
+      let sums = f32x4.splat(0);
+      let c = 0;
+      for (; c + 4 <= dim; c += 4) {
+        const v = v128.load(from + (<usize>c << 2));
+        sums = fma(v, v, sums);
+      }
+      let sum: f32 = horizontalSum(sums);
+      for (; c < dim; c++) {
+        const v = load<f32>(from + (<usize>c << 2));
+        sum += v * v;
+      }
+      const scale: f32 = <f32>1 / sqrt<f32>(sum / <f32>dim + epsilon);
+      const factor = f32x4.splat(scale);
+      for (c = 0; c + 4 <= dim; c += 4) {
+        const at = <usize>c << 2;
+        v128.store(to + at, f32x4.mul(f32x4.mul(v128.load(from + at), factor), v128.load(weight + at)));
+      }
+      for (; c < dim; c++) {
+        const at = <usize>c << 2;
+        store<f32>(to + at, load<f32>(from + at) * scale * load<f32>(weight + at));
+      }
+    }
+  }
+}
+
+/** args: 2 x, 3 cosSin, 4 tokens, 5 heads, 6 headDim, 7 rotaryDim, 8 halves. A chunk is a token. */
+export function ropeOp(op: usize): void {
+  const x = <usize>load<u32>(op, 8);
+  const cosSin = <usize>load<u32>(op, 12);
+  const tokens = load<i32>(op, 16);
+  const heads = load<i32>(op, 20);
+  const headDim = load<i32>(op, 24);
+  const rotary = load<i32>(op, 28);
+  const halves = load<i32>(op, 32) != 0;
+  const pairs = rotary >> 1;
+  const step: usize = halves ? 4 : 8;
+  const partner: usize = halves ? <usize>pairs << 2 : 4;
+  for (let t = takeChunk(op); t < tokens; t = takeChunk(op)) {
+    const angles = cosSin + <usize>t * (<usize>rotary << 2);
+    for (let h = 0; h < heads; h++) {
+      let p = x + <usize>(t * heads + h) * (<usize>headDim << 2);
+      for (let i = 0; i < pairs; i++, p += step) {
+        const cos = load<f32>(angles + (<usize>i << 3));
+        const sin = load<f32>(angles + (<usize>i << 3), 4);
+        const a = load<f32>(p);
+        const b = load<f32>(p + partner);
+        store<f32>(p, a * cos - b * sin);
+        store<f32>(p + partner, a * sin + b * cos);
+      }
+    }
+  }
+}
+
+// @ts-ignore: decorator
+@inline
+function silu(x: v128): v128 {
+  return f32x4.div(x, f32x4.add(f32x4.splat(1), expVector(f32x4.neg(x))));
+}
+
+// @ts-ignore: decorator
+@inline
+function gelu(x: v128): v128 {
+  const inner = f32x4.mul(f32x4.mul(f32x4.splat(0.79788456080286535588), x), fma(f32x4.mul(x, x), f32x4.splat(0.044715), f32x4.splat(1)));
+  return f32x4.mul(f32x4.mul(f32x4.splat(0.5), x), f32x4.add(f32x4.splat(1), tanhVector(inner)));
+}
+
+const ADD: i32 = 0;
+const GATE_SILU: i32 = 1;
+const GATE_GELU: i32 = 2;
+const SOFTCAP: i32 = 3;
+const SCALE: i32 = 4;
+
+// @ts-ignore: decorator
+@inline
+function apply(kind: i32, x: v128, y: v128, factor: f32): v128 {
+  if (kind == ADD) return f32x4.add(x, y);
+  if (kind == GATE_SILU) return f32x4.mul(silu(x), y);
+  if (kind == GATE_GELU) return f32x4.mul(gelu(x), y);
+  if (kind == SCALE) return f32x4.mul(x, f32x4.splat(factor));
+  return f32x4.mul(tanhVector(f32x4.div(x, f32x4.splat(factor))), f32x4.splat(factor));
+}
+
+/** args: 2 kind, 3 x, 4 y, 5 out, 6 count, 7 factor (f32). */
+export function mapOp(op: usize, scratch: usize): void {
+  const kind = load<i32>(op, 8);
+  const x = <usize>load<u32>(op, 12);
+  const y = <usize>load<u32>(op, 16);
+  const out = <usize>load<u32>(op, 20);
+  const count = load<i32>(op, 24);
+  const factor = load<f32>(op, 28);
+  for (let first = takeChunk(op) * CHUNK; first < count; first = takeChunk(op) * CHUNK) {
+    const end = min(count, first + CHUNK);
+    let i = first;
+    for (; i + 4 <= end; i += 4) {
+      const at = <usize>i << 2;
+      v128.store(out + at, apply(kind, v128.load(x + at), v128.load(y + at), factor));
+    }
+    if (i < end) {
+      const at = <usize>i << 2;
+      const bytes = <usize>(end - i) << 2;
+      memory.copy(scratch, x + at, bytes);
+      memory.copy(scratch + 16, y + at, bytes);
+      v128.store(scratch, apply(kind, v128.load(scratch), v128.load(scratch, 16), factor));
+      memory.copy(out + at, scratch, bytes);
+    }
+  }
+}
+
+/** args: 2 x, 3 rows, 4 out, 5 count, 6 dim. A chunk is a row. */
+export function copyRowsOp(op: usize): void {
+  const x = <usize>load<u32>(op, 8);
+  const rows = <usize>load<u32>(op, 12);
+  const out = <usize>load<u32>(op, 16);
+  const count = load<i32>(op, 20);
+  const bytes = <usize>load<i32>(op, 24) << 2;
+  for (let i = takeChunk(op); i < count; i = takeChunk(op)) {
+    memory.copy(out + <usize>i * bytes, x + <usize>load<i32>(rows + (<usize>i << 2)) * bytes, bytes);
+  }
+}

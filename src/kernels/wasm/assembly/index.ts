@@ -1,0 +1,60 @@
+// A step's operations are recorded by TypeScript as 128-byte records and run here by all threads in lockstep:
+// word 0 the operation, word 1 whether a barrier follows, words 2-15 arguments, word 16 the chunk counter.
+import { barrier, generation, programAddress, programLength, programThreads, publish, stop, waitForProgram } from './control';
+import { matmulOp, roundOp } from './matmul';
+import { gatherOp } from './gather';
+import { repackOp } from './repack';
+import { copyRowsOp, mapOp, rmsNormOp, ropeOp } from './elementwise';
+import { attentionOp, writeKvOp } from './attention';
+
+const RECORD_BYTES: usize = 128;
+
+const OP_ROUND: i32 = 0;
+const OP_MATMUL: i32 = 1;
+const OP_GATHER: i32 = 2;
+const OP_RMS_NORM: i32 = 3;
+const OP_ROPE: i32 = 4;
+const OP_WRITE_KV: i32 = 5;
+const OP_ATTENTION: i32 = 6;
+const OP_MAP: i32 = 7;
+const OP_COPY_ROWS: i32 = 8;
+const OP_REPACK: i32 = 9;
+
+function runProgram(program: usize, numOps: i32, numThreads: i32, scratch: usize): void {
+  for (let i = 0; i < numOps; i++) {
+    const op = program + <usize>i * RECORD_BYTES;
+    const code = load<i32>(op);
+    if (code == OP_MATMUL) matmulOp(op, scratch);
+    else if (code == OP_ROUND) roundOp(op, scratch);
+    else if (code == OP_ATTENTION) attentionOp(op, scratch);
+    else if (code == OP_RMS_NORM) rmsNormOp(op);
+    else if (code == OP_ROPE) ropeOp(op);
+    else if (code == OP_WRITE_KV) writeKvOp(op);
+    else if (code == OP_MAP) mapOp(op, scratch);
+    else if (code == OP_GATHER) gatherOp(op);
+    else if (code == OP_COPY_ROWS) copyRowsOp(op);
+    else if (code == OP_REPACK) repackOp(op, scratch);
+    else unreachable();
+    if (load<i32>(op, 4)) barrier(numThreads);
+  }
+}
+
+/** Thread 0: hands the program to the helpers and works along; returns when all are done (the last op has a barrier). */
+export function run(program: usize, numOps: i32, numThreads: i32, scratch: usize): void {
+  if (numThreads > 1) publish(program, numOps, numThreads);
+  runProgram(program, numOps, numThreads, scratch);
+}
+
+/** Helper threads live in here until `stopHelpers`. */
+export function help(scratch: usize, started: usize): void {
+  let seen = generation();
+  atomic.add<i32>(started, 1);
+  atomic.notify(started, 1);
+  while (true) {
+    seen = waitForProgram(seen);
+    if (seen < 0) return;
+    runProgram(programAddress(), programLength(), programThreads(), scratch);
+  }
+}
+
+export function stopHelpers(numThreads: i32): void { stop(numThreads); }

@@ -1,0 +1,144 @@
+import { takeChunk } from './control';
+import { q4Tile1, q4Tile4 } from './dot-q4';
+import { q8Tile1, q8Tile4 } from './dot-q8';
+import { q4kTile1, q4kTile4, q6kTile1, q6kTile4 } from './dot-k';
+import { floatDot, widenBfloat, widenHalf } from './dot-float';
+import { activationStride, roundToken } from './round-activations';
+import { groupBytes, LAYOUT_BF16, LAYOUT_F16, LAYOUT_F32, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_Q8, LAYOUT_Q8_MIN } from './layouts';
+
+/** args: 2 x, 3 activations, 4 kind, 5 cols, 6 tokens, 7 tile. A chunk is one tile. */
+export function roundOp(op: usize, scratch: usize): void {
+  const x = <usize>load<u32>(op, 8);
+  const activations = <usize>load<u32>(op, 12);
+  const kind = load<i32>(op, 16);
+  const cols = load<i32>(op, 20);
+  const tokens = load<i32>(op, 24);
+  const tile = load<i32>(op, 28);
+  const stride = activationStride(kind, cols, tile);
+  const numTiles = (tokens + tile - 1) / tile;
+  for (let t = takeChunk(op); t < numTiles; t = takeChunk(op)) {
+    for (let lane = 0; lane < tile; lane++) {
+      const token = t * tile + lane;
+      const row = token < tokens ? x + <usize>token * <usize>cols * 4 : 0;
+      roundToken(kind, row, cols, activations + <usize>t * stride, tile, lane, scratch);
+    }
+  }
+}
+
+/** Adds bias and residual to four results and stores as many as the matrix has rows left. */
+// @ts-ignore: decorator
+@inline
+function storeRows(value: v128, out: usize, rowsLeft: i32, bias: usize, accumulate: bool): void {
+  if (rowsLeft >= 4) {
+    if (bias) value = f32x4.add(value, v128.load(bias));
+    if (accumulate) value = f32x4.add(value, v128.load(out));
+    v128.store(out, value);
+    return;
+  }
+  for (let r = 0; r < rowsLeft; r++) {
+    let v = f32x4.extract_lane(value, 0);
+    value = i8x16.shuffle(value, value, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3);
+    if (bias) v += load<f32>(bias + (<usize>r << 2));
+    if (accumulate) v += load<f32>(out + (<usize>r << 2));
+    store<f32>(out + (<usize>r << 2), v);
+  }
+}
+
+function tile1(layout: i32, w: usize, x: usize, cols: i32, out: usize): void {
+  if (layout == LAYOUT_Q4) q4Tile1(w, x, cols / 32, out);
+  else if (layout == LAYOUT_Q8) q8Tile1(w, x, cols / 32, out, false);
+  else if (layout == LAYOUT_Q8_MIN) q8Tile1(w, x, cols / 32, out, true);
+  else if (layout == LAYOUT_Q4K) q4kTile1(w, x, cols / 256, out);
+  else if (layout == LAYOUT_Q6K) q6kTile1(w, x, cols / 256, out);
+}
+
+function tile4(layout: i32, w: usize, x: usize, cols: i32, out: usize): void {
+  if (layout == LAYOUT_Q4) q4Tile4(w, x, cols / 32, out);
+  else if (layout == LAYOUT_Q8) q8Tile4(w, x, cols / 32, out, false);
+  else if (layout == LAYOUT_Q8_MIN) q8Tile4(w, x, cols / 32, out, true);
+  else if (layout == LAYOUT_Q4K) q4kTile4(w, x, cols / 256, out);
+  else if (layout == LAYOUT_Q6K) q6kTile4(w, x, cols / 256, out);
+}
+
+/**
+ * args: 2 weights, 3 layout, 4 rows, 5 cols, 6 activations (or plain x), 7 kind, 8 tokens, 9 tile, 10 out, 11 bias,
+ * 12 accumulate, 13 groups per chunk, 14 tiles per pass.
+ * Within a chunk the tokens go by in passes small enough to stay in cache while all row groups of the chunk meet them.
+ */
+export function matmulOp(op: usize, scratch: usize): void {
+  const weights = <usize>load<u32>(op, 8);
+  const layout = load<i32>(op, 12);
+  const rows = load<i32>(op, 16);
+  const cols = load<i32>(op, 20);
+  const x = <usize>load<u32>(op, 24);
+  const kind = load<i32>(op, 28);
+  const tokens = load<i32>(op, 32);
+  const tile = load<i32>(op, 36);
+  const out = <usize>load<u32>(op, 40);
+  const bias = <usize>load<u32>(op, 44);
+  const accumulate = load<i32>(op, 48) != 0;
+  const groupsPerChunk = load<i32>(op, 52);
+  const tilesPerPass = load<i32>(op, 56);
+  const numGroups = (rows + 3) >> 2;
+  const numChunks = (numGroups + groupsPerChunk - 1) / groupsPerChunk;
+  const groupStride = groupBytes(layout, cols);
+  const rowBytes = <usize>rows << 2;
+  if (layout <= LAYOUT_BF16) {
+    for (let c = takeChunk(op); c < numChunks; c = takeChunk(op)) {
+      const end = min(numGroups, (c + 1) * groupsPerChunk);
+      for (let g = c * groupsPerChunk; g < end; g++) floatGroup(layout, weights + <usize>g * groupStride, cols, x, tokens, out + (<usize>g << 4), rowBytes, rows - g * 4, bias ? bias + (<usize>g << 4) : 0, accumulate, scratch);
+    }
+    return;
+  }
+  const tileStride = activationStride(kind, cols, tile);
+  const numTiles = (tokens + tile - 1) / tile;
+  for (let c = takeChunk(op); c < numChunks; c = takeChunk(op)) {
+    const end = min(numGroups, (c + 1) * groupsPerChunk);
+    for (let pass = 0; pass < numTiles; pass += tilesPerPass) {
+      const passEnd = min(numTiles, pass + tilesPerPass);
+      for (let g = c * groupsPerChunk; g < end; g++) {
+        const w = weights + <usize>g * groupStride;
+        const groupOut = out + (<usize>g << 4);
+        const groupBias = bias ? bias + (<usize>g << 4) : 0;
+        if (tile == 1) {
+          tile1(layout, w, x, cols, scratch);
+          storeRows(v128.load(scratch), groupOut, rows - g * 4, groupBias, accumulate);
+          continue;
+        }
+        for (let t = pass; t < passEnd; t++) {
+          tile4(layout, w, x + <usize>t * tileStride, cols, scratch);
+          const lanes = min(4, tokens - t * 4);
+          for (let lane = 0; lane < lanes; lane++) {
+            storeRows(v128.load(scratch + (<usize>lane << 4)), groupOut + <usize>(t * 4 + lane) * rowBytes, rows - g * 4, groupBias, accumulate);
+          }
+        }
+      }
+    }
+  }
+}
+
+/** Four float rows against all tokens. Rows past the end are not read: they are simply not there. */
+function floatGroup(layout: i32, w: usize, cols: i32, x: usize, tokens: i32, out: usize, rowBytes: usize, rowsLeft: i32, bias: usize, accumulate: bool, scratch: usize): void {
+  const numRows = min(4, rowsLeft);
+  const floatBytes = <usize>cols << 2;
+  const widened = scratch + 64;
+  let base = w;
+  if (layout != LAYOUT_F32) {
+    for (let r = 0; r < numRows; r++) {
+      const src = w + <usize>r * (<usize>cols << 1);
+      if (layout == LAYOUT_F16) widenHalf(src, widened + <usize>r * floatBytes, cols);
+      else widenBfloat(src, widened + <usize>r * floatBytes, cols);
+    }
+    base = widened;
+  }
+  for (let t = 0; t < tokens; t++) {
+    const xt = x + <usize>t * floatBytes;
+    for (let r = 0; r < numRows; r++) {
+      const target = out + <usize>t * rowBytes + (<usize>r << 2);
+      let v = floatDot(base + <usize>r * floatBytes, xt, cols);
+      if (bias) v += load<f32>(bias + (<usize>r << 2));
+      if (accumulate) v += load<f32>(target);
+      store<f32>(target, v);
+    }
+  }
+}

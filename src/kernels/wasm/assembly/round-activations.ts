@@ -1,0 +1,129 @@
+// Activations become small integers before they meet packed weights. Tokens are laid out in tiles of T (1 or 4): the inner
+// loops then walk one pointer with constant offsets.
+//
+// kind 0, for Q4_0:       per tile and block of 32:   i8[T][32], then f32[2][T]: d, -8 * d * sum
+// kind 1, blocks of 32:   per tile and block of 32:   i16[T][32], then f32[3][T]: d, d * sum of the first 16, of the last 16
+// kind 2, blocks of 256:  the same layout; d comes from the block of 256
+// kind 3, for K-quants:   per tile and block of 256:  i8[T][256], then f32[T] d, then i16[T][24]: sums of 16 (16), of 32 (8)
+import { floatToHalf, halfToFloat, horizontalMax } from './vector-math';
+
+export const KIND_Q4: i32 = 0;
+export const KIND_I16: i32 = 1;
+export const KIND_I16_K: i32 = 2;
+export const KIND_K: i32 = 3;
+
+export function activationStride(kind: i32, cols: i32, tile: i32): usize {
+  if (kind == KIND_Q4) return <usize>(cols / 32 * tile * 40);
+  if (kind == KIND_K) return <usize>(cols / 256 * tile * 308);
+  return <usize>(cols / 32 * tile * 76);
+}
+
+function absMax(x: usize, count: i32): f32 {
+  let m = f32x4.splat(0);
+  for (let i = 0; i < count; i += 4) m = f32x4.max(m, f32x4.abs(v128.load(x + (<usize>i << 2))));
+  return horizontalMax(m);
+}
+
+/** The value of largest magnitude, sign kept, the first one on ties. */
+function signedMax(x: usize, count: i32): f32 {
+  const limit = absMax(x, count);
+  for (let i = 0; i < count; i++) {
+    const v = load<f32>(x + (<usize>i << 2));
+    if (abs(v) == limit) return v;
+  }
+  return limit;
+}
+
+// @ts-ignore: decorator
+@inline
+function rounded4(x: usize, factor: f32): v128 {
+  return i32x4.min_s(i32x4.trunc_sat_f32x4_s(f32x4.nearest(f32x4.mul(v128.load(x), f32x4.splat(factor)))), i32x4.splat(127));
+}
+
+/** Rounds 32 values to i8 at `q8` and i16 at `q16` where those are not 0; returns sums of the halves as (hi << 16 | lo). */
+// @ts-ignore: decorator
+@inline
+function round32(x: usize, factor: f32, q8: usize, q16: usize, halfSum: usize): void {
+  for (let half: usize = 0; half < 2; half++) {
+    const p = x + half * 64;
+    const a = i16x8.narrow_i32x4_s(rounded4(p, factor), rounded4(p + 16, factor));
+    const b = i16x8.narrow_i32x4_s(rounded4(p + 32, factor), rounded4(p + 48, factor));
+    if (q8) v128.store(q8 + half * 16, i8x16.narrow_i16x8_s(a, b));
+    if (q16) {
+      v128.store(q16 + half * 32, a);
+      v128.store(q16 + half * 32 + 16, b);
+    }
+    const s = i32x4.extadd_pairwise_i16x8_s(i16x8.add(a, b));
+    store<i32>(halfSum + half * 4, i32x4.extract_lane(s, 0) + i32x4.extract_lane(s, 1) + i32x4.extract_lane(s, 2) + i32x4.extract_lane(s, 3));
+  }
+}
+
+function factorOf32(x: usize, dOut: usize): f32 {
+  const amax = absMax(x, 32);
+  store<f32>(dOut, halfToFloat(floatToHalf(amax / 127)));
+  return amax == 0 ? 0 : <f32>127 / amax;
+}
+
+/** Rounds one token (row of `cols` values at `x`) into lane `lane` of its tile at `tileBase`; x = 0 writes a zero token. */
+export function roundToken(kind: i32, x: usize, cols: i32, tileBase: usize, tile: i32, lane: i32, scratch: usize): void {
+  const t = <usize>tile;
+  const l = <usize>lane;
+  if (kind == KIND_K) {
+    const stride = t * 308;
+    for (let b = 0, n = cols / 256; b < n; b++, tileBase += stride) {
+      const q = tileBase + l * 256;
+      const d = tileBase + t * 256 + l * 4;
+      const sums = tileBase + t * 260 + l * 48;
+      const xb = x + <usize>b * 1024;
+      const m: f32 = x ? signedMax(xb, 256) : 0;
+      const factor: f32 = m == 0 ? 0 : <f32>-127 / m;
+      store<f32>(d, m == 0 ? 0 : <f32>1 / factor);
+      for (let j: usize = 0; j < 8; j++) {
+        if (m == 0) {
+          memory.fill(q + j * 32, 0, 32);
+          store<i64>(scratch, 0);
+        } else round32(xb + j * 128, factor, q + j * 32, 0, scratch);
+        store<i16>(sums + j * 4, <i16>load<i32>(scratch));
+        store<i16>(sums + j * 4 + 2, <i16>load<i32>(scratch, 4));
+        store<i16>(sums + 32 + j * 2, <i16>(load<i32>(scratch) + load<i32>(scratch, 4)));
+      }
+    }
+    return;
+  }
+  const is4 = kind == KIND_Q4;
+  const qBytes: usize = is4 ? 32 : 64;
+  const stride = t * (is4 ? 40 : 76);
+  let factor: f32 = 0;
+  let d: f32 = 0;
+  for (let b = 0, n = cols / 32; b < n; b++, tileBase += stride) {
+    const q = tileBase + l * qBytes;
+    const f = tileBase + t * qBytes + l * 4;
+    const xb = x + <usize>b * 128;
+    if (!x) {
+      memory.fill(q, 0, qBytes);
+      store<i64>(scratch, 0);
+      d = 0;
+    } else {
+      if (kind == KIND_I16_K) {
+        if ((b & 7) == 0) {
+          const m = signedMax(xb, 256);
+          factor = m == 0 ? 0 : <f32>-127 / m;
+          d = m == 0 ? 0 : <f32>1 / factor;
+        }
+      } else {
+        factor = factorOf32(xb, scratch + 8);
+        d = load<f32>(scratch, 8);
+      }
+      if (is4) round32(xb, factor, q, 0, scratch);
+      else round32(xb, factor, 0, q, scratch);
+    }
+    store<f32>(f, d);
+    const lo = load<i32>(scratch);
+    const hi = load<i32>(scratch, 4);
+    if (is4) store<f32>(f + t * 4, d * <f32>((lo + hi) * -8));
+    else {
+      store<f32>(f + t * 4, d * <f32>lo);
+      store<f32>(f + t * 8, d * <f32>hi);
+    }
+  }
+}

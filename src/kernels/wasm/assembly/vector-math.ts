@@ -1,0 +1,66 @@
+// @ts-ignore: decorator
+@inline
+export function fma(a: v128, b: v128, c: v128): v128 {
+  if (ASC_FEATURE_RELAXED_SIMD) return f32x4.relaxed_madd(a, b, c);
+  return f32x4.add(f32x4.mul(a, b), c);
+}
+
+// @ts-ignore: decorator
+@inline
+export function horizontalSum(v: v128): f32 {
+  return f32x4.extract_lane(v, 0) + f32x4.extract_lane(v, 1) + (f32x4.extract_lane(v, 2) + f32x4.extract_lane(v, 3));
+}
+
+// @ts-ignore: decorator
+@inline
+export function horizontalMax(v: v128): f32 {
+  return max(max(f32x4.extract_lane(v, 0), f32x4.extract_lane(v, 1)), max(f32x4.extract_lane(v, 2), f32x4.extract_lane(v, 3)));
+}
+
+/** e^x to about 1e-7 relative: range reduction by ln 2 in two parts, degree-6 polynomial (Cephes). Clamped, so never NaN. */
+export function expVector(x: v128): v128 {
+  const clamped = f32x4.min(f32x4.max(x, f32x4.splat(-87.3)), f32x4.splat(88.3));
+  const n = f32x4.nearest(f32x4.mul(clamped, f32x4.splat(1.44269504088896341)));
+  let r = fma(n, f32x4.splat(-0.693359375), clamped);
+  r = fma(n, f32x4.splat(2.12194440e-4), r);
+  let p = f32x4.splat(1.9875691500e-4);
+  p = fma(p, r, f32x4.splat(1.3981999507e-3));
+  p = fma(p, r, f32x4.splat(8.3334519073e-3));
+  p = fma(p, r, f32x4.splat(4.1665795894e-2));
+  p = fma(p, r, f32x4.splat(1.6666665459e-1));
+  p = fma(p, r, f32x4.splat(5.0000001201e-1));
+  p = f32x4.add(fma(p, f32x4.mul(r, r), r), f32x4.splat(1));
+  const power = i32x4.shl(i32x4.add(i32x4.trunc_sat_f32x4_s(n), i32x4.splat(127)), 23);
+  return f32x4.mul(p, power);
+}
+
+/** tanh through e^2|x|: no cancellation matters at the magnitudes soft-capping and GELU use. */
+export function tanhVector(x: v128): v128 {
+  const e = expVector(f32x4.mul(f32x4.abs(x), f32x4.splat(2)));
+  const t = f32x4.sub(f32x4.splat(1), f32x4.div(f32x4.splat(2), f32x4.add(e, f32x4.splat(1))));
+  return v128.or(t, v128.and(x, i32x4.splat(0x80000000)));
+}
+
+/** Four halves in the low 16 bits of each lane to f32. Multiplying by 2^112 moves the exponent, subnormals included. */
+// @ts-ignore: decorator
+@inline
+export function halfToFloat4(bits: v128): v128 {
+  const sign = i32x4.shl(v128.and(bits, i32x4.splat(0x8000)), 16);
+  const magnitude = i32x4.shl(v128.and(bits, i32x4.splat(0x7fff)), 13);
+  return v128.or(f32x4.mul(magnitude, i32x4.splat(0x77800000)), sign);
+}
+
+export function halfToFloat(bits: u32): f32 {
+  return f32x4.extract_lane(halfToFloat4(i32x4.splat(<i32>bits)), 0);
+}
+
+/** f32 to half bits, nearest even, overflow to infinity; NaN stays NaN. */
+export function floatToHalf(value: f32): u32 {
+  const bits = reinterpret<u32>(value);
+  const sign = (bits >> 16) & 0x8000;
+  const magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return sign | 0x7e00;
+  if (magnitude >= 0x477ff000) return sign | 0x7c00;
+  if (magnitude < 0x38800000) return sign | (reinterpret<u32>(reinterpret<f32>(magnitude) + 0.5) - 0x3f000000);
+  return sign | ((magnitude + 0xfff + ((magnitude >> 13) & 1) - 0x38000000) >> 13);
+}

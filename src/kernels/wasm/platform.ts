@@ -1,0 +1,26 @@
+/** What the WASM pack needs from its surroundings: compiled kernels and threads that run them. */
+export interface WasmPlatform {
+  /** The fastest build this engine validates, compiled once; threads share it. */
+  loadModule(): Promise<WasmModule>;
+  /** Starts a thread that instantiates the module on the shared memory and calls its `help` export. */
+  spawnHelper(start: HelperStart): HelperThread;
+}
+
+export interface WasmModule {
+  readonly module: WebAssembly.Module;
+  readonly build: 'relaxed-simd' | 'simd128';
+}
+
+export interface HelperStart {
+  readonly module: WebAssembly.Module;
+  readonly memory: WebAssembly.Memory;
+  /** Arguments of `help`: this thread's scratch, and the counter of threads that are up. */
+  readonly scratch: number;
+  readonly started: number;
+}
+
+export interface HelperThread {
+  /** Rejects when the thread dies before it was told to stop. */
+  readonly failed: Promise<never>;
+  terminate(): Promise<void>;
+}

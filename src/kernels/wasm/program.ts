@@ -1,0 +1,56 @@
+/** Operation numbers, shared with assembly/index.ts. */
+export const OPCODES = {
+  round: 0,
+  matmul: 1,
+  gather: 2,
+  rmsNorm: 3,
+  rope: 4,
+  writeKv: 5,
+  attention: 6,
+  map: 7,
+  copyRows: 8,
+  repack: 9,
+} as const;
+
+const RECORD_WORDS = 32;
+const COUNTER_WORD = 16;
+const MAX_RECORDS = 2048;
+
+export const PROGRAM_BYTES = MAX_RECORDS * RECORD_WORDS * 4;
+
+/** Records operations into the arena; the kernels read them back by the same word numbers. */
+export interface Program {
+  readonly numRecords: number;
+  /** `words` go to word 2 and up; a `{ f32 }` is stored by its bits. */
+  record(opcode: number, words: readonly (number | { f32: number })[], barrierAfter?: boolean): void;
+  clear(): void;
+}
+
+/** `onFull` must run and clear the program: the table has a fixed size, steps do not. */
+export function createProgram(buffer: ArrayBufferLike, offset: number, onFull: () => void): Program {
+  const ints = new Int32Array(buffer, offset, PROGRAM_BYTES / 4);
+  const floats = new Float32Array(buffer, offset, PROGRAM_BYTES / 4);
+  let numRecords = 0;
+  return {
+    get numRecords() {
+      return numRecords;
+    },
+    record(opcode, words, barrierAfter = true) {
+      if (numRecords === MAX_RECORDS) onFull();
+      const base = numRecords * RECORD_WORDS;
+      ints[base] = opcode;
+      // The last record before a forced flush would need its barrier too, hence the check against the table's end.
+      ints[base + 1] = barrierAfter || numRecords === MAX_RECORDS - 1 ? 1 : 0;
+      ints[base + COUNTER_WORD] = 0;
+      for (let i = 0; i < words.length; i++) {
+        const word = words[i]!;
+        if (typeof word === 'number') ints[base + 2 + i] = word;
+        else floats[base + 2 + i] = word.f32;
+      }
+      numRecords++;
+    },
+    clear() {
+      numRecords = 0;
+    },
+  };
+}

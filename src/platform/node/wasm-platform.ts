@@ -1,0 +1,64 @@
+import { readFile } from 'node:fs/promises';
+import { setFlagsFromString } from 'node:v8';
+import { Worker } from 'node:worker_threads';
+import { RuvLLMError } from '../../core/errors.ts';
+import type { HelperStart, HelperThread, WasmModule, WasmPlatform } from '../../kernels/wasm/platform.ts';
+
+// The kernels are built into dist/, which lies three folders up from both src/platform/node and dist/platform/node.
+const KERNELS = new URL('../../../dist/kernels/wasm/', import.meta.url);
+
+// The whole life of a helper thread; all its work happens inside the module.
+const HELPER = `
+const { workerData } = require('node:worker_threads');
+const { module, memory, scratch, started } = workerData;
+new WebAssembly.Instance(module, { env: { memory } }).exports.help(scratch, started);
+`;
+
+const BUILDS = [
+  { file: 'kernels.relaxed.wasm', build: 'relaxed-simd' },
+  { file: 'kernels.simd.wasm', build: 'simd128' },
+] as const;
+
+async function compile(allowed: readonly WasmModule['build'][]): Promise<WasmModule> {
+  // Node 20 knows relaxed SIMD but hides it; later versions have it on and ignore the flag.
+  setFlagsFromString('--experimental-wasm-relaxed-simd');
+  // Straight to the optimizing compiler: the baseline tier runs these loops 2-3 times slower, and the switch to the
+  // optimized one would come in the middle of the first answer.
+  setFlagsFromString('--no-liftoff');
+  for (const { file, build } of BUILDS) {
+    if (!allowed.includes(build)) continue;
+    const bytes = await readFile(new URL(file, KERNELS)).catch((cause: unknown) => {
+      throw new RuvLLMError('kernel_failed', `${file} is missing: run "npm run build"`, { cause });
+    });
+    if (WebAssembly.validate(bytes)) return { module: await WebAssembly.compile(bytes), build };
+  }
+  throw new RuvLLMError('unsupported', 'this JavaScript engine has no WebAssembly SIMD');
+}
+
+/** WASM kernels on Node: modules from dist/, helpers on worker threads. `allowed` narrows the builds to choose from. */
+export function createNodeWasmPlatform(
+  allowed: readonly WasmModule['build'][] = ['relaxed-simd', 'simd128'],
+): WasmPlatform {
+  let compiled: Promise<WasmModule> | undefined;
+  return { loadModule: () => (compiled ??= compile(allowed)), spawnHelper };
+}
+
+function spawnHelper(start: HelperStart): HelperThread {
+  const worker = new Worker(HELPER, { eval: true, workerData: start });
+  worker.unref();
+  let stopping = false;
+  const failed = new Promise<never>((_, reject) => {
+    worker.once('error', reject);
+    worker.once('exit', (code) => {
+      if (!stopping) reject(new RuvLLMError('kernel_failed', `a kernel thread ended with code ${code}`));
+    });
+  });
+  failed.catch(() => {}); // watched by the pack; an unwatched rejection must not end the process
+  return {
+    failed,
+    async terminate() {
+      stopping = true;
+      await worker.terminate();
+    },
+  };
+}
