@@ -34,3 +34,16 @@ test.each(quantized)('$name encodes to the bytes ggml writes', ({ name, floats, 
   format.quantize!(values, 0, out, 0, values.length / format.blockSize);
   expect(toHex(out)).toBe(block);
 });
+
+test('all 256 points of the IQ2_XXS grid are those of ggml', () => {
+  const block = new Uint8Array(66);
+  block[1] = 0x48; // half 8: with scale 0, the values are the grid's
+  const out = new Float32Array(256);
+  let hash = 0x811c9dc5; // FNV-1a over the 2048 magnitudes, compared with the one over ggml's output
+  for (let point = 0; point < 256; point++) {
+    block[2] = point;
+    quantFormats.IQ2_XXS.dequantize(block, 0, out, 0, 1);
+    for (const magnitude of out.subarray(0, 8)) hash = Math.imul(hash ^ magnitude, 0x01000193);
+  }
+  expect((hash >>> 0).toString(16)).toBe('3db4a16e');
+});

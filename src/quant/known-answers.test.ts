@@ -19,6 +19,11 @@ interface KnownBlock {
   others: number;
 }
 
+/** `count` equal values from index `from` on. */
+function run(from: number, count: number, value: number): Record<number, number> {
+  return Object.fromEntries(Array.from({ length: count }, (_, i) => [from + i, value]));
+}
+
 const known: KnownBlock[] = [
   { name: 'F32', bytes: { 0: [0x00, 0x00, 0x20, 0xc0] }, values: { 0: -2.5 }, others: 0 },
   { name: 'F16', bytes: { 0: [0x01, 0x80] }, values: { 0: -(2 ** -24) }, others: 0 },
@@ -61,8 +66,10 @@ const known: KnownBlock[] = [
     name: 'Q2_K',
     bytes: { 0: [0x23], 6: [0x01], 9: [0x05], 16: [0b11_00_00_10], 64: [0b01], 80: ONE, 82: HALF },
     values: {
-      ...Object.fromEntries(Array.from({ length: 16 }, (_, i) => [i, -1])),
-      ...{ 0: 3 * 2 - 0.5 * 2, 96: 3, 144: 5 * 1 },
+      ...run(0, 16, -1),
+      0: 3 * 2 - 0.5 * 2,
+      96: 3,
+      144: 5 * 1,
     },
     others: 0,
   },
@@ -79,9 +86,10 @@ const known: KnownBlock[] = [
       108: ONE,
     },
     values: {
-      ...Object.fromEntries(Array.from({ length: 16 }, (_, i) => [i, 1 * -4])),
-      ...Object.fromEntries(Array.from({ length: 16 }, (_, i) => [208 + i, -16 * -4])),
-      ...{ 0: 1 * (3 + 4 - 4), 223: -16 * (2 + 4 - 4) },
+      ...run(0, 16, 1 * -4),
+      ...run(208, 16, -16 * -4),
+      0: 1 * (3 + 4 - 4),
+      223: -16 * (2 + 4 - 4),
     },
     others: -32 * -4,
   },
@@ -89,27 +97,43 @@ const known: KnownBlock[] = [
   {
     name: 'Q4_K',
     bytes: {
-      ...{ 0: ONE, 2: HALF, 5: [2], 6: [0b10 << 6], 9: [3], 10: [0b01 << 6], 14: [0b1010_0101] },
-      ...{ 16: [0x70], 112: [0x09] }, // value 32: 7; value 192: 9
+      0: ONE,
+      2: HALF,
+      5: [2],
+      6: [0b10 << 6],
+      9: [3],
+      10: [0b01 << 6],
+      14: [0b1010_0101],
+      16: [0x70],
+      112: [0x09], // value 32: 7; value 192: 9
     },
     values: {
-      ...Object.fromEntries(Array.from({ length: 32 }, (_, i) => [32 + i, -0.5 * 3])),
-      ...Object.fromEntries(Array.from({ length: 32 }, (_, i) => [192 + i, -0.5 * 26])),
-      ...{ 32: 2 * 7 - 1.5, 192: 37 * 9 - 13 },
+      ...run(32, 32, -0.5 * 3),
+      ...run(192, 32, -0.5 * 26),
+      32: 2 * 7 - 1.5,
+      192: 37 * 9 - 13,
     },
     others: 0,
   },
   {
     name: 'Q5_K',
     bytes: {
-      ...{ 0: ONE, 2: HALF, 5: [2], 6: [0b10 << 6], 9: [3], 10: [0b01 << 6], 14: [0b1010_0101] },
-      ...{ 16: [0b0100_0010] }, // fifth bits of values 32 and 192
-      ...{ 48: [0x70], 144: [0x09] },
+      0: ONE,
+      2: HALF,
+      5: [2],
+      6: [0b10 << 6],
+      9: [3],
+      10: [0b01 << 6],
+      14: [0b1010_0101],
+      16: [0b0100_0010], // fifth bits of values 32 and 192
+      48: [0x70],
+      144: [0x09],
     },
     values: {
-      ...Object.fromEntries(Array.from({ length: 32 }, (_, i) => [32 + i, -0.5 * 3])),
-      ...Object.fromEntries(Array.from({ length: 32 }, (_, i) => [192 + i, -0.5 * 26])),
-      ...{ 32: 2 * 23 - 1.5, 192: 37 * 25 - 13 },
+      ...run(32, 32, -0.5 * 3),
+      ...run(192, 32, -0.5 * 26),
+      32: 2 * 23 - 1.5,
+      192: 37 * 25 - 13,
     },
     others: 0,
   },
@@ -118,7 +142,7 @@ const known: KnownBlock[] = [
     name: 'Q6_K',
     bytes: {
       0: [0x05], // value 0: lower nibble 5
-      48: [0x0b], // value 48 + 32 = 80 is byte 16's; byte 48 is value 48 (scale 3, zero)
+      48: [0x0b], // value 48, whose scale is 0
       16: [0x90], // value 80: lower nibble 9
       127: [0xe0], // value 255: lower nibble 14
       128: [0x01], // value 0: upper bits 1
@@ -130,10 +154,12 @@ const known: KnownBlock[] = [
       208: ONE,
     },
     values: {
-      ...Object.fromEntries(Array.from({ length: 16 }, (_, i) => [i, 32])),
-      ...Object.fromEntries(Array.from({ length: 16 }, (_, i) => [80 + i, 2 * -32])),
-      ...Object.fromEntries(Array.from({ length: 16 }, (_, i) => [240 + i, -32])),
-      ...{ 0: -(16 + 5 - 32), 80: 2 * (32 + 9 - 32), 255: 48 + 14 - 32 },
+      ...run(0, 16, 32),
+      ...run(80, 16, 2 * -32),
+      ...run(240, 16, -32),
+      0: -(16 + 5 - 32),
+      80: 2 * (32 + 9 - 32),
+      255: 48 + 14 - 32,
     },
     others: 0,
   },
@@ -143,9 +169,17 @@ const known: KnownBlock[] = [
     name: 'IQ2_XXS',
     bytes: { 0: EIGHT, 58: [1, 255, 0, 0, 0x01, 0x00, 0x00, 0x10] },
     values: {
-      ...Object.fromEntries(Array.from({ length: 32 }, (_, i) => [224 + i, 3 * 8])),
-      ...{ 224: -3 * 43, 231: -3 * 8 },
-      ...{ 232: 3 * 8, 233: 3 * 25, 234: 3 * 8, 235: 3 * 8, 236: 3 * 25, 237: 3 * 43, 238: 3 * 43, 239: 3 * 43 },
+      ...run(224, 32, 3 * 8),
+      224: -3 * 43,
+      231: -3 * 8,
+      232: 3 * 8,
+      233: 3 * 25,
+      234: 3 * 8,
+      235: 3 * 8,
+      236: 3 * 25,
+      237: 3 * 43,
+      238: 3 * 43,
+      239: 3 * 43,
     },
     others: 8,
   },
@@ -160,9 +194,12 @@ const known: KnownBlock[] = [
     name: 'IQ4_XS',
     bytes: { 0: ONE, 2: [0x80, 0x03], 5: [0x10], 6: [0x0f], 56: [0xf1], 87: [0x8c] },
     values: {
-      ...Object.fromEntries(Array.from({ length: 32 }, (_, i) => [96 + i, -127])),
-      ...Object.fromEntries(Array.from({ length: 32 }, (_, i) => [128 + i, 31 * -127])),
-      ...{ 96: -104, 112: 113, 143: 31 * 53, 159: 31 },
+      ...run(96, 32, -127),
+      ...run(128, 32, 31 * -127),
+      96: -104,
+      112: 113,
+      143: 31 * 53,
+      159: 31,
     },
     others: -32 * -127,
   },
