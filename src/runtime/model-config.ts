@@ -15,7 +15,8 @@ export type DeviceType = 'cpu' | 'metal' | 'cuda';
 
 /** How far fetching or loading a model has come. */
 export interface ModelProgress {
-  readonly phase: 'download' | 'load';
+  /** `load` is reading weights into memory; the others belong to fetching. */
+  readonly phase: 'resolve' | 'wait' | 'check' | 'download' | 'extract' | 'load';
   readonly doneBytes: number;
   /** null while it is not known. */
   readonly totalBytes: number | null;

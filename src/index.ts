@@ -1,0 +1,23 @@
+export type { ChatMessage } from './chat/types.ts';
+export { type ErrorCode, type ErrorData, RuvLLMError } from './core/errors.ts';
+export type { KernelChoice } from './engine/protocol.ts';
+export type { EngineStats } from './engine/types.ts';
+export { loadModel } from './platform/node/load-model.ts';
+export type { GenerateOptions } from './runtime/generate-options.ts';
+export type {
+  FinishReason,
+  GenerateChunk,
+  GenerateResult,
+  GenerateSummary,
+  Timings,
+  Usage,
+} from './runtime/generation-types.ts';
+export type { DeviceType, ModelConfig, ModelProgress } from './runtime/model-config.ts';
+export type { ModelInfo } from './runtime/model-info.ts';
+export { type ModelSize, modelSizeOf } from './runtime/model-size.ts';
+export type { Model } from './runtime/model.ts';
+export { bytesPerElement, type Precision } from './runtime/precision.ts';
+export type { Prompt } from './runtime/prompt.ts';
+export type { GenerateParams } from './sampling/generate-params.ts';
+export type { SampledToken, TokenLogprob } from './sampling/types.ts';
+export type { Tokenizer } from './tokenizers/types.ts';

@@ -1,0 +1,27 @@
+// The engine's thread: started by spawn-engine.ts, ended by it.
+import { parentPort } from 'node:worker_threads';
+import { assert } from '../../core/errors.ts';
+import { createEngineServer } from '../../engine/engine-server.ts';
+import type { ClientMessage } from '../../engine/protocol.ts';
+import { createSampler } from '../../sampling/sampler.ts';
+import { openEngineModel } from './engine-model.ts';
+
+const port = parentPort;
+assert(port !== null, 'engine-worker runs as a worker thread');
+
+const server = createEngineServer({
+  post: (message) => port.postMessage(message),
+  openModel: openEngineModel,
+  createSampler,
+  now: () => performance.now(),
+  // Immediates run after the port's messages of the same turn of the event loop.
+  yieldToMessages: () => new Promise((resolve) => setImmediate(resolve)),
+  onCrash(error) {
+    // Outside of any promise, so that the thread ends with this error and the other side hears of it.
+    setImmediate(() => {
+      throw error;
+    });
+  },
+});
+
+port.on('message', (message: ClientMessage) => server.handle(message));

@@ -1,0 +1,54 @@
+import type { SampledToken } from '../sampling/types.ts';
+
+/** Why a generation ended: a stop token or stop string, or `maxTokens` reached. */
+export type FinishReason = 'stop' | 'length';
+
+export interface Usage {
+  readonly promptTokens: number;
+  /** Tokens in `tokenIds`; the stop token that ends an answer is not counted. */
+  readonly completionTokens: number;
+  readonly totalTokens: number;
+}
+
+export interface Timings {
+  /** From the call to the first token, waiting for other requests included. */
+  readonly firstTokenMs: number;
+  /** Waiting until the first step of this request. */
+  readonly queuedMs: number;
+  /** Computing the prompt and the first token. */
+  readonly promptMs: number;
+  /** From the first token to the last. */
+  readonly generateMs: number;
+  /** null where nothing was measured. */
+  readonly promptTokensPerSecond: number | null;
+  readonly tokensPerSecond: number | null;
+}
+
+/** What is known when a generation has ended. */
+export interface GenerateSummary {
+  readonly finishReason: FinishReason;
+  readonly usage: Usage;
+  readonly timings: Timings;
+  /** The seed that was really used: with it the same call gives the same text. */
+  readonly seed: number;
+  /** The stop string that was found; null when none was. */
+  readonly stopString: string | null;
+}
+
+/** A finished answer. */
+export interface GenerateResult extends GenerateSummary {
+  readonly text: string;
+  readonly tokenIds: readonly number[];
+  /** One entry a token when `topLogprobs` was asked for, else null. */
+  readonly logprobs: readonly SampledToken[] | null;
+}
+
+interface ChunkContent {
+  /** May be empty: bytes of an unfinished character and text that may begin a stop string are held back. */
+  readonly text: string;
+  readonly tokenIds: readonly number[];
+  readonly logprobs: readonly SampledToken[] | null;
+}
+
+/** A piece of an answer. All but the last have the `finishReason` null; the last carries the summary. */
+export type GenerateChunk = (ChunkContent & { readonly finishReason: null }) | (ChunkContent & GenerateSummary);

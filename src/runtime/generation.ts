@@ -1,0 +1,97 @@
+import { deserializeError } from '../core/errors.ts';
+import type { EngineEvent } from '../engine/types.ts';
+import { createStopMatcher } from '../sampling/stop-matcher.ts';
+import { createChunkQueue } from './chunk-queue.ts';
+import { abortError, type EngineClient } from './engine-client.ts';
+import { checkLogitBias, fitMaxTokens, type ResolvedGenerateOptions } from './generate-options.ts';
+import type { GenerateChunk, GenerateResult } from './generation-types.ts';
+import { encodePrompt, isChat, type Prompt, type PromptContext } from './prompt.ts';
+import { createTextAssembler } from './text-assembler.ts';
+
+export interface GenerationContext extends PromptContext {
+  readonly client: EngineClient;
+  readonly maxContext: number;
+  readonly vocabSize: number;
+  /** Ids after which the model has nothing more to say. */
+  readonly endIds: readonly number[];
+  readonly now: () => number;
+  /** A seed for a request that names none: an integer from 0 to 2^53 - 1. */
+  readonly createSeed: () => number;
+}
+
+/** Generates as the reader reads; leaving early, an error or the signal aborts the sequence and frees its pages. */
+export async function* generateChunks(
+  context: GenerationContext,
+  prompt: Prompt,
+  options: ResolvedGenerateOptions,
+): AsyncGenerator<GenerateChunk, void, undefined> {
+  const startMs = context.now();
+  const { params, signal } = options;
+  if (signal?.aborted) throw abortError(signal);
+  checkLogitBias(params, context.vocabSize);
+  const promptIds = encodePrompt(prompt, context, options);
+  const seed = params.seed ?? context.createSeed();
+  const assembler = createTextAssembler({
+    decoder: context.tokenizer.createStreamDecoder({ keepLeadingSpace: !isChat(prompt) }),
+    stopMatcher: createStopMatcher(params.stop),
+    numPromptTokens: promptIds.length,
+    seed,
+    hasLogprobs: params.topLogprobs !== null,
+    elapsedMs: () => context.now() - startMs,
+  });
+  const queue = createChunkQueue<GenerateChunk>();
+  const onEvent = (event: EngineEvent): void => {
+    if (event.type === 'failed') return queue.fail(deserializeError(event.error));
+    const chunk = assembler.handle(event);
+    queue.push(chunk);
+    if (chunk.finishReason === null) return;
+    queue.end();
+    call.abort(); // after a stop string the engine does not know yet that it is done
+  };
+  const call = context.client.generate(
+    {
+      promptIds,
+      maxTokens: fitMaxTokens(options, promptIds.length, context.maxContext),
+      stopIds: params.ignoreEos ? [] : context.endIds,
+      sampling: { ...params, seed },
+    },
+    onEvent,
+  );
+  const onAbort = (): void => {
+    call.abort();
+    queue.fail(abortError(signal!));
+  };
+  signal?.addEventListener('abort', onAbort, { once: true });
+  try {
+    yield* queue.read();
+  } finally {
+    signal?.removeEventListener('abort', onAbort);
+    call.abort();
+  }
+}
+
+/** Reads a generation to its end. */
+export async function collectChunks(chunks: AsyncIterable<GenerateChunk>): Promise<GenerateResult> {
+  let text = '';
+  const tokenIds: number[] = [];
+  const logprobs: NonNullable<GenerateChunk['logprobs']>[number][] = [];
+  for await (const chunk of chunks) {
+    text += chunk.text;
+    tokenIds.push(...chunk.tokenIds);
+    logprobs.push(...(chunk.logprobs ?? []));
+    if (chunk.finishReason === null) continue;
+    const { finishReason, usage, timings, seed, stopString } = chunk;
+    const hasLogprobs = chunk.logprobs !== null;
+    return {
+      text,
+      tokenIds,
+      finishReason,
+      usage,
+      timings,
+      logprobs: hasLogprobs ? logprobs : null,
+      seed,
+      stopString,
+    };
+  }
+  throw new Error('unreachable: a generation ends with a finish reason or an error');
+}
