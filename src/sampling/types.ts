@@ -31,7 +31,7 @@ export interface TokenLogprob {
 
 export interface SampledToken {
   readonly tokenId: number;
-  /** log P of the chosen token under the model's distribution before truncation and temperature; null unless asked. */
+  /** log P of the chosen token under the model's own distribution: before bias, penalties, truncation and temperature; null unless asked. */
   readonly logprob: number | null;
   /** The most likely tokens, best first; empty unless asked. */
   readonly top: readonly TokenLogprob[];

@@ -1,0 +1,99 @@
+import { RuvLLMError } from '../core/errors.ts';
+import {
+  booleanOption,
+  integerOption,
+  numberOption,
+  optional,
+  resolveOptions,
+  stringListOption,
+} from '../core/options.ts';
+import type { SamplingParams } from './types.ts';
+
+/** What a caller may set for one generation; everything is optional. */
+export interface GenerateParams {
+  /** Most tokens to generate. Default 256. */
+  maxTokens?: number;
+  /** 0 to 100; 0 is greedy. Default 0.7. */
+  temperature?: number;
+  /** Nucleus, 0 to 1; 1 is off, 0 keeps the likeliest token only. Default 0.9. */
+  topP?: number;
+  /** 0 is off. Default 0. */
+  topK?: number;
+  /** 0 to 1; 0 is off. Default 0. */
+  minP?: number;
+  /** 0 to 1; 1 is off, 0 keeps the most typical token only. Default 1. */
+  typicalP?: number;
+  /** 0.01 to 10; 1 is off. Default 1. */
+  repetitionPenalty?: number;
+  /** -2 to 2. Default 0. */
+  presencePenalty?: number;
+  /** -2 to 2. Default 0. */
+  frequencyPenalty?: number;
+  /** How many of the last tokens penalties look at; 0 is none, -1 all. Default 64. */
+  penaltyWindow?: number;
+  /** Token id to what is added to its logit, -100 to 100. Default empty. */
+  logitBias?: Readonly<Record<number, number>> | ReadonlyMap<number, number>;
+  /** Same seed, same tokens; null draws a fresh seed. Default null. */
+  seed?: number | null;
+  /** Up to 16 strings of up to 512 characters that end the text and are not part of it. Default none. */
+  stop?: readonly string[];
+  /** How many alternatives to report per token, 0 to 20; null reports no log-probabilities. Default null. */
+  topLogprobs?: number | null;
+  /** Generates on after an end-of-text token. Default false. */
+  ignoreEos?: boolean;
+}
+
+/** `GenerateParams` with every field set. */
+export interface ResolvedGenerateParams extends SamplingParams {
+  readonly maxTokens: number;
+  readonly stop: readonly string[];
+  readonly ignoreEos: boolean;
+}
+
+const INT32_MAX = 2_147_483_647;
+/** More entries than any caller writes by hand; OpenAI's limit is 300. */
+const MAX_BIASES = 4_096;
+const MAX_BIAS = 100;
+
+function readLogitBias(value: unknown, name: string): ReadonlyMap<number, number> {
+  if (value === undefined) return new Map();
+  const fail = (reason: string): never => {
+    throw new RuvLLMError('invalid_option', `option "${name}" ${reason}`, { data: { option: name } });
+  };
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return fail('must be an object or a Map from token id to number');
+  }
+  const size = value instanceof Map ? value.size : Object.keys(value).length;
+  if (size > MAX_BIASES) fail(`has ${size} entries, at most ${MAX_BIASES} are allowed`);
+  const biases = new Map<number, number>();
+  for (const [key, bias] of value instanceof Map ? value : Object.entries(value)) {
+    const id = typeof key === 'string' && /^\d{1,10}$/.test(key) ? Number(key) : key;
+    if (!Number.isInteger(id) || id < 0 || id > INT32_MAX) fail(`has a key that is no token id: ${String(key)}`);
+    if (typeof bias !== 'number' || !(Math.abs(bias) <= MAX_BIAS)) {
+      fail(`of token ${id} must be a number from ${-MAX_BIAS} to ${MAX_BIAS}, got ${String(bias)}`);
+    }
+    biases.set(id as number, bias as number);
+  }
+  return biases;
+}
+
+/** Validates generation parameters once: fills defaults, refuses unknown names and values out of range. */
+export function resolveGenerateParams(options?: GenerateParams): ResolvedGenerateParams {
+  return resolveOptions<ResolvedGenerateParams>('generate', options, {
+    maxTokens: integerOption(256, 1, INT32_MAX),
+    temperature: numberOption(0.7, 0, 100),
+    topP: numberOption(0.9, 0, 1),
+    topK: integerOption(0, 0, INT32_MAX),
+    minP: numberOption(0, 0, 1),
+    typicalP: numberOption(1, 0, 1),
+    repetitionPenalty: numberOption(1, 0.01, 10),
+    presencePenalty: numberOption(0, -2, 2),
+    frequencyPenalty: numberOption(0, -2, 2),
+    penaltyWindow: integerOption(64, -1, INT32_MAX),
+    logitBias: readLogitBias,
+    seed: optional(integerOption(0, 0, Number.MAX_SAFE_INTEGER)),
+    stop: stringListOption(16, 512),
+    topLogprobs: optional(integerOption(0, 0, 20)),
+    ignoreEos: booleanOption(false),
+  });
+}

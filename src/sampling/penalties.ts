@@ -1,0 +1,31 @@
+import { RuvLLMError } from '../core/errors.ts';
+import type { SamplerStep } from './step.ts';
+
+/** Repetition (multiplicative), presence and frequency (additive) penalties over the last tokens, as llama.cpp counts them. */
+export const PENALTIES: SamplerStep = {
+  name: 'penalties',
+  kind: 'shape',
+  isActive: (params) =>
+    params.penaltyWindow !== 0 &&
+    (params.repetitionPenalty !== 1 || params.presencePenalty !== 0 || params.frequencyPenalty !== 0),
+  apply({ values, count }, params, history) {
+    const { penaltyWindow, repetitionPenalty, presencePenalty, frequencyPenalty } = params;
+    const start = penaltyWindow < 0 ? 0 : Math.max(0, history.length - penaltyWindow);
+    const occurrences = new Map<number, number>();
+    for (let i = start; i < history.length; i++) {
+      const id = history[i] as number;
+      if (!(id >= 0 && id < count)) {
+        throw new RuvLLMError('invalid_token', `history has token ${id} at ${i}, vocabulary has ${count}`, {
+          data: { tokenId: id, index: i, vocabSize: count },
+        });
+      }
+      occurrences.set(id, (occurrences.get(id) ?? 0) + 1);
+    }
+    for (const [id, times] of occurrences) {
+      const value = values[id] as number;
+      // Dividing a negative logit would make the token likelier.
+      const repeated = value > 0 ? value / repetitionPenalty : value * repetitionPenalty;
+      values[id] = repeated - times * frequencyPenalty - presencePenalty;
+    }
+  },
+};
