@@ -90,7 +90,7 @@ export function createChatTemplate(options: ChatTemplateOptions): ChatTemplate {
       add_generation_prompt: settings.addGenerationPrompt ?? true,
     };
     const text = renderTemplate({ program, limits, clock, guard, trusted, untrusted, mapText: protect });
-    return { text, guard, beginsWithBos: bosToken !== '' && text.startsWith(bosToken) };
+    return { text, guard };
   };
 
   return {

@@ -10,8 +10,6 @@ export interface RenderedChat {
   text: string;
   /** The character that was put inside control-token spellings found in users' text; see `Tokenizer.encodeTemplate`. */
   guard: string;
-  /** Whether the template has written BOS itself: the tokenizer must then not add a second one. */
-  beginsWithBos: boolean;
 }
 
 export interface ChatTemplate {

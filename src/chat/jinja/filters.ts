@@ -207,7 +207,7 @@ const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ['list', ({ budget }, input) => (budget.items(lengthOf(input)), [...iterate(budget, input)])],
   ['first', ({ budget }, input) => iterate(budget, input)[0]],
   ['last', ({ budget }, input) => iterate(budget, input).at(-1)],
-  ['reverse', ({ budget }, input) => (budget.items(lengthOf(input)), [...iterate(budget, input)].reverse())],
+  ['reverse', ({ budget }, input) => (budget.items(lengthOf(input)), iterate(budget, input).toReversed())],
   ['unique', unique],
   ['map', map],
   ['select', selection(false, true)],

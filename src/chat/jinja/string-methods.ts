@@ -16,8 +16,8 @@ function strip(self: string, args: CallArguments, atStart: boolean, atEnd: boole
   const set = new Set(textArgument(args, 0, 'chars'));
   let start = 0;
   let end = self.length;
-  while (atStart && start < end && set.has(self[start] as string)) start++;
-  while (atEnd && end > start && set.has(self[end - 1] as string)) end--;
+  if (atStart) while (start < end && set.has(self[start] as string)) start++;
+  if (atEnd) while (end > start && set.has(self[end - 1] as string)) end--;
   return self.slice(start, end);
 }
 
