@@ -21,3 +21,4 @@ export type {
   TensorInfo,
 } from './types.ts';
 export { writeGguf, type GgufToWrite, type TensorToWrite } from './writer.ts';
+export { convertLlama2c, type ConvertOptions } from './convert/llama2c.ts';

@@ -1,0 +1,62 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { TensorTypeName } from '../../core/tensor-type.ts';
+import { quantFormats, quantizeRow, rowBytes } from '../../quant/index.ts';
+import { quote } from '../failures.ts';
+import type { TensorToWrite } from '../writer.ts';
+
+/** A tensor of a checkpoint, read as floats a few rows at a time. */
+export interface FloatTensor {
+  readonly name: string;
+  /** GGUF order: dims[0] is the contiguous one. */
+  readonly dims: readonly number[];
+  /** Fills `out` with whole rows from `firstRow` on. */
+  readRows(firstRow: number, out: Float32Array): void;
+}
+
+/** Types that we can write, for options. */
+export const writableTypes: readonly TensorTypeName[] = Object.values(quantFormats)
+  .filter((format) => format.quantize !== undefined)
+  .map((format) => format.name);
+
+/** Floats in memory at once, per tensor: 4 MB, whatever the model's size. */
+const CHUNK_FLOATS = 2 ** 20;
+
+/**
+ * The tensor as `type`, made piece by piece while it is written. Vectors (norms) stay F32: they are small and the most
+ * sensitive. Rows that are not whole blocks of `type` become F16.
+ */
+export function convertTensor(tensor: FloatTensor, type: TensorTypeName): TensorToWrite {
+  const { name, dims } = tensor;
+  const [numCols = 0, ...rest] = dims;
+  const numRows = rest.reduce((product, dim) => product * dim, 1);
+  const isWhole = numCols % quantFormats[type].blockSize === 0;
+  const written: TensorTypeName = dims.length === 1 ? 'F32' : isWhole ? type : 'F16';
+  const data = function* (): Iterable<Uint8Array> {
+    const sizeBytes = rowBytes(written, numCols);
+    const rowsPerChunk = Math.min(numRows, Math.max(1, Math.floor(CHUNK_FLOATS / numCols)));
+    const values = new Float32Array(rowsPerChunk * numCols);
+    const bytes = new Uint8Array(rowsPerChunk * sizeBytes);
+    for (let first = 0; first < numRows; first += rowsPerChunk) {
+      const count = Math.min(rowsPerChunk, numRows - first);
+      tensor.readRows(first, values.subarray(0, count * numCols));
+      for (let row = 0; row < count; row++) {
+        const rowValues = values.subarray(row * numCols, (row + 1) * numCols);
+        bytes.set(writeRow(written, rowValues, name, first + row), row * sizeBytes);
+      }
+      yield bytes.subarray(0, count * sizeBytes);
+    }
+  };
+  return { name, type: written, dims, data };
+}
+
+function writeRow(type: TensorTypeName, values: Float32Array, name: string, row: number): Uint8Array {
+  try {
+    return quantizeRow(type, values);
+  } catch (error) {
+    if (!(error instanceof RuvLLMError)) throw error;
+    throw new RuvLLMError('invalid_model_file', `tensor ${quote(name)}, row ${row}: ${error.message}`, {
+      cause: error,
+      data: { tensor: name, row },
+    });
+  }
+}
