@@ -1,0 +1,19 @@
+// npm run bench -- TOPIC [options]: runs bench/TOPIC.bench.ts.
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { ensurePeers } from './peers.mjs';
+import { ensureInstalled, root } from './setup.mjs';
+import { runTool } from './tools.mjs';
+
+const NEEDS_PEERS = new Set(['engine']);
+const topics = readdirSync(join(root, 'bench'))
+  .filter((file) => file.endsWith('.bench.ts'))
+  .map((file) => file.slice(0, -'.bench.ts'.length));
+const [topic, ...args] = process.argv.slice(2);
+if (!topics.includes(topic)) {
+  console.error(`usage: npm run bench -- TOPIC, one of: ${topics.join(', ')}`);
+  process.exit(2);
+}
+ensureInstalled();
+if (NEEDS_PEERS.has(topic) && !ensurePeers()) process.exit(1);
+process.exitCode = runTool(`bench/${topic}.bench.ts`, args);

@@ -1,0 +1,19 @@
+// Installs what RuvLLM is compared with into a folder of its own, away from our dependencies.
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { root, run } from './setup.mjs';
+
+const folder = join(root, '.cache/peers');
+const FLAGS = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--omit=optional'];
+
+/** Returns whether node-llama-cpp can be used. Its GPU builds (700 MB) are left out, the CPU one is named. */
+export function ensurePeers() {
+  mkdirSync(folder, { recursive: true });
+  const binary = `@node-llama-cpp/${process.platform === 'darwin' ? 'mac' : process.platform}-${process.arch}`;
+  const has = (name) => existsSync(join(folder, 'node_modules', name, 'package.json'));
+  if (has('node-llama-cpp') && has(binary)) return true;
+  console.error('Installing node-llama-cpp to compare with …');
+  return (
+    run('npm', ['install', ...FLAGS, '--no-save', 'node-llama-cpp@3.22.1', `${binary}@3.22.1`], { cwd: folder }) === 0
+  );
+}

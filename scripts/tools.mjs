@@ -1,0 +1,10 @@
+// Runs a TypeScript tool of the repository (bench/…): compiled into .cache/tools, away from what is published.
+import { join } from 'node:path';
+import { build } from './build.mjs';
+import { nodeTool, root, run, runOrExit } from './setup.mjs';
+
+export function runTool(path, args) {
+  build();
+  runOrExit(...nodeTool('typescript/bin/tsc', '-p', 'tsconfig.tools.json'));
+  return run(process.execPath, [join(root, '.cache/tools', path.replace(/\.ts$/, '.js')), ...args]);
+}
