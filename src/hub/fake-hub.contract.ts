@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readlinkSync, realpathSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createNodeHubPlatform } from '../platform/node/hub-platform.ts';
+import type { HubPlatform } from './platform.ts';
+
+export const COMMIT = 'a'.repeat(40);
+
+export interface FakeFile {
+  path: string;
+  bytes: Uint8Array;
+  /** What the hub claims; the truth by default. */
+  sha256?: string;
+  sizeBytes?: number;
+  /** Listed without LFS facts, by git object id. */
+  isSmall?: boolean;
+}
+
+/** Answers the nth (from 0) request for a file's bytes; returns false to let the honest reply happen. */
+export type FileReply = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  file: FakeFile,
+  count: number,
+) => boolean | void;
+
+export interface FakeHub {
+  readonly endpoint: string;
+  readonly requests: { url: string; headers: IncomingMessage['headers'] }[];
+  close(): Promise<void>;
+}
+
+export function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+/** The honest reply, ranges included. */
+export function sendFile(request: IncomingMessage, response: ServerResponse, bytes: Uint8Array): void {
+  const range = /^bytes=(\d+)-$/.exec(request.headers.range ?? '');
+  const start = Number(range?.[1] ?? 0);
+  const headers: Record<string, string | number> = { 'content-length': bytes.length - start };
+  if (range !== null) headers['content-range'] = `bytes ${start}-${bytes.length - 1}/${bytes.length}`;
+  response.writeHead(range === null ? 200 : 206, headers).end(bytes.subarray(start));
+}
+
+function toEntry(file: FakeFile): object {
+  const size = file.sizeBytes ?? file.bytes.length;
+  const git = createHash('sha1').update(`blob ${file.bytes.length}\0`).update(file.bytes).digest('hex');
+  if (file.isSmall === true) return { type: 'file', path: file.path, size, oid: git };
+  const oid = file.sha256 ?? sha256(file.bytes);
+  return { type: 'file', path: file.path, size, oid: git, lfs: { oid, size, pointerSize: 135 } };
+}
+
+/** A hub on 127.0.0.1 that serves one repository `owner/repo`. */
+export async function startFakeHub(files: FakeFile[], reply: FileReply = () => false): Promise<FakeHub> {
+  const requests: FakeHub['requests'] = [];
+  let count = 0;
+  const server = createServer((request, response) => {
+    const url = request.url ?? '';
+    requests.push({ url, headers: request.headers });
+    const json = (value: unknown): void => void response.end(JSON.stringify(value));
+    if (url === '/api/models/owner/repo/revision/main') return json({ sha: COMMIT });
+    if (url === `/api/models/owner/repo/tree/${COMMIT}?recursive=true`) return json(files.map(toEntry));
+    const path = decodeURIComponent(url.replace(`/owner/repo/resolve/${COMMIT}/`, ''));
+    const file = files.find((candidate) => candidate.path === path);
+    if (file === undefined) return void response.writeHead(404).end('no such thing');
+    if (reply(request, response, file, count++) !== true) sendFile(request, response, file.bytes);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Node's platform on a fresh cache folder, with no environment and no real waiting. */
+export function createTestPlatform(changes: Partial<HubPlatform> = {}): HubPlatform & { waits: number[] } {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'ruvllm-hub-')));
+  const waits: number[] = [];
+  const node = createNodeHubPlatform();
+  return {
+    ...node,
+    cacheRoot: join(root, 'cache'),
+    tokenPath: join(root, 'token'),
+    environment: {},
+    async sleep(delayMs, signal) {
+      waits.push(delayMs);
+      await node.sleep(1, signal);
+    },
+    ...changes,
+    waits,
+  };
+}
+
+/** Everything below a folder: files as `path`, links as `path -> target`, folders as `path/`; lock folders left out. */
+export function listing(root: string): string[] {
+  const lines: string[] = [];
+  const visit = (folder: string, prefix: string): void => {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      const path = prefix + entry.name;
+      if (entry.isDirectory()) {
+        lines.push(`${path}/`);
+        visit(join(folder, entry.name), `${path}/`);
+      } else lines.push(entry.isSymbolicLink() ? `${path} -> ${readlinkSync(join(folder, entry.name))}` : path);
+    }
+  };
+  try {
+    visit(root, '');
+  } catch {
+    return ['(nothing)'];
+  }
+  return lines.filter((line) => !/^\.locks\/(?:[^/]+\/)?$/.test(line)).sort();
+}
