@@ -144,7 +144,7 @@ test('the chain gives exactly what a full sort at every link gives', () => {
 
 test('a vocabulary of 150 000 with top-p alone agrees with the full sort, flat and peaked', () => {
   const random = createRandom(7);
-  for (const scale of [0.01, 3, 12]) {
+  for (const scale of [0.01, 12]) {
     const logits = Float32Array.from({ length: 150_000 }, () => (random.next() + random.next() - 1) * scale);
     for (const params of [
       { topP: 0.9, temperature: 1 },
