@@ -14,7 +14,7 @@ test('defaults', () => {
     numPages: 256,
     memoryLimitBytes: null,
   });
-  expect(planSpec(resolve(), { path: 'm', contextLength: 250 })).toMatchObject({ maxContext: 250, numPages: 16 });
+  expect(planSpec(resolve(), { path: 'm', contextLength: 250 })).toMatchObject({ maxContext: 250, numPages: 125 });
 });
 
 test('a context beyond the model or a cache below the context is refused with both numbers', () => {

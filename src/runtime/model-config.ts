@@ -26,7 +26,7 @@ export interface ModelProgress {
 export interface ModelConfig {
   /** Most tokens of one sequence, prompt and answer. Default: the model's own context, at most 4096. */
   maxContext?: number;
-  /** Tokens the KV cache holds for all sequences together. Default: `maxContext`. */
+  /** Tokens the KV cache holds for all sequences together. Default: `maxContext`, or up to 4096 for short contexts. */
   kvCacheTokens?: number;
   /** Threads that compute. Default: the CPUs this process may use. */
   numThreads?: number;
@@ -107,7 +107,9 @@ export function planSpec(config: ResolvedModelConfig, file: { path: string; cont
       { data: { option: 'maxContext', maxContext, contextLength: file.contextLength } },
     );
   }
-  const kvCacheTokens = config.kvCacheTokens ?? maxContext;
+  // A model with a short context still serves several sequences side by side, for little memory.
+  const sideBySide = Math.min(maxContext * config.maxSequences, DEFAULT_CONTEXT);
+  const kvCacheTokens = config.kvCacheTokens ?? Math.max(maxContext, sideBySide);
   if (kvCacheTokens < maxContext) {
     throw new RuvLLMError(
       'invalid_option',

@@ -5,7 +5,11 @@ import type { Transport } from '../../runtime/engine-client.ts';
 
 /** Starts an engine in a worker thread of its own. Runs from the built package only: the worker is a .js file. */
 export function spawnEngine(): Transport {
-  const worker = new Worker(new URL('./engine-worker.js', import.meta.url), { name: 'ruvllm-engine' });
+  const worker = new Worker(new URL('./engine-worker.js', import.meta.url), {
+    name: 'ruvllm-engine',
+    // Node's own flags are meant for the program: `--input-type` in a worker would keep this file from loading.
+    execArgv: [],
+  });
   let isClosed = false;
   let failure: Error | null = null;
   let onLost = (_error: RuvLLMError): void => {};

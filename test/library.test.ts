@@ -1,0 +1,167 @@
+// The built package as a user has it: dist/, real files, the engine in its worker thread.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ClientMessage } from '../src/engine/protocol.ts';
+import type { GenerateChunk, Model } from '../src/index.ts';
+import { buildRandomModel } from './support/random-model.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const dist = join(root, 'dist/index.js');
+const stories = join(root, '../shared/models/stories260K-f32.gguf');
+const folder = mkdtempSync(join(tmpdir(), 'ruvllm-library-'));
+const randomModel = join(folder, 'random.gguf');
+
+const isBuilt = existsSync(dist);
+if (!isBuilt) console.log('library tests skipped: dist/ is not built, run "npm run build"');
+const hasStories = existsSync(stories);
+if (!hasStories) console.log(`story tests skipped: ${stories} does not exist`);
+
+const library = isBuilt ? ((await import(pathToFileURL(dist).href)) as typeof import('../src/index.ts')) : null!;
+
+beforeAll(() => {
+  const shape = { contextLength: 128 };
+  writeFileSync(randomModel, buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 7, shape }));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function readAll(stream: AsyncIterable<GenerateChunk>): Promise<GenerateChunk[]> {
+  const chunks: GenerateChunk[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return chunks;
+}
+
+async function expectAllFree(model: Model): Promise<void> {
+  const stats = await model.stats();
+  expect(stats).toMatchObject({ numRunning: 0, numWaiting: 0, numFreePages: stats.numPages });
+}
+
+const MODELS = [
+  { name: 'random weights, wasm', path: randomModel, kernels: 'wasm', exists: true },
+  { name: 'random weights, reference', path: randomModel, kernels: 'reference', exists: true },
+  { name: 'stories260K, auto', path: stories, kernels: 'auto', exists: hasStories },
+] as const;
+
+for (const { name, path, kernels, exists } of MODELS) {
+  describe.skipIf(!isBuilt || !exists)(name, () => {
+    let model: Model;
+    beforeAll(async () => {
+      model = await library.loadModel(path, { kernels, numThreads: 2, maxContext: 128, kvCacheTokens: 144 });
+    });
+    afterAll(async () => {
+      await model.dispose();
+      expect(model.isLoaded()).toBe(false);
+      await expect(model.generate('a')).rejects.toMatchObject({ code: 'not_loaded' });
+    });
+
+    test('reports what it loaded', () => {
+      const info = model.modelInfo();
+      expect(info).toMatchObject({ path, architecture: 'llama', size: 'tiny', maxContext: 128 });
+      expect(info.memory.totalBytes).toBeGreaterThan(info.memory.kvBytes);
+      expect(info.vocabSize).toBe(model.tokenizer.vocabSize);
+    });
+
+    test('the stream put together is the result, and the same seed gives it again', async () => {
+      const options = { maxTokens: 40, seed: 12, temperature: 0.9 };
+      const result = await model.generate('Once upon a time', options);
+      const chunks = await readAll(model.generateStream('Once upon a time', options));
+      expect(chunks.map((chunk) => chunk.text).join('')).toBe(result.text);
+      expect(chunks.flatMap((chunk) => chunk.tokenIds)).toEqual(result.tokenIds);
+      expect(result.usage.completionTokens).toBe(result.tokenIds.length);
+      const others = await model.generate('Once upon a time', { ...options, seed: 13 });
+      expect(others.tokenIds).not.toEqual(result.tokenIds);
+    });
+
+    test('requests side by side get what each gets alone, also when pages run out', async () => {
+      const asks = ['Once upon a time', 'The dog', 'A big red ball and a little cat', 'Lily'].map((prompt, index) => ({
+        prompt,
+        options: { maxTokens: 70, seed: 100 + index, ignoreEos: true },
+      }));
+      const alone = [];
+      for (const { prompt, options } of asks) alone.push((await model.generate(prompt, options)).tokenIds);
+      const together = await Promise.all(asks.map(({ prompt, options }) => model.generate(prompt, options)));
+      expect(together.map((result) => result.tokenIds)).toEqual(alone);
+      expect((await model.stats()).numPreemptions).toBeGreaterThan(0);
+      await expectAllFree(model);
+    });
+
+    test('leaving a stream, and a signal, free all pages', async () => {
+      for await (const chunk of model.generateStream('Once', { maxTokens: 100, ignoreEos: true })) {
+        if (chunk.tokenIds.length > 0) break;
+      }
+      await expectAllFree(model);
+      const controller = new AbortController();
+      const stream = model.generateStream('Once', { maxTokens: 100, ignoreEos: true, signal: controller.signal });
+      await stream.next();
+      controller.abort();
+      await expect(readAll(stream)).rejects.toMatchObject({ code: 'aborted' });
+      await expectAllFree(model);
+    });
+
+    test('errors cross the worker border with their numbers', async () => {
+      await expect(model.generate([0, 10_000_000])).rejects.toMatchObject({
+        code: 'invalid_token',
+        data: { tokenId: 10_000_000, position: 1 },
+      });
+      await expect(model.generate('a', { maxTokens: 128 })).rejects.toMatchObject({ code: 'context_overflow' });
+    });
+
+    test('log-probabilities belong to the tokens', async () => {
+      const result = await model.generate('Once', { maxTokens: 5, temperature: 0, topLogprobs: 2, ignoreEos: true });
+      expect(result.logprobs!.map((token) => token.tokenId)).toEqual(result.tokenIds);
+      for (const { tokenId, logprob, top } of result.logprobs!) {
+        expect(top[0]).toEqual({ tokenId, logprob }); // greedy: the chosen one is the likeliest
+        expect(top).toHaveLength(2);
+      }
+    });
+  });
+}
+
+test.skipIf(!isBuilt)('what cannot be loaded says why and leaves no thread', async () => {
+  await expect(library.loadModel(join(folder, 'missing.gguf'))).rejects.toMatchObject({ code: 'not_found' });
+  await expect(library.loadModel(randomModel, { memoryLimitBytes: 1000 })).rejects.toMatchObject({
+    code: 'out_of_memory',
+    data: { limitBytes: 1000 },
+  });
+  await expect(library.loadModel(randomModel, { device: 'cuda' })).rejects.toMatchObject({ code: 'unsupported' });
+  await expect(library.loadModel(randomModel, { signal: AbortSignal.abort() })).rejects.toMatchObject({
+    code: 'aborted',
+  });
+  const broken = join(folder, 'broken.gguf');
+  writeFileSync(broken, 'no model file at all');
+  await expect(library.loadModel(broken)).rejects.toMatchObject({ code: 'invalid_model_file' });
+});
+
+test.skipIf(!isBuilt)('a worker that crashes fails the load and everything in flight', async () => {
+  const { spawnEngine } = (await import(
+    pathToFileURL(join(root, 'dist/platform/node/spawn-engine.js')).href
+  )) as typeof import('../src/platform/node/spawn-engine.ts');
+  const { createEngineClient } = (await import(
+    pathToFileURL(join(root, 'dist/runtime/engine-client.js')).href
+  )) as typeof import('../src/runtime/engine-client.ts');
+  const transport = spawnEngine();
+  const client = createEngineClient(transport);
+  const events: unknown[] = [];
+  client.generate({ promptIds: [1], maxTokens: 1, stopIds: [], sampling: {} as never }, (event) => events.push(event));
+  const stats = client.stats(); // no model: never answered
+  transport.post({ type: 'no such message' } as unknown as ClientMessage);
+  await expect(stats).rejects.toMatchObject({ code: 'kernel_failed', data: { exitCode: 1 } });
+  expect(events).toMatchObject([{ type: 'failed', error: { code: 'not_loaded' } }]);
+  expect(client.isAlive).toBe(false);
+  await client.dispose();
+});
+
+test.skipIf(!isBuilt)('a program that forgets dispose still ends', () => {
+  const program = `
+    import { loadModel } from ${JSON.stringify(pathToFileURL(dist).href)};
+    const model = await loadModel(process.argv[1], { numThreads: 2 });
+    const { usage } = await model.generate('hello', { maxTokens: 3, ignoreEos: true });
+    console.log(usage.completionTokens);`;
+  const run = spawnSync(process.execPath, ['--input-type=module', '-e', program, randomModel], { encoding: 'utf8' });
+  expect(run.stderr).toBe('');
+  expect(run.stdout).toBe('3\n');
+  expect(run.status).toBe(0);
+});
