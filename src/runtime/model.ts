@@ -5,11 +5,13 @@ import { type GenerateOptions, resolveGenerateOptions } from './generate-options
 import { collectChunks, generateChunks, type GenerationContext } from './generation.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
 import type { ModelInfo } from './model-info.ts';
-import type { Prompt } from './prompt.ts';
+import { encodePrompt, type Prompt } from './prompt.ts';
 
 /** A loaded model. Calls may overlap: they are computed side by side, each as if alone. */
 export interface Model extends AsyncDisposable {
   readonly tokenizer: Tokenizer;
+  /** The token ids the model reads for this prompt: chat template and BOS included. */
+  encodePrompt(prompt: Prompt, options?: Pick<GenerateOptions, 'parseSpecial'>): readonly number[];
   /** The whole answer at once. */
   generate(prompt: Prompt, options?: GenerateOptions): Promise<GenerateResult>;
   /** The answer token by token; leaving the loop early aborts it. Starts with the first read. */
@@ -34,6 +36,7 @@ export function createModel(context: GenerationContext, info: ModelInfo): Model 
 
   return {
     tokenizer,
+    encodePrompt: (prompt, options) => encodePrompt(prompt, context, { parseSpecial: options?.parseSpecial ?? false }),
     generate: async (prompt, options) => collectChunks(start(prompt, options)),
     async *generateStream(prompt, options) {
       yield* start(prompt, options);
