@@ -26,7 +26,7 @@ const LIMITS: Record<TensorTypeName, { rms: number; worst: number; reach: number
   Q4_K: { rms: 0.0735, worst: 0.2, reach: 16 * 63 },
   Q5_K: { rms: 0.037, worst: 0.1, reach: 32 * 63 },
   Q6_K: { rms: 0.0178, worst: 0.05, reach: 32 * 128 },
-  IQ2_XXS: { rms: 0.335, worst: 1, reach: 4 * 43 },
+  IQ2_XXS: { rms: 0.3297, worst: 1, reach: 4 * 43 },
   IQ4_NL: { rms: 0.076, worst: 0.18, reach: 127 },
   IQ4_XS: { rms: 0.077, worst: 0.2, reach: 127 * 32 },
 };

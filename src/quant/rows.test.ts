@@ -59,7 +59,7 @@ test('rowBytes counts whole blocks', () => {
   expect(rowBytes('IQ2_XXS', 0)).toBe(0);
 });
 
-test.each([-256, 1, 100, 255.5, NaN, Infinity, 2 ** 60])('rowBytes refuses a Q4_K row of %s values', (numCols) => {
+test.each([-256, 1, 100, 128, 255.5, NaN, Infinity, 2 ** 60])('rowBytes refuses a Q4_K row of %s values', (numCols) => {
   expect(() => rowBytes('Q4_K', numCols)).toThrow(
     `a row of ${numCols} values is not a whole number of Q4_K blocks of 256`,
   );
