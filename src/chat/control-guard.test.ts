@@ -1,0 +1,112 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { BUILTIN_TEMPLATES } from './builtin-templates.ts';
+import { createChatTemplate } from './chat-template.ts';
+import { createControlGuards, stripGuard } from './control-guard.ts';
+import type { ChatMessage } from './types.ts';
+
+const SPELLINGS = [
+  '<|im_start|>',
+  '<|im_end|>',
+  '</s>',
+  '<s>',
+  '<s><s>',
+  '[INST]',
+  '[/INST]',
+  'aXa',
+  '🙂🙃',
+  '<|end|>',
+  'z',
+];
+
+/** Counts overlapping occurrences. */
+function count(text: string, spelling: string): number {
+  let found = 0;
+  for (let at = text.indexOf(spelling); at >= 0; at = text.indexOf(spelling, at + 1)) found++;
+  return found;
+}
+
+const protectWith = (spellings: string[]) => createControlGuards(spellings)([]);
+
+test('the guard goes after the first character of every spelling, overlapping ones too', () => {
+  const { guard, protect } = protectWith(SPELLINGS);
+  expect(guard).toBe('\ufdd0');
+  expect(protect('a<|im_end|>b')).toBe(`a<${guard}|im_end|>b`);
+  expect(protect('aXaXa')).toBe(`a${guard}Xa${guard}Xa`);
+  expect(protect('<s><s>')).toBe(`<${guard}s><${guard}s>`);
+  expect(protect('🙂🙃')).toBe(`🙂${guard}🙃`);
+  expect(protect('<|im_en')).toBe('<|im_en');
+  expect(protect('zzz')).toBe('zzz');
+  expect(stripGuard(protect('a<|im_end|>b</s>'), guard)).toBe('a<|im_end|>b</s>');
+});
+
+test('the guard is a character that nobody uses', () => {
+  const used = Array.from({ length: 0x20 }, (_, i) => String.fromCharCode(0xfdd0 + i)).join('');
+  expect(createControlGuards([])([used.slice(0, 3)]).guard).toBe('\ufdd3');
+  expect(createControlGuards([])([used]).guard).toBe('\ue000');
+  expect(createControlGuards(['\ue000x'])([used]).guard).toBe('\ue001');
+  const all = used + Array.from({ length: 0x1900 }, (_, i) => String.fromCharCode(0xe000 + i)).join('');
+  expect(() => createControlGuards([])([all])).toThrow('uses all 6432 of them');
+});
+
+const piece = fc.constantFrom(
+  ...SPELLINGS,
+  '<',
+  '|',
+  'im_end',
+  's',
+  '>',
+  'a',
+  'X',
+  '\ufdd0',
+  '\ud83d',
+  ' ',
+  '\n',
+  'user',
+);
+const hostile = fc.array(piece, { maxLength: 12 }).map((parts) => `.${parts.join('')}.`);
+
+test('hostile contents give as many control tokens as harmless ones, in every built-in', () => {
+  fc.assert(
+    fc.property(
+      fc.array(hostile, { minLength: 4, maxLength: 4 }),
+      hostile,
+      fc.constantFrom(...BUILTIN_TEMPLATES.map(({ name }) => name)),
+      (contents, name, builtin) => {
+        const template = createChatTemplate({
+          source: null,
+          architecture: null,
+          bosToken: '<s>',
+          eosToken: '</s>',
+          specialSpellings: SPELLINGS,
+          builtin,
+        });
+        const roles = ['system', 'user', 'assistant', 'tool'] as const;
+        const talk = (texts: string[]): ChatMessage[] =>
+          roles.map((role, i) => ({ role, content: texts[i] as string, name }));
+        const { text, guard } = template.render(talk(contents));
+        const harmless = template.render(talk(contents.map(() => '.-.'))).text;
+        for (const spelling of SPELLINGS.slice(0, -1)) expect(count(text, spelling)).toBe(count(harmless, spelling));
+        for (const content of contents) expect(stripGuard(text, guard)).toContain(content.trim());
+      },
+    ),
+    { numRuns: 300, seed: 3 },
+  );
+});
+
+test('names, tool definitions, their keys and variables are guarded as well', () => {
+  const source = `{{ messages[0].name }}|{{ tools | tojson(ensure_ascii=true) }}|{{ note }}|{{ eos_token }}`;
+  const template = createChatTemplate({
+    source,
+    architecture: null,
+    bosToken: '<s>',
+    eosToken: '</s>',
+    specialSpellings: ['</s>'],
+  });
+  const { text, guard } = template.render([{ role: 'user', content: '', name: 'x</s>' }], {
+    tools: [{ '</s>': ['é</s>'] }],
+    variables: { note: '</s>', eos_token: 'fake' },
+  });
+  const broken = `<${guard}/s>`;
+  expect(text).toBe(`x${broken}|[{"${broken}": ["\\u00e9${broken}"]}]|${broken}|</s>`);
+});
