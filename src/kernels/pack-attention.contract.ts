@@ -151,7 +151,7 @@ function expectPlain(shape: Shape, parts: readonly Part[], result: Float32Array)
 
 const plain: Shape = { numHeads: 4, numKvHeads: 2, headDim: 16, window: 0, softcap: 0 };
 const shapes: Shape[] = [
-  ...[16, 64, 80, 96, 128, 256].map((headDim) => ({ ...plain, headDim })),
+  ...[8, 16, 64, 80, 96, 128, 256].map((headDim) => ({ ...plain, headDim })),
   { ...plain, numHeads: 3, numKvHeads: 3, headDim: 48 }, // every head its own
   { ...plain, numHeads: 7, numKvHeads: 1, headDim: 64 }, // all heads share one
   { ...plain, numHeads: 6, numKvHeads: 2, window: 1 },
