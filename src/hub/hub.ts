@@ -54,6 +54,17 @@ export interface Hub {
   resolveDefaultModel(options?: DefaultModelOptions): Promise<DefaultChoice>;
 }
 
+/** Misspelt options would silently do nothing: a `downlaod: true` must not look like "not in the cache". */
+function refuseUnknown(what: string, given: object, known: readonly string[]): void {
+  const unknown = Object.keys(given).find((key) => !known.includes(key));
+  if (unknown === undefined) return;
+  throw new RuvLLMError('invalid_option', `${what}: unknown option "${unknown}" (known: ${known.join(', ')})`, {
+    data: { option: unknown },
+  });
+}
+
+const PULL_OPTIONS = ['signal', 'onProgress'] as const;
+
 function isOffline(value: string | undefined): boolean {
   return /^(?:1|true|yes|on)$/i.test(value ?? '');
 }
@@ -135,13 +146,20 @@ export function createHub(options: HubOptions): Hub {
 
   return {
     cacheRoot: resolved.cacheRoot,
-    pullModel: (reference, pullOptions = {}) => pull(reference, pullOptions),
+    async pullModel(reference, given = {}) {
+      refuseUnknown('pullModel', given, PULL_OPTIONS);
+      return await pull(reference, given);
+    },
     listModels: () => listCachedModels(offlineContext),
     showModel,
     removeModel: async (reference) => await removeModel(offlineContext, parse(reference)),
-    resolveModelPath: (reference, given = {}) => resolvePath(reference, given),
-    resolveDefaultModel: async (given = {}) =>
-      await chooseDefaultModel({
+    async resolveModelPath(reference, given = {}) {
+      refuseUnknown('resolveModelPath', given, [...PULL_OPTIONS, 'download']);
+      return await resolvePath(reference, given);
+    },
+    async resolveDefaultModel(given = {}) {
+      refuseUnknown('resolveDefaultModel', given, [...PULL_OPTIONS, 'download', 'configured', 'isUsable']);
+      return await chooseDefaultModel({
         configured: given.configured ?? (platform.environment['RUVLLM_MODEL'] || null),
         isDownloadAllowed: given.download ?? true,
         resolve: (reference) => resolvePath(reference, { ...given, download: given.download ?? true }),
@@ -153,6 +171,7 @@ export function createHub(options: HubOptions): Hub {
           await probeHub(reference, given);
           return (await pull(reference, given)).path;
         },
-      }),
+      });
+    },
   };
 }

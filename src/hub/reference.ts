@@ -28,7 +28,7 @@ const MAX_PACKAGES = 64;
 const HUB_NAME = /^(?!.*(?:--|\.\.))[A-Za-z0-9][A-Za-z0-9._-]{0,95}$/;
 const QUANT = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,31}$/;
 /** Must never begin with a dash: npm would read it as an option. */
-const NPM_NAME = /^(?:@[A-Za-z0-9~][A-Za-z0-9._~-]*\/)?[A-Za-z0-9~][A-Za-z0-9._~-]*$/;
+const NPM_NAME = /^(?!.*\.\.)(?:@[A-Za-z0-9~][A-Za-z0-9._~-]*\/)?[A-Za-z0-9~][A-Za-z0-9._~-]*$/;
 const NPM_VERSION = /^[0-9A-Za-z][0-9A-Za-z.-]{0,127}$/;
 const LOOKS_LIKE_PATH = /^[./~\\]|^[A-Za-z]:[\\/]|\.gguf$/i;
 

@@ -1,0 +1,99 @@
+import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { createTestPlatform } from './fake-hub.contract.ts';
+import { resolveHubOptions } from './hub-options.ts';
+import { acquireLock, isLocked } from './lock.ts';
+import type { PullContext } from './pull-context.ts';
+
+function setUp(): {
+  context: PullContext;
+  folder: string;
+  plant: (text: string, ageMs?: number) => void;
+  phases: string[];
+} {
+  const platform = createTestPlatform();
+  const phases: string[] = [];
+  const onProgress: PullContext['onProgress'] = ({ phase }) => void phases.push(phase);
+  const context = { platform, options: resolveHubOptions({ platform }), token: null, signal: null, onProgress };
+  const folder = join(platform.cacheRoot, 'locks');
+  const plant = (text: string, ageMs = 0): void => {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'x.lock'), text);
+    const then = new Date(Date.now() - ageMs);
+    utimesSync(join(folder, 'x.lock'), then, then);
+  };
+  return { context, folder, plant, phases };
+}
+
+test('one holder at a time, in turn, and no file left', async () => {
+  const { context, folder } = setUp();
+  let holders = 0;
+  await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      const lock = await acquireLock(context, folder, 'x');
+      expect(++holders).toBe(1);
+      await context.platform.sleep(1, null);
+      await lock.requireHeld();
+      holders--;
+      await lock.release();
+    }),
+  );
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test('the lock of a dead process, or of a later one with its pid, is taken over by exactly one waiter', async () => {
+  const { host, startToken } = setUp().context.platform.identity;
+  for (const owner of [
+    { host, pid: 2 ** 22 + 1, startToken: '1' },
+    { host, pid: process.pid, startToken: `${startToken}1` },
+  ]) {
+    const { context, folder, plant } = setUp();
+    if (owner.pid === process.pid && startToken === '') continue; // no /proc: such a process cannot be told apart
+    plant(JSON.stringify(owner));
+    expect(await isLocked(context, folder, 'x')).toBe(false);
+    let holders = 0;
+    await Promise.all(
+      Array.from({ length: 6 }, async () => {
+        const lock = await acquireLock(context, folder, 'x');
+        expect(++holders).toBe(1);
+        await context.platform.sleep(1, null);
+        holders--;
+        await lock.release();
+      }),
+    );
+    expect(readdirSync(folder)).toEqual([]);
+  }
+});
+
+test('a live process keeps its lock however old; abort ends the wait', async () => {
+  const { context, folder, plant, phases } = setUp();
+  plant(JSON.stringify(context.platform.identity), 3_600_000);
+  const abort = new AbortController();
+  const waiting = acquireLock({ ...context, signal: abort.signal }, folder, 'x');
+  await expect.poll(() => phases.length).toBeGreaterThan(2);
+  abort.abort();
+  await expect(waiting).rejects.toMatchObject({ code: 'aborted' });
+  expect(await isLocked(context, folder, 'x')).toBe(true);
+});
+
+test('locks of another host and unreadable ones are dead only when silent for a minute', async () => {
+  for (const text of [JSON.stringify({ host: 'elsewhere', pid: 1 }), 'garbage', '']) {
+    const { context, folder, plant } = setUp();
+    plant(text, 30_000);
+    expect(await isLocked(context, folder, 'x')).toBe(true);
+    plant(text, 61_000);
+    expect(await isLocked(context, folder, 'x')).toBe(false);
+    await (await acquireLock(context, folder, 'x')).release();
+    expect(readdirSync(folder)).toEqual([]);
+  }
+});
+
+test('an owner whose lock was taken notices, and does not remove the new one', async () => {
+  const { context, folder, plant } = setUp();
+  const lock = await acquireLock(context, folder, 'x');
+  plant('somebody else');
+  await expect(lock.requireHeld()).rejects.toMatchObject({ code: 'io' });
+  await lock.release();
+  expect(readFileSync(join(folder, 'x.lock'), 'utf8')).toBe('somebody else');
+});

