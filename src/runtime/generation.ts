@@ -1,4 +1,4 @@
-import { deserializeError } from '../core/errors.ts';
+import { deserializeError, type RuvLLMError, serializeError } from '../core/errors.ts';
 import type { EngineEvent } from '../engine/types.ts';
 import { createStopMatcher } from '../sampling/stop-matcher.ts';
 import { createChunkQueue } from './chunk-queue.ts';
@@ -40,13 +40,22 @@ export async function* generateChunks(
     elapsedMs: () => context.now() - startMs,
   });
   const queue = createChunkQueue<GenerateChunk>();
+  const fail = (error: RuvLLMError): void => {
+    queue.fail(error);
+    call.abort();
+  };
   const onEvent = (event: EngineEvent): void => {
-    if (event.type === 'failed') return queue.fail(deserializeError(event.error));
-    const chunk = assembler.handle(event);
-    queue.push(chunk);
-    if (chunk.finishReason === null) return;
-    queue.end();
-    call.abort(); // after a stop string the engine does not know yet that it is done
+    if (event.type === 'failed') return fail(deserializeError(event.error));
+    try {
+      const chunk = assembler.handle(event);
+      queue.push(chunk);
+      if (chunk.finishReason === null) return;
+      queue.end();
+      call.abort(); // after a stop string the engine does not know yet that it is done
+    } catch (error) {
+      // Thrown from here it would reach the event loop, and end the process instead of the call.
+      fail(deserializeError(serializeError(error)));
+    }
   };
   const call = context.client.generate(
     {
@@ -57,10 +66,7 @@ export async function* generateChunks(
     },
     onEvent,
   );
-  const onAbort = (): void => {
-    call.abort();
-    queue.fail(abortError(signal!));
-  };
+  const onAbort = (): void => fail(abortError(signal!));
   signal?.addEventListener('abort', onAbort, { once: true });
   try {
     yield* queue.read();

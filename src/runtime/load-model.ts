@@ -1,10 +1,11 @@
 import { createChatTemplate } from '../chat/chat-template.ts';
 import type { ChatTemplate } from '../chat/types.ts';
 import { RuvLLMError } from '../core/errors.ts';
+import type { ModelReport, ModelSpec } from '../engine/protocol.ts';
 import type { GgufFile, Metadata } from '../gguf/types.ts';
 import { createTokenizer } from '../tokenizers/tokenizer.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
-import { abortError, createEngineClient, type Transport } from './engine-client.ts';
+import { abortError, createEngineClient, type EngineClient, type Transport } from './engine-client.ts';
 import { createModel, type Model } from './model.ts';
 import { planSpec, type ResolvedModelConfig } from './model-config.ts';
 import { createModelInfo, describeFile } from './model-info.ts';
@@ -29,46 +30,65 @@ export async function loadModelFile(
   const startMs = platform.now();
   if (config.signal?.aborted) throw abortError(config.signal);
   const gguf = platform.openModelFile(path);
-  const { tokenizer, chatTemplate, file, spec } = readTextSide(gguf, path, config);
-  const client = createEngineClient(platform.startEngine());
+  try {
+    const spec = planSpec(config, { path, contextLength: readContextLength(gguf.metadata) });
+    const client = createEngineClient(platform.startEngine());
+    const loading = startLoad(client, spec, config);
+    // The engine reads the weights meanwhile.
+    const { tokenizer, chatTemplate } = await readTextSide(gguf.metadata, client);
+    const report = await loading;
+    const { now, createSeed } = platform;
+    return createModel(
+      {
+        client,
+        tokenizer,
+        chatTemplate,
+        maxContext: report.maxContext,
+        vocabSize: report.shape.vocabSize,
+        endIds: endIdsOf(tokenizer, report.shape.vocabSize),
+        now,
+        createSeed,
+      },
+      createModelInfo(describeFile(gguf), report, {
+        path,
+        chatTemplate: chatTemplate.origin,
+        loadMs: now() - startMs,
+      }),
+    );
+  } finally {
+    gguf.source.close();
+  }
+}
+
+function startLoad(client: EngineClient, spec: ModelSpec, config: ResolvedModelConfig): Promise<ModelReport> {
   const { onProgress, signal } = config;
-  const report = await client.load(spec, {
+  const loading = client.load(spec, {
     ...(signal === null ? {} : { signal }),
     ...(onProgress === null
       ? {}
       : { onProgress: (doneBytes, totalBytes) => onProgress({ phase: 'load', doneBytes, totalBytes }) }),
   });
-  return createModel(
-    {
-      client,
-      tokenizer,
-      chatTemplate,
-      maxContext: report.maxContext,
-      vocabSize: report.shape.vocabSize,
-      endIds: endIdsOf(tokenizer, report.shape.vocabSize),
-      now: platform.now,
-      createSeed: platform.createSeed,
-    },
-    createModelInfo(file, report, {
-      path,
-      chatTemplate: chatTemplate.origin,
-      loadMs: platform.now() - startMs,
-    }),
-  );
+  // It may fail before anyone waits for it; that must not end the process.
+  loading.catch(() => {});
+  return loading;
 }
 
-/** Everything the main thread needs of the file, which is closed afterwards; the engine opens it again for itself. */
-function readTextSide(gguf: GgufFile, path: string, config: ResolvedModelConfig) {
+/** What the main thread needs of the file; without it the engine has nobody to serve. */
+async function readTextSide(
+  metadata: Metadata,
+  client: EngineClient,
+): Promise<{ tokenizer: Tokenizer; chatTemplate: ChatTemplate }> {
   try {
-    const { metadata } = gguf;
-    const architecture = metadata.string('general.architecture');
-    const contextLength = metadata.number(`${architecture}.context_length`);
-    const spec = planSpec(config, { path, contextLength });
     const tokenizer = createTokenizer(metadata);
-    return { spec, tokenizer, chatTemplate: readChatTemplate(metadata, tokenizer), file: describeFile(gguf) };
-  } finally {
-    gguf.source.close();
+    return { tokenizer, chatTemplate: readChatTemplate(metadata, tokenizer) };
+  } catch (error) {
+    await client.dispose();
+    throw error;
   }
+}
+
+function readContextLength(metadata: Metadata): number {
+  return metadata.number(`${metadata.string('general.architecture')}.context_length`);
 }
 
 /** A template that does not parse fails the chats, not the model: plain prompts need none. */

@@ -131,6 +131,33 @@ test('a stop string ends the text before it, across tokens, and frees the sequen
   expect(await model.stats()).toMatchObject({ numRunning: 0, numWaiting: 0, numFreePages: 64 });
 });
 
+test('after a stop string the engine stops, though nobody reads on', async () => {
+  const ids = createToyTokenizer().encode('abENDx'.repeat(80));
+  const { model, toy } = await setUp({ createSampler: saying(ids) });
+  const stream = model.generateStream('x', { stop: ['END'], maxTokens: 400 });
+  await stream.next();
+  while ((await model.stats()).numRunning > 0);
+  expect(toy.batches.length).toBeLessThan(30);
+  expect((await readAll(stream)).map((chunk) => chunk.text)).toEqual(['b', '', '', '']);
+});
+
+test('a token the tokenizer does not know fails the call, not the process', async () => {
+  const { model, tokenizer } = await setUp({ createSampler: saying([4, 60, 5]) });
+  const createStreamDecoder = tokenizer.createStreamDecoder;
+  tokenizer.createStreamDecoder = (options) => {
+    const decoder = createStreamDecoder(options);
+    return {
+      ...decoder,
+      push(id) {
+        if (id === 60) throw new RuvLLMError('invalid_token', 'token id 60 is outside the vocabulary of 60');
+        return decoder.push(id);
+      },
+    };
+  };
+  await expect(model.generate('x', { maxTokens: 300 })).rejects.toMatchObject({ code: 'invalid_token' });
+  expect(await model.stats()).toMatchObject({ numRunning: 0, numFreePages: 64 });
+});
+
 test('text held back for a stop string that never comes is given at the end', async () => {
   const ids = createToyTokenizer().encode('the EN');
   const { model } = await setUp({ createSampler: saying([...ids, 1]) });
