@@ -41,10 +41,10 @@ export function sortByRank(keys: Keys, positions: Int32Array): Int32Array {
 }
 
 /**
- * How far below the best key the first tries reach. Nearly always the first few hundred tokens hold the mass, and only
- * those are sorted; the last try takes all, so the answer is that of a full sort.
+ * How far below the best key each try reaches. A try costs one pass; nearly always a few hundred tokens hold the mass, and only
+ * those are sorted. The last try takes all, so the answer is that of a full sort.
  */
-const KEY_GAPS = [4, 12, Infinity];
+const KEY_GAPS = [2, 3, 4, 5, 6, 7, 8, 10, 12, 16, Infinity];
 
 /**
  * The last position of the shortest ranking, best key first, whose weights add up to `target`; -1 when all are needed.
