@@ -22,3 +22,4 @@ export type {
 } from './types.ts';
 export { writeGguf, type GgufToWrite, type TensorToWrite } from './writer.ts';
 export { convertLlama2c, type ConvertOptions } from './convert/llama2c.ts';
+export { convertSafetensorsLlama, type HfCheckpoint, type HfConvertOptions } from './convert/safetensors-llama.ts';

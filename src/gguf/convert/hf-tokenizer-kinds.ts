@@ -1,0 +1,111 @@
+import { invalidFile, quote, unsupportedFile } from '../failures.ts';
+import type { MetadataEntry } from '../types.ts';
+import { isJsonObject } from './hf-config.ts';
+import type { HfVocabulary } from './hf-tokenizer.ts';
+import { tokenTypes } from './llama-metadata.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Splitting rules by their regular expression in tokenizer.json. */
+const PRE_TOKENIZERS: ReadonlyMap<string, string> = new Map([
+  [
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+    'llama-bpe',
+  ],
+  [
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+    'qwen2',
+  ],
+]);
+
+/** A step and, for a sequence, its parts: the same shape in normalizers, pre-tokenizers and post-processors. */
+function flatten(step: unknown, listKey: string): Json[] {
+  if (!isJsonObject(step)) return [];
+  const list = step[listKey];
+  return step['type'] === 'Sequence' && Array.isArray(list) ? list.filter(isJsonObject) : [step];
+}
+
+const preTokenizerSteps = (json: Json): Json[] => flatten(json['pre_tokenizer'], 'pretokenizers');
+
+export function isByteLevel(json: Json): boolean {
+  return preTokenizerSteps(json).some((step) => step['type'] === 'ByteLevel');
+}
+
+/** SentencePiece BPE in Hugging Face's clothes: byte fallback, and spaces become U+2581. */
+export function isSentencePiece(json: Json, model: Json): boolean {
+  const replacesSpaces = flatten(json['normalizer'], 'normalizers').some(
+    (step) => step['type'] === 'Replace' && step['content'] === '\u2581',
+  );
+  return model['byte_fallback'] === true && (replacesSpaces || preTokenizerSteps(json).some(isMetaspace));
+}
+
+const isMetaspace = (step: Json): boolean => step['type'] === 'Metaspace';
+
+/** Whether a single text is given BOS in front. */
+export function addsBos(json: Json): boolean {
+  const templates = flatten(json['post_processor'], 'processors').filter(
+    (step) => step['type'] === 'TemplateProcessing',
+  );
+  const single: unknown = templates[0]?.['single'];
+  return Array.isArray(single) && isJsonObject(single[0]) && 'SpecialToken' in single[0];
+}
+
+export function bpeEntries(json: Json, vocabulary: HfVocabulary, preTokenizer: string | null): MetadataEntry[] {
+  return [
+    { key: 'tokenizer.ggml.model', type: 'string', value: 'gpt2' },
+    { key: 'tokenizer.ggml.pre', type: 'string', value: preTokenizer ?? detectPreTokenizer(json) },
+    { key: 'tokenizer.ggml.tokens', type: 'array<string>', value: vocabulary.tokens },
+    { key: 'tokenizer.ggml.token_type', type: 'array<i32>', value: vocabulary.types },
+    { key: 'tokenizer.ggml.merges', type: 'array<string>', value: vocabulary.merges.map((pair) => pair.join(' ')) },
+  ];
+}
+
+function detectPreTokenizer(json: Json): string {
+  const steps = preTokenizerSteps(json);
+  const splits = steps.filter((step) => step['type'] === 'Split');
+  const pattern = isJsonObject(splits[0]?.['pattern']) ? splits[0]['pattern']['Regex'] : undefined;
+  const found = splits.length === 1 && typeof pattern === 'string' ? PRE_TOKENIZERS.get(pattern) : undefined;
+  if (found !== undefined) return found;
+  const kinds = steps.map((step) => String(step['type'])).join(', ');
+  // GPT-2's own rule is the ByteLevel step's built-in one; SmolLM puts every digit on its own before it.
+  if (kinds === 'ByteLevel' && steps[0]!['use_regex'] !== false) return 'gpt-2';
+  if (kinds === 'Digits, ByteLevel' && steps[0]!['individual_digits'] === true) return 'smollm';
+  const shown = typeof pattern === 'string' ? quote(pattern) : kinds;
+  return unsupportedFile(`tokenizer.json: unknown splitting rule ${shown}; name it with the option "preTokenizer"`);
+}
+
+const BYTE_TOKEN = /^<0x[0-9A-F]{2}>$/;
+/** For pieces that no merge makes: they must never win over one that a merge does make. */
+const UNMERGED_SCORE = -1e9;
+
+/**
+ * SentencePiece merges the pair whose piece has the best score. tokenizer.json has only the order of merges, so the
+ * n-th distinct piece that merges make gets the score -n: the same order, hence the same result.
+ */
+export function spmEntries(vocabulary: HfVocabulary, model: Json): MetadataEntry[] {
+  const { tokens, ids, merges } = vocabulary;
+  const types = vocabulary.types.slice();
+  const scores = new Float32Array(tokens.length);
+  const isScored = new Uint8Array(tokens.length);
+  let numScored = 0;
+  for (const [left, right] of merges) {
+    const id = ids.get(left + right);
+    if (id === undefined) invalidFile(`tokenizer.json: the merge of ${quote(left)} and ${quote(right)} is not a token`);
+    if (isScored[id] === 1) continue;
+    isScored[id] = 1;
+    scores[id] = 0 - numScored++;
+  }
+  tokens.forEach((token, id) => {
+    if (types[id] === tokenTypes.normal && BYTE_TOKEN.test(token)) types[id] = tokenTypes.byte;
+    else if (types[id] === tokenTypes.normal && isScored[id] === 0) scores[id] = UNMERGED_SCORE;
+  });
+  const unknown = typeof model['unk_token'] === 'string' ? ids.get(model['unk_token']) : undefined;
+  if (unknown !== undefined) types[unknown] = tokenTypes.unknown;
+  return [
+    { key: 'tokenizer.ggml.model', type: 'string', value: 'llama' },
+    { key: 'tokenizer.ggml.pre', type: 'string', value: 'default' },
+    { key: 'tokenizer.ggml.tokens', type: 'array<string>', value: tokens },
+    { key: 'tokenizer.ggml.scores', type: 'array<f32>', value: scores },
+    { key: 'tokenizer.ggml.token_type', type: 'array<i32>', value: types },
+  ];
+}

@@ -1,0 +1,170 @@
+import { choiceOption, optional, resolveOptions, stringOption } from '../../core/options.ts';
+import { quantFormats } from '../../quant/index.ts';
+import { invalidFile, quote, unsupportedFile } from '../failures.ts';
+import type { SafetensorInfo, SafetensorsDtype, SafetensorsFile } from '../safetensors.ts';
+import type { MetadataEntry } from '../types.ts';
+import type { GgufToWrite } from '../writer.ts';
+import { convertTensor, type FloatTensor, writableTypes } from './float-tensor.ts';
+import { type HfLlamaConfig, readHfLlamaConfig, type RopeStretch } from './hf-config.ts';
+import { convertHfTokenizer } from './hf-tokenizer.ts';
+import { llamaEntries } from './llama-metadata.ts';
+import type { ConvertOptions } from './llama2c.ts';
+
+/** The parts of a Hugging Face checkpoint; JSON files already parsed. */
+export interface HfCheckpoint {
+  readonly config: unknown;
+  /** One or more shards. They must stay open until the result is written. */
+  readonly files: readonly SafetensorsFile[];
+  readonly tokenizerJson?: unknown;
+  /** tokenizer_config.json: the chat template and whether BOS is added. */
+  readonly tokenizerConfig?: unknown;
+}
+
+export interface HfConvertOptions extends ConvertOptions {
+  /** `tokenizer.ggml.pre` when the splitting rule in tokenizer.json is not one we recognise; default null: detect. */
+  preTokenizer: string | null;
+}
+
+type HeadCount = 'numHeads' | 'numKvHeads';
+/** Tensor of a layer: its name in the checkpoint, its name in GGUF, its [columns, rows], and whose heads to reorder. */
+type LayerRow = readonly [string, string, (config: HfLlamaConfig['shape']) => readonly number[], HeadCount?];
+
+const LAYER_TENSORS: readonly LayerRow[] = [
+  ['input_layernorm', 'attn_norm', (s) => [s.embeddingLength]],
+  ['self_attn.q_proj', 'attn_q', (s) => [s.embeddingLength, s.numHeads * s.headLength], 'numHeads'],
+  ['self_attn.k_proj', 'attn_k', (s) => [s.embeddingLength, s.numKvHeads * s.headLength], 'numKvHeads'],
+  ['self_attn.v_proj', 'attn_v', (s) => [s.embeddingLength, s.numKvHeads * s.headLength]],
+  ['self_attn.o_proj', 'attn_output', (s) => [s.numHeads * s.headLength, s.embeddingLength]],
+  ['post_attention_layernorm', 'ffn_norm', (s) => [s.embeddingLength]],
+  ['mlp.gate_proj', 'ffn_gate', (s) => [s.embeddingLength, s.ffnLength]],
+  ['mlp.down_proj', 'ffn_down', (s) => [s.ffnLength, s.embeddingLength]],
+  ['mlp.up_proj', 'ffn_up', (s) => [s.embeddingLength, s.ffnLength]],
+];
+/** Tables that older checkpoints carry and everyone computes. */
+const IGNORED = /\.rotary_emb\.inv_freq$/;
+
+/** Makes a Llama GGUF of a Hugging Face Llama or Mistral checkpoint. */
+export function convertSafetensorsLlama(
+  checkpoint: HfCheckpoint,
+  givenOptions?: Partial<HfConvertOptions>,
+): GgufToWrite {
+  const options = resolveOptions<HfConvertOptions>('safetensors conversion', givenOptions, {
+    type: choiceOption('Q8_0', writableTypes),
+    name: stringOption('model'),
+    preTokenizer: optional(stringOption('default')),
+  });
+  const config = readHfLlamaConfig(checkpoint.config, options.name);
+  const tensors = mapTensors(checkpoint.files, config);
+  return {
+    metadata: [
+      ...llamaEntries(config.shape, options.type),
+      ...linearRopeEntries(config.linearRopeFactor),
+      ...convertHfTokenizer(checkpoint.tokenizerJson, checkpoint.tokenizerConfig, config, options.preTokenizer),
+    ],
+    tensors: tensors.map((tensor) => convertTensor(tensor, options.type)),
+  };
+}
+
+function linearRopeEntries(factor: number): MetadataEntry[] {
+  if (factor === 1) return [];
+  return [
+    { key: 'llama.rope.scaling.type', type: 'string', value: 'linear' },
+    { key: 'llama.rope.scaling.factor', type: 'f32', value: Math.fround(factor) },
+  ];
+}
+
+function mapTensors(files: readonly SafetensorsFile[], { shape, isTied, ropeStretch }: HfLlamaConfig): FloatTensor[] {
+  const left = new Map<string, { file: SafetensorsFile; info: SafetensorInfo }>();
+  for (const file of files) {
+    for (const info of file.tensors.values()) {
+      if (left.has(info.name)) invalidFile(`${file.source.name}: tensor ${quote(info.name)} is in an earlier file too`);
+      if (!IGNORED.test(info.name)) left.set(info.name, { file, info });
+    }
+  }
+  const take = (from: string, name: string, dims: readonly number[], numHeads = 0): FloatTensor => {
+    const found = left.get(from);
+    if (found === undefined) invalidFile(`tensor ${quote(from)} is missing from the checkpoint`, { tensor: from });
+    left.delete(from);
+    const expected = dims.toReversed();
+    if (found.info.shape.join() !== expected.join()) {
+      invalidFile(
+        `tensor ${quote(from)} is ${found.info.shape.join(' x ')}, config.json says ${expected.join(' x ')}`,
+        {
+          tensor: from,
+        },
+      );
+    }
+    const reader = createFloatReader(found.file, found.info);
+    return { name, dims, readRows: numHeads > 0 ? pairAdjacent(reader, dims, shape.headLength) : reader };
+  };
+  const tensors = [take('model.embed_tokens.weight', 'token_embd.weight', [shape.embeddingLength, shape.vocabSize])];
+  for (let layer = 0; layer < shape.numLayers; layer++) {
+    for (const [from, to, dims, heads] of LAYER_TENSORS) {
+      const numHeads = heads === undefined ? 0 : shape[heads];
+      tensors.push(take(`model.layers.${layer}.${from}.weight`, `blk.${layer}.${to}.weight`, dims(shape), numHeads));
+    }
+  }
+  tensors.push(take('model.norm.weight', 'output_norm.weight', [shape.embeddingLength]));
+  // A tied checkpoint may repeat the embedding under this name.
+  if (isTied) left.delete('lm_head.weight');
+  else tensors.push(take('lm_head.weight', 'output.weight', [shape.embeddingLength, shape.vocabSize]));
+  if (ropeStretch !== null) tensors.push(ropeFactors(ropeStretch, shape.headLength, shape.ropeBase));
+  const [unknown] = left.keys();
+  if (unknown !== undefined)
+    unsupportedFile(`tensor ${quote(unknown)} has no place in a Llama model`, { tensor: unknown });
+  return tensors;
+}
+
+type RowReader = FloatTensor['readRows'];
+/** The dtypes whose bytes are also a GGUF type. */
+const FLOAT_DTYPES: Partial<Record<SafetensorsDtype, 'F32' | 'F16' | 'BF16'>> = {
+  F32: 'F32',
+  F16: 'F16',
+  BF16: 'BF16',
+};
+
+function createFloatReader(file: SafetensorsFile, info: SafetensorInfo): RowReader {
+  const type = FLOAT_DTYPES[info.dtype];
+  if (type === undefined)
+    unsupportedFile(`tensor ${quote(info.name)} has dtype ${info.dtype}; F32, F16 and BF16 are read`);
+  const format = quantFormats[type];
+  const numCols = info.shape.at(-1)!;
+  return (firstRow, out) => {
+    const bytes = new Uint8Array(out.length * format.blockBytes);
+    file.readTensor(info, bytes, firstRow * numCols * format.blockBytes);
+    format.dequantize(bytes, 0, out, 0, out.length);
+  };
+}
+
+/**
+ * Hugging Face rotates value i of a head with value i + half; GGUF's Llama rotates neighbours. So GGUF's row 2i + j of
+ * a head is the checkpoint's row j * half + i.
+ */
+function pairAdjacent(readRows: RowReader, dims: readonly number[], headLength: number): RowReader {
+  const numCols = dims[0]!;
+  return (firstRow, out) => {
+    // Made here and not above: every layer has such a reader, and only one of them works at a time.
+    const head = new Float32Array(headLength * numCols);
+    let loadedHead = -1;
+    for (let at = 0, row = firstRow; at < out.length; at += numCols, row++) {
+      const headIndex = Math.floor(row / headLength);
+      if (headIndex !== loadedHead) readRows(headIndex * headLength, head);
+      loadedHead = headIndex;
+      const inHead = row % headLength;
+      const source = (inHead % 2) * (headLength / 2) + (inHead >> 1);
+      out.set(head.subarray(source * numCols, (source + 1) * numCols), at);
+    }
+  };
+}
+
+/** Divisors of the rotation frequencies: 1 for short waves, `factor` for long ones, a smooth step between. */
+function ropeFactors(stretch: RopeStretch, headLength: number, ropeBase: number): FloatTensor {
+  const { factor, lowFreqFactor, highFreqFactor, originalContext } = stretch;
+  const factors = Float32Array.from({ length: headLength / 2 }, (_, i) => {
+    const waveLength = 2 * Math.PI * ropeBase ** ((2 * i) / headLength);
+    const smooth = (originalContext / waveLength - lowFreqFactor) / (highFreqFactor - lowFreqFactor);
+    const clamped = Math.min(1, Math.max(0, smooth));
+    return 1 / ((1 - clamped) / factor + clamped);
+  });
+  return { name: 'rope_freqs.weight', dims: [factors.length], readRows: (_firstRow, out) => out.set(factors) };
+}
