@@ -1,0 +1,73 @@
+import { type ErrorCode, RuvLLMError } from '../../core/errors.ts';
+import type { Model } from '../../runtime/model.ts';
+import type { CommandContext } from '../command.ts';
+import { describeAnswer } from '../summary.ts';
+import type { ChatSession, Turn } from './session.ts';
+import { readAction, type SlashContext } from './slash-commands.ts';
+
+/** Does what lines ask for, wherever they come from. */
+export interface ChatHost {
+  /** False when the user wants to leave. Errors of the turn itself are thrown. */
+  handle(line: string, signal: AbortSignal): Promise<boolean>;
+  readonly turns: readonly Turn[];
+}
+
+/** Failures that a person can answer by typing something else; anything else ends the chat. */
+export const CURABLE: ReadonlySet<ErrorCode> = new Set([
+  'context_overflow',
+  'invalid_option',
+  'invalid_text',
+  'empty_prompt',
+  'template_error',
+]);
+
+export function createChatHost(
+  { io, output }: Pick<CommandContext, 'io' | 'output'>,
+  model: Model,
+  session: ChatSession,
+): ChatHost {
+  const turns: Turn[] = [];
+  const slashContext: SlashContext = {
+    session,
+    say: (text) => output.note(text),
+    stats: () => model.stats(),
+    contextUse: () => ({
+      numTokens: session.messages.length === 0 ? 0 : model.encodePrompt(session.messages).length,
+      maxContext: model.modelInfo().maxContext,
+    }),
+  };
+
+  function report(turn: Turn): void {
+    turns.push(turn);
+    output.text('\n');
+    if (turn.isStopped) return output.aside('stopped');
+    output.aside(describeAnswer(turn.answer));
+    if (turn.isContextFull)
+      output.note(`the context of ${model.modelInfo().maxContext} tokens is full; /clear empties it`);
+  }
+
+  return {
+    turns,
+    async handle(line, signal) {
+      const action = await readAction(line, slashContext);
+      if (action.type === 'leave') return false;
+      const options = { signal, onText: (piece: string) => output.text(piece) };
+      try {
+        if (action.type === 'ask') report(await session.ask(action.text, options));
+        if (action.type === 'regenerate') report(await session.regenerate(options));
+      } catch (error) {
+        throw withClearHint(error);
+      }
+      if (io.signal.aborted) throw new RuvLLMError('aborted', 'the chat was cancelled');
+      return true;
+    },
+  };
+}
+
+function withClearHint(error: unknown): unknown {
+  if (!(error instanceof RuvLLMError) || error.code !== 'context_overflow') return error;
+  return new RuvLLMError(error.code, `${error.message}; /clear starts a new conversation`, {
+    cause: error,
+    data: error.data,
+  });
+}

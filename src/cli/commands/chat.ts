@@ -1,0 +1,41 @@
+import { createChatHost } from '../chat/chat-host.ts';
+import { runPiped } from '../chat/piped.ts';
+import { runRepl } from '../chat/repl.ts';
+import { createChatSession } from '../chat/session.ts';
+import { chooseModel, describeChoice } from '../choose-model.ts';
+import type { CommandRunner } from '../command.ts';
+import { readGenerateParams } from '../generate-flags.ts';
+import { readModelConfig } from '../load-flags.ts';
+import { loadWithProgress } from '../load-model.ts';
+import { describeModel } from '../summary.ts';
+import { usageError } from '../usage-error.ts';
+
+/** Talks to a model: line by line at a terminal, or the lines of stdin one after another. */
+export const chat: CommandRunner = async (context) => {
+  const { io, output, values } = context;
+  if (Object.hasOwn(values, '--logprobs'))
+    throw usageError('--logprobs is an option of run, not of chat', '--logprobs');
+  const params = readGenerateParams(values);
+  const config = readModelConfig(values, io.environment);
+  const chosen = await chooseModel(context, context.args[0]);
+  output.note(describeChoice(chosen));
+  const model = await loadWithProgress(context, chosen.source, config, values);
+  try {
+    const info = model.modelInfo();
+    output.note(describeModel(info));
+    if (info.chatTemplate === 'plain') output.note('this model knows no chat format: it goes on with what you write');
+    const session = createChatSession(model, params, (values['--system'] as string | undefined) ?? null);
+    const host = createChatHost(context, model, session);
+    if (io.stdin.isTTY === true && !output.isJson) {
+      output.note('/help shows the commands, Ctrl-D leaves');
+      await runRepl(context, host);
+    } else {
+      await runPiped(io, host);
+    }
+    const { reference, choice, tried } = chosen;
+    const turns = host.turns.map((turn) => (turn.isStopped ? turn : { ...turn, ...turn.answer, answer: undefined }));
+    output.document({ model: { reference, choice, tried, ...info }, turns });
+  } finally {
+    await model.dispose();
+  }
+};

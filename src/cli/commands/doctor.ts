@@ -1,0 +1,85 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import { DEFAULT_MODELS } from '../../hub/default-models.ts';
+import type { Hub } from '../../hub/hub.ts';
+import { architectures } from '../../models/registry.ts';
+import { nodeHubFiles } from '../../platform/node/hub-files.ts';
+import { readSystemInfo, type SystemInfo } from '../../platform/node/system-info.ts';
+import { resolveModelConfig } from '../../runtime/model-config.ts';
+import type { CommandRunner } from '../command.ts';
+import { formatBytes, formatTable } from '../format.ts';
+import { type KernelReport, reportKernels } from '../kernel-report.ts';
+import { readModelConfig } from '../load-flags.ts';
+import { openHub } from '../open-hub.ts';
+import { escapeLine } from '../safe-text.ts';
+
+/** The instruction sets that decide how fast the kernels can be, by the kernel's names for them. */
+const TELLING_FEATURES =
+  /^(?:sse4_2|avx|avx2|fma|f16c|avx512f|avx512_vnni|avx_vnni|amx_int8|amx_bf16|asimd|asimddp|i8mm|sve2?)$/;
+
+/** Shows what this machine offers, and what would be used of it. */
+export const doctor: CommandRunner = async ({ io, output, version }) => {
+  const system = readSystemInfo();
+  const config = resolveModelConfig(readModelConfig({}, io.environment), { numCpus: system.numCpus });
+  const kernels = await reportKernels(config.kernels);
+  const hub = openHub();
+  const models = await hub.listModels();
+  const freeBytes = await freeSpace(hub.cacheRoot);
+  const defaultModel = await findDefault(hub, io.environment['RUVLLM_MODEL'] || null);
+  const cache = { root: hub.cacheRoot, freeBytes, models };
+  const node = process.version;
+  output.document({ version, node, system, threads: config.numThreads, kernels, cache, defaultModel });
+
+  const rows: [string, string][] = [
+    ['ruvllm', `${version} on Node.js ${node}`],
+    ['system', `${system.system} ${system.release}, ${system.architecture}`],
+    ['cpu', `${system.cpuModel}, ${describeCpus(system)}`],
+    ['features', system.cpuFeatures.filter((name) => TELLING_FEATURES.test(name)).join(' ') || 'not known here'],
+    ['memory', describeMemory(system)],
+    ['threads', String(config.numThreads)],
+    ...kernels.map((report): [string, string] => ['kernels', describeKernels(report)]),
+    ['cache', `${hub.cacheRoot}, ${freeBytes === null ? 'unknown space' : formatBytes(freeBytes)} free`],
+    ['models', models.length === 0 ? 'none yet' : models.map(({ reference }) => reference).join(', ')],
+    ['default', defaultModel.summary],
+    ['architectures', [...architectures.keys()].join(', ')],
+  ];
+  output.lines(formatTable(rows.map(([key, value]) => [key, escapeLine(value)])));
+};
+
+function describeCpus({ numCpus, cpuQuota }: SystemInfo): string {
+  return `${numCpus} usable${cpuQuota === null ? '' : ` (limited to ${cpuQuota})`}`;
+}
+
+function describeMemory({ totalMemoryBytes, availableMemoryBytes, memoryLimitBytes }: SystemInfo): string {
+  const limit = memoryLimitBytes === null ? '' : `, container limit ${formatBytes(memoryLimitBytes)}`;
+  return `${formatBytes(availableMemoryBytes)} available of ${formatBytes(totalMemoryBytes)}${limit}`;
+}
+
+function describeKernels({ name, build, isUsable, reason, isChosen }: KernelReport): string {
+  const state = isChosen ? 'used' : isUsable ? 'usable' : 'not usable';
+  return `${name}${build === null ? '' : ` ${build}`}: ${state}; ${reason}`;
+}
+
+/** The cache folder may not exist yet: then the nearest folder above it that does. */
+async function freeSpace(folder: string): Promise<number | null> {
+  for (let path = nodeHubFiles.absolutePath(folder); ; path = nodeHubFiles.join(path, '..')) {
+    if ((await nodeHubFiles.stat(path)) !== null) return await nodeHubFiles.freeBytes(path);
+    if (nodeHubFiles.join(path, '..') === path) return null;
+  }
+}
+
+/** What `ruvllm chat` would use, without downloading anything. */
+async function findDefault(hub: Hub, configured: string | null) {
+  try {
+    const isUsable = ({ architecture }: { architecture: string }): boolean => architectures.has(architecture);
+    const { reference, path, choice } = await hub.resolveDefaultModel({ configured, download: false, isUsable });
+    const reason = choice === 'configured' ? 'RUVLLM_MODEL' : 'in the cache';
+    return { reference, path, choice, summary: `${reference} (${reason})` };
+  } catch (error) {
+    if (!(error instanceof RuvLLMError)) throw error;
+    if (configured !== null) {
+      return { reference: configured, path: null, choice: 'configured' as const, summary: error.message };
+    }
+    const { reference } = DEFAULT_MODELS[0]!;
+    return { reference, path: null, choice: 'hub' as const, summary: `${reference} (not here yet: chat downloads it)` };
+  }
+}

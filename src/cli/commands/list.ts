@@ -1,0 +1,24 @@
+import type { CommandRunner } from '../command.ts';
+import { formatBytes, formatTable } from '../format.ts';
+import { openHub } from '../open-hub.ts';
+import { escapeLine } from '../safe-text.ts';
+
+/** Shows the models in the cache. */
+export const list: CommandRunner = async ({ output }) => {
+  const hub = openHub();
+  const models = await hub.listModels();
+  output.document({ cacheRoot: hub.cacheRoot, models });
+  if (models.length === 0) {
+    output.note(
+      `no models in ${hub.cacheRoot}\nnext: ruvllm pull owner/repo:QUANT, or ruvllm chat for the default model`,
+    );
+    return;
+  }
+  const rows = models.map(({ reference, sizeBytes, modifiedMs, file }) => [
+    escapeLine(reference),
+    formatBytes(sizeBytes),
+    new Date(modifiedMs).toISOString().slice(0, 10),
+    escapeLine(file),
+  ]);
+  output.lines(formatTable([['MODEL', 'SIZE', 'DATE', 'FILE'], ...rows]));
+};

@@ -1,0 +1,24 @@
+import type { CommandRunner } from '../command.ts';
+import { formatBytes } from '../format.ts';
+import { PHASE_LABELS } from '../load-model.ts';
+import { openHub } from '../open-hub.ts';
+
+/** Downloads a model into the cache. */
+export const pull: CommandRunner = async ({ io, output, args }) => {
+  const reference = args[0]!;
+  const progress = output.progress();
+  try {
+    const pulled = await openHub().pullModel(reference, {
+      signal: io.signal,
+      onProgress: ({ phase, item, doneBytes, totalBytes }) =>
+        progress.update({ label: `${PHASE_LABELS[phase]} ${item}`, doneBytes, totalBytes }),
+    });
+    progress.finish();
+    output.document({ reference, ...pulled });
+    const verb = pulled.isDownloaded ? 'pulled' : 'already here:';
+    output.lines(`${verb} ${reference} (${formatBytes(pulled.sizeBytes)})\n${pulled.path}`);
+    output.aside(`next: ruvllm run ${reference} "your prompt"`);
+  } finally {
+    progress.finish();
+  }
+};

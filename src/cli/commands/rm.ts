@@ -1,0 +1,11 @@
+import type { CommandRunner } from '../command.ts';
+import { formatBytes } from '../format.ts';
+import { openHub } from '../open-hub.ts';
+
+/** Removes a model from the cache; never a file outside of it. */
+export const rm: CommandRunner = async ({ output, args }) => {
+  const reference = args[0]!;
+  const { removed, freedBytes } = await openHub().removeModel(reference);
+  output.document({ reference, removed, freedBytes });
+  output.lines(`removed ${reference}: ${removed.length} files, ${formatBytes(freedBytes)} freed`);
+};

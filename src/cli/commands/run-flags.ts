@@ -1,0 +1,20 @@
+import type { Flag } from '../flags.ts';
+import { GENERATE_FLAGS } from '../generate-flags.ts';
+import { LOAD_FLAGS } from '../load-flags.ts';
+import { readText } from '../values.ts';
+
+const SYSTEM: Flag = { name: '--system', value: 'text', read: readText, description: 'instructions for the model' };
+const VERBOSE: Flag = { name: '--verbose', value: null, description: 'show model, memory and timings on stderr' };
+
+/** Options of `run`. */
+export const RUN_FLAGS: readonly Flag[] = [
+  ...GENERATE_FLAGS,
+  ...LOAD_FLAGS,
+  { name: '--chat', value: null, description: 'ask as a user in a chat, also when the file has no chat template' },
+  { name: '--raw', value: null, description: 'give the prompt as it is, also when the file has a chat template' },
+  SYSTEM,
+  VERBOSE,
+];
+
+/** Options of `chat`. */
+export const CHAT_FLAGS: readonly Flag[] = [...GENERATE_FLAGS, ...LOAD_FLAGS, SYSTEM, VERBOSE];

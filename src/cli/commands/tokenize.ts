@@ -1,0 +1,38 @@
+import { openModelFile } from '../../platform/node/open-model-file.ts';
+import { createTokenizer } from '../../tokenizers/tokenizer.ts';
+import type { CommandRunner } from '../command.ts';
+import type { Flag } from '../flags.ts';
+import { formatTable } from '../format.ts';
+import { openHub } from '../open-hub.ts';
+import { readArgumentOrInput } from '../read-input.ts';
+import { escapeLine } from '../safe-text.ts';
+
+/** Options of `tokenize`. */
+export const TOKENIZE_FLAGS: readonly Flag[] = [
+  { name: '--special', value: null, description: 'spellings of control tokens in the text become those tokens' },
+  { name: '--bos', value: null, description: 'add the tokens the file puts around a text, as run does' },
+];
+
+/** Shows the tokens of a text; reads the header of the file only. */
+export const tokenize: CommandRunner = async ({ io, output, args, values }) => {
+  const [reference, argument] = args as [string, string?];
+  const path = await openHub().resolveModelPath(reference);
+  const gguf = openModelFile(path);
+  try {
+    const tokenizer = createTokenizer(gguf.metadata);
+    const text = await readArgumentOrInput(argument, io);
+    const options = { addSpecial: values['--bos'] === true };
+    const ids =
+      values['--special'] === true ? tokenizer.encodeTemplate(text, options) : tokenizer.encode(text, options);
+    const tokens = ids.map((id) => ({ id, piece: tokenizer.piece(id), isControl: tokenizer.isControl(id) }));
+    output.document({ model: { reference, path }, tokenizer: tokenizer.kind, numTokens: ids.length, ids, tokens });
+    if (tokens.length > 0) {
+      output.lines(
+        formatTable(tokens.map(({ id, piece }) => [String(id).padStart(7), JSON.stringify(escapeLine(piece))])),
+      );
+    }
+    output.aside(`${ids.length} tokens`);
+  } finally {
+    gguf.source.close();
+  }
+};

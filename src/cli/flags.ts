@@ -1,0 +1,71 @@
+import { RuvLLMError } from '../core/errors.ts';
+import type { ValueReader } from './values.ts';
+
+/** One option of a command. */
+export interface Flag {
+  /** As it is typed: `--top-k`. */
+  readonly name: string;
+  /** What its value is called in the help; null for a switch. */
+  readonly value: string | null;
+  readonly description: string;
+  readonly read?: ValueReader<unknown>;
+  /** May be given several times; the values become a list. */
+  readonly isList?: boolean;
+  /** The library's name for it, when it is handed on. */
+  readonly option?: string;
+  /** The environment variable that stands in for it. */
+  readonly variable?: string;
+}
+
+/** The values of a command's flags by flag name; what was not given is not there. */
+export type FlagValues = Readonly<Record<string, unknown>>;
+
+export const JSON_FLAG: Flag = { name: '--json', value: null, description: 'print one JSON document on stdout' };
+
+/** Flag, else environment variable: what the library is to be given. An empty variable counts as unset. */
+export function collectOptions(
+  flags: readonly Flag[],
+  values: FlagValues,
+  environment: Readonly<Record<string, string | undefined>> = {},
+): Record<string, unknown> {
+  const options: Record<string, unknown> = {};
+  for (const { name, option, variable, read } of flags) {
+    if (option === undefined) continue;
+    const text = variable === undefined ? '' : (environment[variable] ?? '');
+    if (Object.hasOwn(values, name)) options[option] = values[name];
+    else if (text !== '') options[option] = read === undefined ? text : read(text, variable!);
+  }
+  return options;
+}
+
+/** An `invalid_option` about one of these options comes out with the name that was typed. */
+function renameOption(flags: readonly Flag[], values: FlagValues, error: unknown): unknown {
+  if (!(error instanceof RuvLLMError) || error.code !== 'invalid_option') return error;
+  const flag = flags.find(({ option }) => option !== undefined && option === error.data['option']);
+  if (flag === undefined) return error;
+  const name = Object.hasOwn(values, flag.name) ? flag.name : (flag.variable ?? flag.name);
+  const message = error.message.replace(`option "${flag.option!}"`, name);
+  return new RuvLLMError('invalid_option', message, { cause: error, data: { ...error.data, option: name } });
+}
+
+/** Runs `check`, naming options in its errors as they were typed. */
+export function withFlagNames<T>(flags: readonly Flag[], values: FlagValues, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    throw renameOption(flags, values, error);
+  }
+}
+
+/** As `withFlagNames`, for work that takes a while. */
+export async function withFlagNamesAsync<T>(
+  flags: readonly Flag[],
+  values: FlagValues,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw renameOption(flags, values, error);
+  }
+}

@@ -1,0 +1,68 @@
+import { type GenerateParams, resolveGenerateParams } from '../sampling/generate-params.ts';
+import { collectOptions, type Flag, type FlagValues, withFlagNames } from './flags.ts';
+import { readBias, readInteger, readNumber, readText } from './values.ts';
+
+/** How text is made; named as llama-server and ollama name them where they do. */
+export const GENERATE_FLAGS: readonly Flag[] = [
+  { name: '--max-tokens', value: 'n', option: 'maxTokens', read: readInteger, description: 'most tokens to generate' },
+  { name: '--temperature', value: 'x', option: 'temperature', read: readNumber, description: '0 is greedy' },
+  { name: '--top-k', value: 'n', option: 'topK', read: readInteger, description: 'the n likeliest tokens; 0 is off' },
+  { name: '--top-p', value: 'x', option: 'topP', read: readNumber, description: 'nucleus; 1 is off' },
+  { name: '--min-p', value: 'x', option: 'minP', read: readNumber, description: 'share of the best; 0 is off' },
+  { name: '--typical-p', value: 'x', option: 'typicalP', read: readNumber, description: 'typical; 1 is off' },
+  {
+    name: '--repetition-penalty',
+    value: 'x',
+    option: 'repetitionPenalty',
+    read: readNumber,
+    description: 'divides the logits of tokens that came already; 1 is off',
+  },
+  {
+    name: '--presence-penalty',
+    value: 'x',
+    option: 'presencePenalty',
+    read: readNumber,
+    description: 'taken once from tokens that came already; 0 is off',
+  },
+  {
+    name: '--frequency-penalty',
+    value: 'x',
+    option: 'frequencyPenalty',
+    read: readNumber,
+    description: 'taken for every time a token came; 0 is off',
+  },
+  {
+    name: '--logit-bias',
+    value: 'id=value',
+    option: 'logitBias',
+    read: readBias,
+    isList: true,
+    description: 'added to the logit of a token (repeatable)',
+  },
+  { name: '--seed', value: 'n', option: 'seed', read: readInteger, description: 'same seed, same text' },
+  {
+    name: '--stop',
+    value: 'text',
+    option: 'stop',
+    read: readText,
+    isList: true,
+    description: 'ends the answer where this text begins (repeatable)',
+  },
+  {
+    name: '--logprobs',
+    value: 'n',
+    option: 'topLogprobs',
+    read: readInteger,
+    description: 'report log-probabilities and n alternatives a token (with --json)',
+  },
+  { name: '--ignore-eos', value: null, option: 'ignoreEos', description: 'go on after an end-of-text token' },
+];
+
+/** The generation options that were typed, checked before anything is loaded. */
+export function readGenerateParams(values: FlagValues): GenerateParams {
+  const options = collectOptions(GENERATE_FLAGS, values);
+  const biases = options['logitBias'] as [number, number][] | undefined;
+  const params = (biases === undefined ? options : { ...options, logitBias: new Map(biases) }) as GenerateParams;
+  withFlagNames(GENERATE_FLAGS, values, () => resolveGenerateParams(params));
+  return params;
+}

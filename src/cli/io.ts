@@ -1,0 +1,24 @@
+/** Where text goes. */
+export interface TextSink {
+  /** The stream itself, for readline. */
+  readonly stream: NodeJS.WritableStream;
+  readonly isTerminal: boolean;
+  readonly columns: number;
+  write(text: string): void;
+}
+
+export interface TextInput extends NodeJS.ReadableStream {
+  readonly isTTY?: boolean;
+}
+
+/** Everything a command takes from its process; tests bring their own. */
+export interface CliIo {
+  readonly stdin: TextInput;
+  readonly stdout: TextSink;
+  readonly stderr: TextSink;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Fires when the user or the system wants the command to end. */
+  readonly signal: AbortSignal;
+  /** Milliseconds on a clock that does not jump. */
+  readonly now: () => number;
+}

@@ -1,0 +1,38 @@
+import { loadModel } from '../platform/node/load-model.ts';
+import type { Model } from '../runtime/model.ts';
+import type { ModelConfig, ModelProgress } from '../runtime/model-config.ts';
+import type { CommandContext } from './command.ts';
+import { LOAD_FLAGS } from './load-flags.ts';
+import { type FlagValues, withFlagNamesAsync } from './flags.ts';
+
+/** What people read for each phase of fetching and loading. */
+export const PHASE_LABELS: Readonly<Record<ModelProgress['phase'], string>> = {
+  resolve: 'looking up',
+  wait: 'waiting for another download',
+  check: 'checking',
+  download: 'downloading',
+  extract: 'unpacking',
+  load: 'loading',
+};
+
+/** Loads a model and shows how that goes; `config` must have come from `readModelConfig`. */
+export async function loadWithProgress(
+  { io, output }: Pick<CommandContext, 'io' | 'output'>,
+  reference: string,
+  config: ModelConfig,
+  values: FlagValues,
+): Promise<Model> {
+  const progress = output.progress();
+  try {
+    return await withFlagNamesAsync(LOAD_FLAGS, values, () =>
+      loadModel(reference, {
+        ...config,
+        signal: io.signal,
+        onProgress: ({ phase, doneBytes, totalBytes }) =>
+          progress.update({ label: `${PHASE_LABELS[phase]} ${reference}`, doneBytes, totalBytes }),
+      }),
+    );
+  } finally {
+    progress.finish();
+  }
+}

@@ -1,0 +1,16 @@
+// The process: the only file that sets the exit code. Everything heavy is imported after --version had its chance.
+import { readFileSync } from 'node:fs';
+
+function packageVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+const args = process.argv.slice(2);
+if (args[0] === '--version' || args[0] === '-V') {
+  const version = packageVersion();
+  process.stdout.write(args.includes('--json') ? `${JSON.stringify({ version })}\n` : `${version}\n`);
+} else {
+  const { runProcess } = await import('./run-process.ts');
+  process.exitCode = await runProcess(args, packageVersion());
+}

@@ -1,0 +1,73 @@
+import { formatBytes, formatSeconds } from './format.ts';
+import type { TextSink } from './io.ts';
+import { escapeLine } from './safe-text.ts';
+
+export interface ProgressStep {
+  /** What is being done to what; a new label starts the clock again. */
+  readonly label: string;
+  readonly doneBytes: number;
+  /** null while it is not known. */
+  readonly totalBytes: number | null;
+}
+
+/** How far something has come, for people: a bar on a terminal, a line now and then elsewhere. */
+export interface Progress {
+  update(step: ProgressStep): void;
+  /** Takes the bar away. */
+  finish(): void;
+}
+
+/** Fast enough to look alive, slow enough not to cost anything. */
+const REDRAW_MS = 100;
+/** Log files should tell that something goes on, not how the bar looked. */
+const LINE_MS = 5000;
+const BAR_WIDTH = 24;
+
+export function createProgress({ sink, now }: { sink: TextSink | null; now: () => number }): Progress {
+  if (sink === null) return { update() {}, finish() {} };
+  let label = '';
+  let start = { ms: 0, bytes: 0 };
+  let shownMs = 0;
+  let isBarShown = false;
+  return {
+    update(step) {
+      const ms = now();
+      const isNew = step.label !== label;
+      if (isNew) {
+        label = step.label;
+        start = { ms, bytes: step.doneBytes };
+        shownMs = ms;
+      }
+      const isDue = ms - shownMs >= (sink.isTerminal ? REDRAW_MS : LINE_MS);
+      if (!isDue && !(isNew && sink.isTerminal)) return;
+      shownMs = ms;
+      const line = describe(step, start, ms);
+      isBarShown ||= sink.isTerminal;
+      // One column is left free: a full line would wrap, and \r would not come back to its beginning.
+      sink.write(sink.isTerminal ? `\r\x1b[K${line.slice(0, sink.columns - 1)}` : `${line}\n`);
+    },
+    finish() {
+      if (isBarShown) sink.write('\r\x1b[K');
+      isBarShown = false;
+      label = '';
+    },
+  };
+}
+
+function describe({ label, doneBytes, totalBytes }: ProgressStep, start: { ms: number; bytes: number }, ms: number) {
+  const seconds = (ms - start.ms) / 1000;
+  // Bytes that were there before (a resumed download) say nothing about the speed.
+  const rate = seconds > 0 ? (doneBytes - start.bytes) / seconds : 0;
+  const parts = [escapeLine(label)];
+  if (totalBytes !== null && totalBytes > 0) {
+    const share = Math.min(1, doneBytes / totalBytes);
+    const filled = Math.round(share * BAR_WIDTH);
+    parts.push(`${'█'.repeat(filled)}${'░'.repeat(BAR_WIDTH - filled)} ${Math.floor(share * 100)}%`);
+    parts.push(`${formatBytes(doneBytes)} / ${formatBytes(totalBytes)}`);
+  } else if (doneBytes > 0) {
+    parts.push(formatBytes(doneBytes));
+  }
+  if (rate > 0) parts.push(`${formatBytes(rate)}/s`);
+  if (rate > 0 && totalBytes !== null) parts.push(`${formatSeconds((totalBytes - doneBytes) / rate)} left`);
+  return parts.join('  ');
+}

@@ -1,0 +1,75 @@
+import { Buffer } from 'node:buffer';
+import { RuvLLMError } from '../core/errors.ts';
+import type { CliIo, TextInput } from './io.ts';
+
+/** More text than any context holds; beyond it somebody has piped the wrong file. */
+export const MAX_INPUT_BYTES = 64 << 20;
+
+/** UTF-8 or `invalid_text` with the first bad byte: replaced characters would silently change the question. */
+export function decodeInput(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    const offset = firstInvalidByte(bytes);
+    throw new RuvLLMError('invalid_text', `stdin is not valid UTF-8 at byte ${offset}`, { data: { offset } });
+  }
+}
+
+/** All of stdin as text; a line break at its very end belongs to the shell and is taken away. */
+export async function readInput(stdin: TextInput, signal: AbortSignal): Promise<string> {
+  const chunks: Buffer[] = [];
+  let sizeBytes = 0;
+  const onAbort = (): void => void (stdin as TextInput & { destroy?: () => void }).destroy?.();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    for await (const chunk of stdin) {
+      const bytes = Buffer.from(chunk as string | Uint8Array);
+      sizeBytes += bytes.length;
+      if (sizeBytes > MAX_INPUT_BYTES) {
+        throw new RuvLLMError('invalid_text', `stdin has more than ${MAX_INPUT_BYTES} bytes`);
+      }
+      chunks.push(bytes);
+    }
+  } catch (error) {
+    if (signal.aborted) throw new RuvLLMError('aborted', 'cancelled while reading stdin', { cause: error });
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+  return decodeInput(Buffer.concat(chunks)).replace(/\r?\n$/, '');
+}
+
+function firstInvalidByte(bytes: Uint8Array): number {
+  // The longest prefix that decodes, unfinished characters allowed; doubling back costs log n decodings.
+  const isGood = (length: number): boolean => {
+    try {
+      new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, length), { stream: true });
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  let good = 0;
+  let bad = bytes.length + 1;
+  while (bad - good > 1) {
+    const middle = (good + bad) >>> 1;
+    if (middle <= bytes.length && isGood(middle)) good = middle;
+    else bad = middle;
+  }
+  return good === bytes.length ? lastCharacterStart(bytes) : good;
+}
+
+/** Valid so far but cut off: the character that is not finished begins here. */
+function lastCharacterStart(bytes: Uint8Array): number {
+  let at = bytes.length - 1;
+  while (at > 0 && (bytes[at]! & 0xc0) === 0x80) at--;
+  return at;
+}
+
+/** The argument, or stdin when it is absent or `-`. */
+export async function readArgumentOrInput(
+  argument: string | undefined,
+  { stdin, signal }: Pick<CliIo, 'stdin' | 'signal'>,
+): Promise<string> {
+  return argument === undefined || argument === '-' ? await readInput(stdin, signal) : argument;
+}

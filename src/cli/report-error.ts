@@ -1,0 +1,51 @@
+import { type ErrorCode, type RuvLLMError, serializeError } from '../core/errors.ts';
+import type { CliIo } from './io.ts';
+import { escapeLine } from './safe-text.ts';
+
+/** 2: what was typed is wrong. 1: it could not be done. */
+export function exitCodeOf(error: unknown): number {
+  return serializeError(error).code === 'invalid_option' ? 2 : 1;
+}
+
+interface ReportOptions {
+  readonly io: Pick<CliIo, 'stdout' | 'stderr' | 'environment'>;
+  readonly isJson: boolean;
+  /** null when not even the command could be told. */
+  readonly commandName: string | null;
+}
+
+/** Says what went wrong: one document on stdout with --json, one line and the next thing to try on stderr without. */
+export function reportError(error: unknown, { io, isJson, commandName }: ReportOptions): void {
+  const { code, message, data } = serializeError(error);
+  if (isJson) {
+    io.stdout.write(`${JSON.stringify({ error: { code, message, data } })}\n`);
+  } else {
+    const next = nextStep({ code, message, data }, commandName);
+    io.stderr.write(`error: ${escapeLine(message)}\n${next === null ? '' : `next: ${escapeLine(next)}\n`}`);
+  }
+  // A bug is only found with its stack; everything else is explained by its message.
+  if (code === 'internal' && error instanceof Error && (io.environment['RUVLLM_DEBUG'] ?? '') !== '') {
+    io.stderr.write(`${error.stack ?? ''}\n`);
+  }
+}
+
+type Reported = Pick<RuvLLMError, 'code' | 'message' | 'data'>;
+
+const NEXT_STEPS: Partial<Record<ErrorCode, (error: Reported, commandName: string | null) => string | null>> = {
+  invalid_option: (_, commandName) => (commandName === null ? 'ruvllm --help' : `ruvllm ${commandName} --help`),
+  not_found(error) {
+    const reference = /^model (\S+) is not in the cache/.exec(error.message)?.[1];
+    return reference === undefined ? 'ruvllm list' : `ruvllm pull ${reference}`;
+  },
+  context_overflow: () => 'a shorter prompt, a smaller --max-tokens or a larger --context',
+  out_of_memory: () => 'a smaller --context, or a smaller model; ruvllm doctor shows the memory',
+  empty_prompt: () => 'ruvllm run MODEL "your prompt"',
+  download_failed: () => 'the same command again: a download goes on where it stopped',
+  disk_full: () => 'ruvllm list, then ruvllm rm MODEL',
+  kernel_failed: () => 'ruvllm doctor',
+  internal: () => 'RUVLLM_DEBUG=1 with the same command shows where',
+};
+
+function nextStep(error: Reported, commandName: string | null): string | null {
+  return NEXT_STEPS[error.code]?.(error, commandName) ?? null;
+}

@@ -1,0 +1,53 @@
+import { constants } from 'node:os';
+import type { CliIo, TextSink } from './io.ts';
+import { runCli } from './run-cli.ts';
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/** Runs one command on the process's own streams and signals; returns the exit code. */
+export async function runProcess(args: readonly string[], version: string): Promise<number> {
+  const controller = new AbortController();
+  let signalCode: number | null = null;
+  const onSignal = (name: (typeof SIGNALS)[number]): void => {
+    const code = 128 + constants.signals[name];
+    // A second signal means that cleaning up takes too long for whoever sent it.
+    if (signalCode !== null) process.exit(code);
+    signalCode = code;
+    controller.abort();
+  };
+  for (const name of SIGNALS) process.on(name, onSignal);
+
+  let isPipeClosed = false;
+  const onOutputError = (error: NodeJS.ErrnoException): void => {
+    if (error.code !== 'EPIPE') throw error;
+    isPipeClosed = true;
+    controller.abort();
+  };
+  process.stdout.on('error', onOutputError);
+  process.stderr.on('error', onOutputError);
+
+  const io: CliIo = {
+    stdin: process.stdin,
+    stdout: toSink(process.stdout),
+    stderr: toSink(process.stderr),
+    environment: process.env,
+    signal: controller.signal,
+    now: () => performance.now(),
+  };
+  const code = await runCli(args, version, io);
+  for (const name of SIGNALS) process.off(name, onSignal);
+  if (signalCode !== null) return signalCode;
+  return isPipeClosed ? 0 : code;
+}
+
+function toSink(stream: NodeJS.WriteStream): TextSink {
+  return {
+    stream,
+    isTerminal: stream.isTTY === true,
+    get columns() {
+      return stream.columns ?? 80;
+    },
+    // Writing to a pipe whose reader has left only repeats the error.
+    write: (text) => (stream.writable ? void stream.write(text) : undefined),
+  };
+}

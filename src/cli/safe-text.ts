@@ -1,0 +1,27 @@
+/**
+ * Model output and file metadata are written by strangers. On a terminal a control character can move the cursor,
+ * rewrite what was shown, change the title or paste into the input; directional overrides make text read as other text.
+ * One character at a time, so that a sequence cut in two by streaming is as harmless as a whole one.
+ */
+const UNSAFE = /(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
+const UNSAFE_IN_LINE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu;
+const NAMES: Readonly<Record<string, string>> = { '\n': '\\n', '\t': '\\t', '\r': '\\r' };
+
+function spell(character: string): string {
+  const code = character.codePointAt(0)!;
+  return NAMES[character] ?? (code < 256 ? `\\x${hex(code, 2)}` : `\\u{${hex(code, 4)}}`);
+}
+
+function hex(code: number, width: number): string {
+  return code.toString(16).padStart(width, '0');
+}
+
+/** Text that is safe to show on a terminal: line breaks and tabs stay, carriage returns go, the rest is spelled out. */
+export function escapeForTerminal(text: string): string {
+  return text.replaceAll(UNSAFE, (character) => (character === '\r' ? '' : spell(character)));
+}
+
+/** As `escapeForTerminal`, for a value that must stay on its line. */
+export function escapeLine(text: string): string {
+  return text.replaceAll(UNSAFE_IN_LINE, spell);
+}
