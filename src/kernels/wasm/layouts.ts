@@ -17,7 +17,9 @@ const ROUND_Q4 = 0;
 const ROUND_I16 = 1;
 const ROUND_I16_K = 2;
 const ROUND_K = 3;
-export const NUM_ROUNDINGS = 4;
+const ROUND_SPLIT = 4;
+const ROUND_SPLIT_K = 5;
+export const NUM_ROUNDINGS = 6;
 
 const floats = (id: number, bytes: number): WasmLayout => ({
   id,
@@ -40,6 +42,13 @@ const eightBitsWithMins = (activation: number): WasmLayout => ({
   activation,
   activationBytesPerCol: 76 / 32,
 });
+const codebook = (id: number, activation: number): WasmLayout => ({
+  id,
+  blockCols: 32,
+  blockBytes: 88,
+  activation,
+  activationBytesPerCol: 68 / 32,
+});
 const kQuant = (id: number, blockBytes: number): WasmLayout => ({
   id,
   blockCols: 256,
@@ -56,14 +65,14 @@ export const WASM_LAYOUTS: Readonly<Record<TensorTypeName, WasmLayout>> = {
   Q4_0: { id: 3, blockCols: 32, blockBytes: 80, activation: ROUND_Q4, activationBytesPerCol: 40 / 32 },
   Q8_0: eightBits(ROUND_I16),
   Q5_0: eightBits(ROUND_I16),
-  IQ4_NL: eightBits(ROUND_I16),
+  IQ4_NL: codebook(8, ROUND_SPLIT),
   Q4_1: eightBitsWithMins(ROUND_I16),
   Q5_1: eightBitsWithMins(ROUND_I16),
   Q2_K: eightBitsWithMins(ROUND_I16_K),
   Q5_K: eightBitsWithMins(ROUND_I16_K),
   Q3_K: eightBits(ROUND_I16_K),
-  IQ2_XXS: eightBits(ROUND_I16_K),
-  IQ4_XS: eightBits(ROUND_I16_K),
+  IQ2_XXS: codebook(9, ROUND_SPLIT_K),
+  IQ4_XS: codebook(8, ROUND_SPLIT_K),
   Q4_K: kQuant(6, 608),
   Q6_K: kQuant(7, 848),
 };

@@ -1,6 +1,4 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import { IQ2_XXS_GRID } from '../../quant/iq2-xxs-grid.ts';
-import { IQ4_VALUES } from '../../quant/iq4-codebook.ts';
 import { quantFormats, rowBytes } from '../../quant/index.ts';
 import { createArena } from '../arena.ts';
 import { checkedMatrixBytes } from '../matrix-bytes.ts';
@@ -16,12 +14,11 @@ import {
 import { activationBytes, matrixBytes, NUM_ROUNDINGS, WASM_LAYOUTS, type WasmLayout } from './layouts.ts';
 import type { HelperThread, WasmPlatform } from './platform.ts';
 import { createProgram, OPCODES, PROGRAM_BYTES } from './program.ts';
+import { writeTables } from './tables.ts';
 
 const WASM_PAGE = 65536;
 /** The first page holds the module's own data and the threads' control block (assembly/control.ts). */
 const FIRST_FREE = WASM_PAGE;
-const IQ2_GRID_AT = 57344;
-const IQ4_VALUES_AT = 59392;
 /** 32-bit addresses; the last page stays unused so that an end offset still fits an i32 comparison. */
 const MAX_MEMORY = 65535 * WASM_PAGE;
 /** Raw rows on their way from the file into a packed layout. */
@@ -87,8 +84,7 @@ async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions
   const { module, build } = await platform.loadModule();
   const kernels = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as KernelExports;
 
-  new Int8Array(memory.buffer, IQ2_GRID_AT, 2048).set(IQ2_XXS_GRID);
-  new Int8Array(memory.buffer, IQ4_VALUES_AT, 16).set(IQ4_VALUES);
+  writeTables(memory.buffer);
   const arena = createArena(memory.buffer, FIRST_FREE);
   const programAt = arena.allocate(PROGRAM_BYTES, 'program');
   const stagingAt = arena.allocate(STAGING_BYTES, 'staging');

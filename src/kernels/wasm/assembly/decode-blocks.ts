@@ -1,10 +1,8 @@
 // One 32-column block of each format that is kept in eight bits: i8[32] at out, f32 scale at +32, f32 mins of the two halves
 // at +36 and +40 (only where the format has mins). src/quant/ documents each format.
+import { IQ2_GRID, IQ4_VALUES } from './tables';
 import { halfToFloat } from './vector-math';
 
-// Tables that the TypeScript side writes here once, from the same source the reference pack reads.
-export const IQ2_GRID: usize = 57344; // i8[256][8]
-export const IQ4_VALUES: usize = 59392; // i8[16]
 
 // @ts-ignore: decorator
 @inline

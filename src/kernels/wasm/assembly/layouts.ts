@@ -1,6 +1,7 @@
 // The layouts weights are kept in. Numbers are shared with wasm-layouts.ts on the TypeScript side.
 import { Q4_BLOCK_BYTES } from './dot-q4';
 import { Q8_BLOCK_BYTES, Q8_MIN_BLOCK_BYTES } from './dot-q8';
+import { CODEBOOK_BLOCK_BYTES } from './dot-codebook';
 import { Q4K_BLOCK_BYTES, Q6K_BLOCK_BYTES } from './dot-k';
 
 export const LAYOUT_F32: i32 = 0;
@@ -11,6 +12,8 @@ export const LAYOUT_Q8: i32 = 4;
 export const LAYOUT_Q8_MIN: i32 = 5;
 export const LAYOUT_Q4K: i32 = 6;
 export const LAYOUT_Q6K: i32 = 7;
+export const LAYOUT_IQ4: i32 = 8;
+export const LAYOUT_IQ2: i32 = 9;
 
 /** Bytes of a group of four interleaved rows; for the float layouts, of four plain rows. */
 export function groupBytes(layout: i32, cols: i32): usize {
@@ -21,5 +24,6 @@ export function groupBytes(layout: i32, cols: i32): usize {
   if (layout == LAYOUT_Q8) return (c / 32) * Q8_BLOCK_BYTES;
   if (layout == LAYOUT_Q8_MIN) return (c / 32) * Q8_MIN_BLOCK_BYTES;
   if (layout == LAYOUT_Q4K) return (c / 256) * Q4K_BLOCK_BYTES;
-  return (c / 256) * Q6K_BLOCK_BYTES;
+  if (layout == LAYOUT_Q6K) return (c / 256) * Q6K_BLOCK_BYTES;
+  return (c / 32) * CODEBOOK_BLOCK_BYTES;
 }

@@ -2,9 +2,11 @@ import { takeChunk } from './control';
 import { q4Tile1, q4Tile4 } from './dot-q4';
 import { q8Tile1, q8Tile4 } from './dot-q8';
 import { q4kTile1, q4kTile4, q6kTile1, q6kTile4 } from './dot-k';
+import { codebookTile1, codebookTile4 } from './dot-codebook';
+import { IQ2_VALUES, IQ4_VALUES } from './tables';
 import { floatDot, widenBfloat, widenHalf } from './dot-float';
 import { activationStride, roundToken } from './round-activations';
-import { groupBytes, LAYOUT_BF16, LAYOUT_F16, LAYOUT_F32, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_Q8, LAYOUT_Q8_MIN } from './layouts';
+import { groupBytes, LAYOUT_BF16, LAYOUT_F16, LAYOUT_F32, LAYOUT_IQ4, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_Q8, LAYOUT_Q8_MIN } from './layouts';
 
 /** args: 2 x, 3 activations, 4 kind, 5 cols, 6 tokens, 7 tile. A chunk is one tile. */
 export function roundOp(op: usize, scratch: usize): void {
@@ -50,6 +52,7 @@ function tile1(layout: i32, w: usize, x: usize, cols: i32, out: usize): void {
   else if (layout == LAYOUT_Q8_MIN) q8Tile1(w, x, cols / 32, out, true);
   else if (layout == LAYOUT_Q4K) q4kTile1(w, x, cols / 256, out);
   else if (layout == LAYOUT_Q6K) q6kTile1(w, x, cols / 256, out);
+  else codebookTile1(layout == LAYOUT_IQ4 ? IQ4_VALUES : IQ2_VALUES, w, x, cols / 32, out);
 }
 
 function tile4(layout: i32, w: usize, x: usize, cols: i32, out: usize): void {
@@ -58,6 +61,7 @@ function tile4(layout: i32, w: usize, x: usize, cols: i32, out: usize): void {
   else if (layout == LAYOUT_Q8_MIN) q8Tile4(w, x, cols / 32, out, true);
   else if (layout == LAYOUT_Q4K) q4kTile4(w, x, cols / 256, out);
   else if (layout == LAYOUT_Q6K) q6kTile4(w, x, cols / 256, out);
+  else codebookTile4(layout == LAYOUT_IQ4 ? IQ4_VALUES : IQ2_VALUES, w, x, cols / 32, out);
 }
 
 /**

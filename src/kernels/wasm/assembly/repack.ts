@@ -2,7 +2,8 @@
 // are products of a half (11 bits) and a small integer, which an f32 holds without rounding.
 import { takeChunk } from './control';
 import { halfToFloat } from './vector-math';
-import { groupBytes, LAYOUT_BF16, LAYOUT_F32, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_Q8, LAYOUT_Q8_MIN } from './layouts';
+import { groupBytes, LAYOUT_BF16, LAYOUT_IQ2, LAYOUT_IQ4, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_Q8_MIN } from './layouts';
+import { IQ2_INDEX, IQ4_INDEX } from './tables';
 import { iq2Block, iq4NlBlock, iq4XsBlock, q2kBlock, q3kBlock, q4_1Block, q5_0Block, q5_1Block, q5kBlock } from './decode-blocks';
 
 /** args: 2 source rows, 3 file type, 4 rows, 5 cols, 6 bytes per source row, 7 target, 8 layout. A chunk is 16 groups. */
@@ -28,6 +29,8 @@ export function repackOp(op: usize, scratch: usize): void {
         if (layout == LAYOUT_Q4) packQ4(src, rowBytes, numRows, cols, dst);
         else if (layout == LAYOUT_Q4K) packQ4K(src, rowBytes, numRows, cols, dst);
         else if (layout == LAYOUT_Q6K) packQ6K(src, rowBytes, numRows, cols, dst);
+        else if (layout == LAYOUT_IQ4) packCodebook(IQ4_INDEX, type, src, rowBytes, numRows, cols, dst, scratch);
+        else if (layout == LAYOUT_IQ2) packCodebook(IQ2_INDEX, type, src, rowBytes, numRows, cols, dst, scratch);
         else packQ8(type, src, rowBytes, numRows, cols, dst, layout == LAYOUT_Q8_MIN, scratch);
       }
     }
@@ -138,6 +141,25 @@ function decode32(type: i32, row: usize, b: usize, out: usize): void {
   else if (type == 20) iq4NlBlock(row + b * 18, out);
   else if (type == 23) iq4XsBlock(row + (b >> 3) * 136, b & 7, out);
   else unreachable();
+}
+
+function packCodebook(index: usize, type: i32, src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usize, scratch: usize): void {
+  for (let b = 0, n = cols / 32; b < n; b++) {
+    const out = dst + <usize>b * 88;
+    for (let r: usize = 0; r < <usize>numRows; r++) {
+      decode32(type, src + r * rowBytes, <usize>b, scratch);
+      store<f32>(out + r * 4, load<f32>(scratch, 32));
+      let sum = 0;
+      for (let c: usize = 0; c < 16; c++) {
+        const low = load<i8>(scratch + c);
+        const high = load<i8>(scratch + 16 + c);
+        sum += <i32>low + <i32>high;
+        const pair = load<u8>(index + <usize>(<u8>low)) | (load<u8>(index + <usize>(<u8>high)) << 4);
+        store<u8>(out + 24 + (c >> 2) * 16 + r * 4 + (c & 3), pair);
+      }
+      store<i16>(out + 16 + r * 2, <i16>sum);
+    }
+  }
 }
 
 function packQ8(type: i32, src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usize, hasMins: bool, scratch: usize): void {

@@ -4,6 +4,8 @@
 // kind 0, for Q4_0:       per tile and block of 32:   i8[T][32], then f32[2][T]: d, -8 * d * sum
 // kind 1, blocks of 32:   per tile and block of 32:   i16[T][32], then f32[3][T]: d, d * sum of the first 16, of the last 16
 // kind 2, blocks of 256:  the same layout; d comes from the block of 256
+// kinds 4 and 5, for codebooks: per tile and block of 32: u8[T][64]: high nibbles of q + 128, then low ones; then f32[T] d, from
+//                         the block of 32 (4) or of 256 (5)
 // kind 3, for K-quants:   per tile and block of 256:  i8[T][256], then f32[T] d, then i16[T][24]: sums of 16 (16), of 32 (8)
 import { floatToHalf, halfToFloat, horizontalMax } from './vector-math';
 
@@ -11,10 +13,13 @@ export const KIND_Q4: i32 = 0;
 export const KIND_I16: i32 = 1;
 export const KIND_I16_K: i32 = 2;
 export const KIND_K: i32 = 3;
+export const KIND_SPLIT: i32 = 4;
+export const KIND_SPLIT_K: i32 = 5;
 
 export function activationStride(kind: i32, cols: i32, tile: i32): usize {
   if (kind == KIND_Q4) return <usize>(cols / 32 * tile * 40);
   if (kind == KIND_K) return <usize>(cols / 256 * tile * 308);
+  if (kind >= KIND_SPLIT) return <usize>(cols / 32 * tile * 68);
   return <usize>(cols / 32 * tile * 76);
 }
 
@@ -91,8 +96,9 @@ export function roundToken(kind: i32, x: usize, cols: i32, tileBase: usize, tile
     return;
   }
   const is4 = kind == KIND_Q4;
+  const isSplit = kind >= KIND_SPLIT;
   const qBytes: usize = is4 ? 32 : 64;
-  const stride = t * (is4 ? 40 : 76);
+  const stride = t * (is4 ? 40 : isSplit ? 68 : 76);
   let factor: f32 = 0;
   let d: f32 = 0;
   for (let b = 0, n = cols / 32; b < n; b++, tileBase += stride) {
@@ -104,7 +110,7 @@ export function roundToken(kind: i32, x: usize, cols: i32, tileBase: usize, tile
       store<i64>(scratch, 0);
       d = 0;
     } else {
-      if (kind == KIND_I16_K) {
+      if (kind == KIND_I16_K || kind == KIND_SPLIT_K) {
         if ((b & 7) == 0) {
           const m = signedMax(xb, 256);
           factor = m == 0 ? 0 : <f32>-127 / m;
@@ -115,9 +121,13 @@ export function roundToken(kind: i32, x: usize, cols: i32, tileBase: usize, tile
         d = load<f32>(scratch, 8);
       }
       if (is4) round32(xb, factor, q, 0, scratch);
-      else round32(xb, factor, 0, q, scratch);
+      else if (isSplit) {
+        round32(xb, factor, q, 0, scratch);
+        splitNibbles(q);
+      } else round32(xb, factor, 0, q, scratch);
     }
     store<f32>(f, d);
+    if (isSplit) continue;
     const lo = load<i32>(scratch);
     const hi = load<i32>(scratch, 4);
     if (is4) store<f32>(f + t * 4, d * <f32>((lo + hi) * -8));
@@ -125,5 +135,14 @@ export function roundToken(kind: i32, x: usize, cols: i32, tileBase: usize, tile
       store<f32>(f + t * 4, d * <f32>lo);
       store<f32>(f + t * 8, d * <f32>hi);
     }
+  }
+}
+
+/** i8[32] at `q` becomes high and low nibbles of q + 128, 32 bytes each. */
+function splitNibbles(q: usize): void {
+  for (let half: usize = 0; half < 32; half += 16) {
+    const v = v128.xor(v128.load(q + half), i8x16.splat(-128));
+    v128.store(q + half, v128.and(i16x8.shr_u(v, 4), i8x16.splat(0x0f)));
+    v128.store(q + half, v128.and(v, i8x16.splat(0x0f)), 32);
   }
 }
