@@ -194,6 +194,7 @@ describe('raw headers', () => {
       raw(...start(0n, 1n), 'general.alignment', 4, 0, slack),
       /^invalid_model_file: .*"general.alignment" must be a u32 power of two from 8 to 65536, is u32 "0"/,
     ],
+    ['alignment 4', raw(...start(0n, 1n), 'general.alignment', 4, 4, slack), /^invalid_model_file: .*is u32 "4"/],
     ['alignment 24', raw(...start(0n, 1n), 'general.alignment', 4, 24, slack), /^invalid_model_file: .*is u32 "24"/],
     [
       'alignment 2^31',

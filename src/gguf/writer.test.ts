@@ -87,7 +87,7 @@ test('what is written reads back the same, and writes the same bytes again', () 
         expect(bytesOf({ metadata: file.entries, tensors: readBack })).toEqual(bytes);
       },
     ),
-    { numRuns: 100 },
+    { numRuns: 50 },
   );
 });
 

@@ -25,10 +25,12 @@ const spm = {
     byte_fallback: true,
     unk_token: '<unk>',
     vocab: { '<unk>': 0, '<s>': 1, '<0x0A>': 2, '▁t': 3, he: 4, '▁the': 5, t: 6, x: 7 },
+    // Two merges make "▁the"; only the first counts.
     merges: [
       ['▁', 't'],
-      ['h', 'e'],
       ['▁t', 'he'],
+      ['▁', 'the'],
+      ['h', 'e'],
     ],
   },
   normalizer: { type: 'Sequence', normalizers: [{ type: 'Prepend' }, { type: 'Replace', content: '▁' }] },
@@ -51,7 +53,7 @@ test('byte-level BPE keeps ids and merges; gaps become unused tokens', () => {
 test('SentencePiece BPE gets scores in the order of merges', () => {
   const metadata = convert(spm);
   expect(metadata.string('tokenizer.ggml.model')).toBe('llama');
-  expect(list(metadata, 'scores')).toEqual([-1e9, 0, 0, 0, -1, -2, -1e9, -1e9]);
+  expect(list(metadata, 'scores')).toEqual([-1e9, 0, 0, 0, -2, -1, -1e9, -1e9]);
   expect(list(metadata, 'token_type')).toEqual([2, 3, 6, 1, 1, 1, 1, 1]);
   expect(metadata.boolean('tokenizer.ggml.add_bos_token')).toBe(true);
 });
