@@ -1,6 +1,9 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { ModelFile } from './architecture.ts';
 
+// A model may have fewer layers than a group; the bound only refuses nonsense.
+const MAX_GROUP_SIZE = 1024;
+
 /** A number under the architecture's own prefix. */
 export function readNumber({ gguf, shape }: ModelFile, key: string, defaultValue?: number): number {
   return gguf.metadata.number(`${shape.architecture}.${key}`, defaultValue);
@@ -40,7 +43,7 @@ export function readWindowedLayers(file: ModelFile, defaultGroupSize: number): r
       data: { numListed: layers.length, numLayers },
     });
   }
-  const groupSize = checked(file, key, readNumber(file, key, defaultGroupSize), numLayers);
+  const groupSize = checked(file, key, readNumber(file, key, defaultGroupSize), MAX_GROUP_SIZE);
   return Array.from({ length: numLayers }, (_, layer) => groupSize === 0 || layer % groupSize < groupSize - 1);
 }
 

@@ -71,17 +71,20 @@ export function writeRandomModel(options: RandomModelOptions, sink: ByteSink): v
   const vector = (name: string, values: Float32Array): void => {
     tensors.set(name, { name, type: 'F32', dims: [values.length], data: new Uint8Array(values.slice().buffer) });
   };
-  const norm = (name: string, length: number): void =>
+  const norm = (name: string, length: number, mean = 1): void => {
+    const values = normals(length, seedOf(options.seed, name), 0.2);
     vector(
       name,
-      normals(length, seedOf(options.seed, name), 0.2).map((value) => 1 + value),
+      values.map((value) => mean * (1 + value)),
     );
-  const bias = (name: string, length: number): void => vector(name, normals(length, seedOf(options.seed, name), 0.5));
+  };
+  const bias = (name: string, length: number): void => vector(name, normals(length, seedOf(options.seed, name), 0.2));
 
   const { embeddingDim: dim, feedForwardDim, numHeads, numKvHeads, headDim, vocabSize } = shape;
   const [qRows, kvRows] = [numHeads * headDim, numKvHeads * headDim];
-  matrix('token_embd.weight', vocabSize, dim, isTied ? 0.3 : 1);
-  norm('output_norm.weight', dim);
+  // A tied table of large vectors would find each token most like itself, and the model would only repeat.
+  matrix('token_embd.weight', vocabSize, dim, isTied ? 0.07 : 1);
+  norm('output_norm.weight', dim, isTied ? 4 : 1);
   if (!isTied) matrix('output.weight', vocabSize, dim, 3 / Math.sqrt(dim));
   for (let layer = 0; layer < shape.numLayers; layer++) {
     const block = `blk.${layer}`;

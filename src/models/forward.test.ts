@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'vitest';
+import type { MetadataEntry } from '../gguf/index.ts';
+import type { RandomArchitecture, RandomModelOptions } from '../../test/support/random-model.ts';
+import { loadRandom, runParts } from '../../test/support/run-model.ts';
+import { architectures } from './registry.ts';
+import type { LoadedModel } from './types.ts';
+
+const names = [...architectures.keys()] as RandomArchitecture[];
+const ids = (length: number, seed: number): number[] => Array.from({ length }, (_, i) => 3 + ((seed + i * 37) % 300));
+const f32 = (key: string, value: number): MetadataEntry => ({ key, type: 'f32', value });
+const u32 = (key: string, value: number): MetadataEntry => ({ key, type: 'u32', value });
+
+const load = (options: Partial<RandomModelOptions>): Promise<LoadedModel> =>
+  loadRandom({ architecture: 'llama', type: 'F32', seed: 5, shape: { numLayers: 2 }, ...options });
+
+/** Logits after the last token; the pages are used anew each time. */
+async function lastOf(model: LoadedModel, tokenIds: readonly number[]): Promise<Float32Array> {
+  return (await runParts(model, [{ tokenIds, start: 0, pageIds: [4, 2] }])).at(-1)!;
+}
+
+const lastLogits = async (options: Partial<RandomModelOptions>): Promise<Float32Array> =>
+  lastOf(await load(options), ids(20, 1));
+
+describe.each(names)('%s', (architecture) => {
+  test('gives the same bits chunked or whole, batched or alone, on any pages', async () => {
+    const model = await load({ architecture, type: 'Q8_0' });
+    const [first, second] = [ids(21, 1), ids(5, 2)];
+    const whole = await runParts(model, [{ tokenIds: first, start: 0, pageIds: [7, 3] }]);
+    const other = await runParts(model, [{ tokenIds: second, start: 0, pageIds: [5] }]);
+    const one = { pageIds: [0, 9] };
+    const two = { pageIds: [1] };
+    const mixed = [
+      await runParts(model, [
+        { ...two, tokenIds: second.slice(0, 4), start: 0 },
+        { ...one, tokenIds: first.slice(0, 13), start: 0 },
+      ]),
+      await runParts(model, [
+        { ...one, tokenIds: first.slice(13), start: 13 },
+        { ...two, tokenIds: second.slice(4), start: 4 },
+      ]),
+    ];
+    expect([...mixed[0]!.slice(4), ...mixed[1]!.slice(0, 8)]).toEqual(whole);
+    expect([...mixed[0]!.slice(0, 4), mixed[1]![8]]).toEqual(other);
+    await model.dispose();
+  });
+
+  test('every token of the context counts, and every position', async () => {
+    const model = await load({ architecture });
+    const tokenIds = ids(6, 1);
+    const last = await lastOf(model, tokenIds);
+    for (let i = 0; i < 6; i++) expect(await lastOf(model, tokenIds.with(i, 290))).not.toEqual(last);
+    expect(await lastOf(model, [tokenIds[1]!, tokenIds[0]!, ...tokenIds.slice(2)])).not.toEqual(last);
+    expect(await lastOf(model, tokenIds)).toEqual(last);
+  });
+});
+
+test('logits come back only for the rows asked for, in that order', async () => {
+  const model = await load({ architecture: 'qwen2' });
+  const tokenIds = ids(4, 1);
+  const all = await runParts(model, [{ tokenIds, start: 0, pageIds: [0] }]);
+  const step = {
+    tokenIds,
+    positions: [0, 1, 2, 3],
+    slots: [0, 1, 2, 3],
+    sequences: [{ firstRow: 0, numRows: 4, contextTokens: 4, pageIds: [0] }],
+  };
+  expect([...(await model.forward({ ...step, logitRows: [3, 1] }))]).toEqual([...all[3]!, ...all[1]!]);
+  expect(await model.forward({ ...step, logitRows: [] })).toHaveLength(0);
+});
+
+test('a window hides what lies before it, on the layers that have one', async () => {
+  // One layer: with more, what a windowed layer saw reaches further through the layers above.
+  const shape = { numLayers: 1 };
+  for (const architecture of ['llama', 'phi3', 'gemma2', 'gemma3'] as const) {
+    const metadata = [u32(`${architecture}.attention.sliding_window`, 8)];
+    const model = await load({ architecture, shape, metadata });
+    const tokenIds = ids(20, 1);
+    const last = await lastOf(model, tokenIds);
+    expect(await lastOf(model, tokenIds.with(11, 290)), architecture).toEqual(last);
+    expect(await lastOf(model, tokenIds.with(12, 290)), architecture).not.toEqual(last);
+  }
+});
+
+test('Gemma windows every layer but the last of each group, or those the file lists', async () => {
+  const tokenIds = ids(20, 1);
+  const far = tokenIds.with(0, 290);
+  const isGlobal = async (options: Partial<RandomModelOptions>): Promise<boolean> => {
+    const model = await load(options);
+    const [a, b] = [await lastOf(model, tokenIds), await lastOf(model, far)];
+    return a.some((value, i) => value !== b[i]);
+  };
+  // Window 2: five windowed layers reach back five tokens, far from the first of twenty.
+  const gemma3 = (numLayers: number, ...metadata: MetadataEntry[]): Partial<RandomModelOptions> => ({
+    architecture: 'gemma3',
+    shape: { numLayers },
+    metadata: [u32('gemma3.attention.sliding_window', 2), ...metadata],
+  });
+  expect(await isGlobal(gemma3(5))).toBe(false);
+  expect(await isGlobal(gemma3(6))).toBe(true);
+  const pattern = 'gemma3.attention.sliding_window_pattern';
+  expect(await isGlobal(gemma3(3, u32(pattern, 3)))).toBe(true);
+  expect(await isGlobal(gemma3(2, { key: pattern, type: 'array<bool>', value: [true, true] }))).toBe(false);
+  expect(await isGlobal(gemma3(2, { key: pattern, type: 'array<bool>', value: [false, true] }))).toBe(true);
+  const gemma2 = { architecture: 'gemma2', metadata: [u32('gemma2.attention.sliding_window', 2)] } as const;
+  expect(await isGlobal({ ...gemma2, shape: { numLayers: 1 } })).toBe(false);
+  expect(await isGlobal({ ...gemma2, shape: { numLayers: 2 } })).toBe(true);
+});
+
+test('soft caps bound scores and logits', async () => {
+  const options = { architecture: 'gemma2' as const };
+  const capped = await lastLogits({ ...options, metadata: [f32('gemma2.final_logit_softcapping', 0.5)] });
+  expect(Math.max(...capped.map(Math.abs))).toBeLessThanOrEqual(0.5);
+  const free = await lastLogits({ ...options, metadata: [f32('gemma2.final_logit_softcapping', 0)] });
+  expect(Math.max(...free.map(Math.abs))).toBeGreaterThan(1);
+  const lower = await lastLogits({ ...options, metadata: [f32('gemma2.attn_logit_softcapping', 0.1)] });
+  expect(lower).not.toEqual(await lastLogits(options));
+});
+
+test('weights may come tied or not, with biases or without', async () => {
+  const plain = await lastLogits({});
+  const zeroBias = { 'blk.0.attn_output.bias': new Float32Array(96), 'blk.1.ffn_down.bias': new Float32Array(96) };
+  expect(await lastLogits({ vectors: zeroBias })).toEqual(plain);
+  for (const name of ['attn_q', 'attn_k', 'attn_v', 'attn_output', 'ffn_gate', 'ffn_up', 'ffn_down']) {
+    const length = { attn_k: 32, attn_v: 32, ffn_gate: 160, ffn_up: 160 }[name] ?? 96;
+    const vectors = { [`blk.1.${name}.bias`]: new Float32Array(length).fill(0.5).map((value, i) => value * (i % 3)) };
+    expect(await lastLogits({ vectors }), name).not.toEqual(plain);
+  }
+  expect(await lastLogits({ omit: (name) => name === 'output.weight' })).not.toEqual(plain);
+});
+
+test('rope factors of long contexts are used when sequences may get that long', async () => {
+  const loadFor = async (maxContextTokens: number): Promise<Float32Array> => {
+    const shape = { numLayers: 1 };
+    const model = await loadRandom({ architecture: 'phi3', type: 'F32', seed: 5, shape }, { maxContextTokens });
+    return lastOf(model, ids(20, 1));
+  };
+  expect(await loadFor(128)).toEqual(await loadFor(64));
+  expect(await loadFor(129)).not.toEqual(await loadFor(128));
+});

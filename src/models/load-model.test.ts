@@ -1,0 +1,216 @@
+import { describe, expect, test } from 'vitest';
+import { createMemorySource } from '../core/byte-source.ts';
+import { openGguf } from '../gguf/index.ts';
+import { createReferencePackFactory } from '../kernels/reference/reference-pack.ts';
+import { buildRandomModel, type RandomArchitecture, type RandomModelOptions } from '../../test/support/random-model.ts';
+import { loadBytes, loadRandom, runParts, testLimits } from '../../test/support/run-model.ts';
+import { loadModel } from './load-model.ts';
+import { planModel } from './plan-model.ts';
+import { architectures } from './registry.ts';
+
+const tiny: RandomModelOptions = {
+  architecture: 'llama',
+  type: 'F32',
+  seed: 1,
+  shape: { numLayers: 2, vocabSize: 260 },
+};
+const open = (options: Partial<RandomModelOptions> = {}) =>
+  openGguf(createMemorySource(buildRandomModel({ ...tiny, ...options })));
+const u32 = (key: string, value: number) => ({ key: `llama.${key}`, type: 'u32', value }) as const;
+
+describe.each([...architectures.keys()] as RandomArchitecture[])('%s', (architecture) => {
+  test.each(['F16', 'Q5_0'] as const)('takes exactly the bytes planned, in %s', async (type) => {
+    const gguf = open({ architecture, type });
+    const factory = createReferencePackFactory();
+    const plan = planModel(gguf, factory, testLimits);
+    const model = await loadBytes(buildRandomModel({ ...tiny, architecture, type }));
+    expect(model.pack.arena.usedBytes).toBe(plan.totalBytes);
+    expect(model.pack.arena.sizeBytes).toBe(plan.totalBytes);
+    const { weightBytes, kvBytes, activationBytes } = plan;
+    expect(model.memory).toEqual({ weightBytes, kvBytes, activationBytes });
+    expect(kvBytes).toBe(16 * 16 * 2 * 2 * 2 * plan.shape.numKvHeads * plan.shape.headDim);
+  });
+});
+
+test('tells how far loading has come, matrix by matrix, up to all of them', async () => {
+  const seen: number[] = [];
+  let total = 0;
+  await loadRandom(tiny, {
+    onProgress({ loadedBytes, totalBytes }) {
+      seen.push(loadedBytes);
+      total = totalBytes;
+    },
+  });
+  expect(seen).toHaveLength(2 + 2 * 7);
+  expect(seen).toEqual(seen.toSorted((a, b) => a - b));
+  expect(seen.at(-1)).toBe(total);
+});
+
+test('refuses what does not fit before it allocates, with both sizes', async () => {
+  const gguf = open();
+  const { totalBytes } = planModel(gguf, createReferencePackFactory(), testLimits);
+  const create = () => expect.fail('allocated');
+  const load = (maxArenaBytes: number, memoryLimitBytes: number) => {
+    const factory = { ...createReferencePackFactory(), maxArenaBytes, create };
+    return loadModel(gguf, factory, { limits: testLimits, memoryLimitBytes });
+  };
+  for (const [maxArenaBytes, limit] of [
+    [totalBytes - 1, 2 ** 40],
+    [2 ** 40, totalBytes - 1],
+  ] as const) {
+    await expect(load(maxArenaBytes, limit)).rejects.toMatchObject({
+      code: 'out_of_memory',
+      data: { neededBytes: totalBytes, limitBytes: totalBytes - 1 },
+      message: expect.stringContaining(`${totalBytes} bytes`),
+    });
+  }
+  await expect(load(totalBytes, 2 ** 40)).rejects.toThrowError('allocated');
+});
+
+test('frees the pack when a tensor cannot be read', async () => {
+  const gguf = open();
+  let disposed = 0;
+  const factory = createReferencePackFactory();
+  const broken = {
+    ...gguf,
+    readTensor() {
+      throw new RangeError('gone');
+    },
+  };
+  const counting = {
+    ...factory,
+    create: async (...args: Parameters<typeof factory.create>) => {
+      const pack = await factory.create(...args);
+      return { ...pack, dispose: async () => void disposed++ };
+    },
+  };
+  // The planner reads rope factors too; without them the failure comes from the first matrix.
+  const withoutRope = { ...broken, tensors: new Map([...gguf.tensors].filter(([name]) => !name.startsWith('rope'))) };
+  await expect(loadModel(withoutRope, counting, { limits: testLimits })).rejects.toThrowError('gone');
+  expect(disposed).toBe(1);
+});
+
+test.each<[string, Partial<RandomModelOptions>, string, RegExp]>([
+  [
+    'an unknown architecture',
+    { metadata: [{ key: 'general.architecture', type: 'string', value: 'mamba' }] },
+    'unknown_architecture',
+    /"mamba" \(supported: llama, qwen2, qwen3, phi3, gemma2, gemma3\)/,
+  ],
+  [
+    'experts',
+    { vectors: { 'blk.1.ffn_gate_exps.weight': new Float32Array(4) } },
+    'unsupported',
+    /blk\.1\.ffn_gate_exps\.weight/,
+  ],
+  [
+    'values of another length than keys',
+    { metadata: [u32('attention.value_length', 32)] },
+    'unsupported',
+    /keys of 16 values beside values of 32/,
+  ],
+  [
+    'heads that do not divide',
+    { metadata: [u32('attention.head_count_kv', 4)] },
+    'invalid_model_file',
+    /6 heads of 16 over 4/,
+  ],
+  [
+    'no heads',
+    { metadata: [u32('attention.head_count', 0)] },
+    'invalid_model_file',
+    /head_count" is 0, must be from 1/,
+  ],
+  ['absurd layers', { metadata: [u32('block_count', 4e9)] }, 'invalid_model_file', /block_count" is 4000000000/],
+  [
+    'more layers than tensors',
+    { metadata: [u32('block_count', 3)] },
+    'invalid_model_file',
+    /blk\.2\.attn_norm\.weight/,
+  ],
+  [
+    'a wrong shape',
+    { metadata: [u32('feed_forward_length', 128)] },
+    'invalid_model_file',
+    /blk\.0\.ffn_gate\.weight has shape \[96, 160\], its model needs \[96, 128\]/,
+  ],
+  [
+    'heads that differ',
+    { metadata: [{ key: 'llama.attention.head_count_kv', type: 'array<u32>', value: Uint32Array.of(2, 3) }] },
+    'unsupported',
+    /differs between layers \(2, 3\)/,
+  ],
+  [
+    'no epsilon',
+    { metadata: [{ key: 'llama.attention.layer_norm_rms_epsilon', value: null }] },
+    'invalid_model_file',
+    /layer_norm_rms_epsilon/,
+  ],
+  [
+    'a missing tensor',
+    { omit: (name) => name === 'blk.1.ffn_down.weight' },
+    'invalid_model_file',
+    /blk\.1\.ffn_down\.weight/,
+  ],
+])('refuses %s by name', (_what, options, code, message) => {
+  const plan = () => planModel(open(options), createReferencePackFactory(), testLimits);
+  expect(plan).toThrowError(expect.objectContaining({ code, message: expect.stringMatching(message) }));
+});
+
+test('a list of equal head counts is as good as one number', () => {
+  const value = Uint32Array.of(2, 2);
+  const gguf = open({ metadata: [{ key: 'llama.attention.head_count_kv', type: 'array<u32>', value }] });
+  expect(planModel(gguf, createReferencePackFactory(), testLimits).shape.numKvHeads).toBe(2);
+});
+
+test('refuses unknown options and limits out of range', async () => {
+  const message = expect.stringContaining('unknown option "threads"');
+  await expect(loadRandom(tiny, { threads: 2 } as object)).rejects.toMatchObject({ code: 'invalid_option', message });
+  for (const numPages of [0, 1.5, 2 ** 28, NaN]) {
+    await expect(loadRandom(tiny, { limits: { ...testLimits, numPages } })).rejects.toMatchObject({
+      code: 'invalid_option',
+      message: expect.stringContaining('limits.numPages'),
+    });
+  }
+});
+
+describe('a step', () => {
+  const step = {
+    tokenIds: [5, 6],
+    positions: [0, 1],
+    slots: [0, 1],
+    sequences: [{ firstRow: 0, numRows: 2, contextTokens: 2, pageIds: [0] }],
+    logitRows: [1],
+  };
+  const [sequence] = step.sequences as [(typeof step.sequences)[0]];
+
+  test('is refused before it changes anything', async () => {
+    const model = await loadRandom(tiny, { maxContextTokens: 40 });
+    await runParts(model, [{ tokenIds: [5, 6], start: 0, pageIds: [0] }]);
+    const { arena } = model.pack;
+    const before = arena.u8(0, arena.usedBytes).slice();
+    const bad: [object, string][] = [
+      [{ tokenIds: [5, 260] }, 'invalid_token'],
+      [{ tokenIds: [5, -1] }, 'invalid_token'],
+      [{ tokenIds: [5, 1.5] }, 'invalid_token'],
+      [{ sequences: [{ ...sequence, contextTokens: 41, pageIds: [0, 1, 2] }] }, 'context_overflow'],
+      [{ tokenIds: [] }, 'internal'],
+      [{ tokenIds: Array(33).fill(5) }, 'internal'],
+      [{ slots: [0, 256] }, 'internal'],
+      [{ slots: [0] }, 'internal'],
+      [{ positions: [0, -1] }, 'internal'],
+      [{ logitRows: [2] }, 'internal'],
+      [{ logitRows: Array(33).fill(0) }, 'internal'],
+      [{ sequences: Array(5).fill(sequence) }, 'internal'],
+      [{ sequences: [{ ...sequence, pageIds: [16] }] }, 'internal'],
+      [{ sequences: [{ ...sequence, pageIds: [] }] }, 'internal'],
+      [{ sequences: [{ ...sequence, numRows: 3 }] }, 'internal'],
+      [{ sequences: [{ ...sequence, contextTokens: 1 }] }, 'internal'],
+    ];
+    for (const [change, code] of bad) {
+      await expect(model.forward({ ...step, ...change }), JSON.stringify(change)).rejects.toMatchObject({ code });
+    }
+    expect(Buffer.compare(arena.u8(0, arena.usedBytes), before)).toBe(0);
+    expect(await model.forward(step)).toHaveLength(260);
+  });
+});
