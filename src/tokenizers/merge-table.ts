@@ -11,9 +11,19 @@ export interface MergeTable {
 
 // Far above the largest known list (about 500 000); more is a broken or hostile file.
 const MAX_MERGES = 8_000_000;
+// Pairs looked up so far, 12 bytes each. A full memo is emptied: strange text may ask for any number of pairs.
+const MEMO_SLOTS = 1 << 18;
 
+/**
+ * Merges are found by their text in the file's own list, and the answer, also "none", is remembered by symbol numbers:
+ * turning all merges into numbers up front would cost a quarter of a second at start, for pairs a text never meets.
+ */
 export function createMergeTable(vocabulary: Vocabulary, merges: readonly string[]): MergeTable {
   if (merges.length > MAX_MERGES) throw invalidVocabulary(`${merges.length} merges, at most ${MAX_MERGES}`);
+  const ranks = new Map<string, number>();
+  // Backwards, so that a pair listed twice keeps its first rank.
+  for (let rank = merges.length - 1; rank >= 0; rank--) ranks.set(merges[rank]!, rank);
+
   const vocabSize = vocabulary.texts.length;
   const extraTexts: string[] = [];
   const extraSymbols = new Map<string, number>();
@@ -28,44 +38,49 @@ export function createMergeTable(vocabulary: Vocabulary, merges: readonly string
     }
     return symbol;
   };
+  const textOf = (symbol: number): string =>
+    symbol < vocabSize ? vocabulary.texts[symbol]! : extraTexts[symbol - vocabSize]!;
 
-  // Open addressing, at most half full. Slots hold rank + 1, so that 0 is empty; the pair stands in lefts and rights.
-  const numSlots = 2 ** Math.ceil(Math.log2(2 * merges.length + 2));
-  const mask = numSlots - 1;
-  const slots = new Int32Array(numSlots);
-  const lefts = new Int32Array(merges.length);
-  const rights = new Int32Array(merges.length);
+  // Open addressing, at most half full. `found` holds rank + 2: 0 is an empty slot, 1 a pair without a merge.
+  const lefts = new Int32Array(MEMO_SLOTS);
+  const rights = new Int32Array(MEMO_SLOTS);
+  const found = new Int32Array(MEMO_SLOTS);
+  let numKnown = 0;
+  // Symbol + 1 of each merge's result; 0 is not yet looked up.
   const results = new Int32Array(merges.length);
-  const slotOf = (left: number, right: number): number => {
-    let hash = Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca77);
-    hash ^= hash >>> 15;
-    let slot = hash & mask;
-    for (;;) {
-      const rank = slots[slot]! - 1;
-      if (rank < 0 || (lefts[rank] === left && rights[rank] === right)) return slot;
-      slot = (slot + 1) & mask;
-    }
-  };
-  for (let rank = 0; rank < merges.length; rank++) {
-    const merge = merges[rank]!;
-    // From the second character on: the left part may itself be a space.
-    const space = merge.indexOf(' ', 1);
-    if (space < 0) continue;
-    const leftText = merge.slice(0, space);
-    const rightText = merge.slice(space + 1);
-    const left = symbolOf(leftText);
-    const right = symbolOf(rightText);
-    const slot = slotOf(left, right);
-    if (slots[slot] !== 0) continue; // a pair listed twice keeps its first rank
-    lefts[rank] = left;
-    rights[rank] = right;
-    results[rank] = symbolOf(leftText + rightText);
-    slots[slot] = rank + 1;
-  }
+
   return {
     symbolOf,
-    textOf: (symbol) => (symbol < vocabSize ? vocabulary.texts[symbol]! : extraTexts[symbol - vocabSize]!),
-    find: (left, right) => slots[slotOf(left, right)]! - 1,
-    resultOf: (rank) => results[rank]!,
+    textOf,
+    find(left, right) {
+      let hash = Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca77);
+      hash ^= hash >>> 15;
+      let slot = hash & (MEMO_SLOTS - 1);
+      while (found[slot] !== 0) {
+        if (lefts[slot] === left && rights[slot] === right) return found[slot]! - 2;
+        slot = (slot + 1) & (MEMO_SLOTS - 1);
+      }
+      const leftText = textOf(left);
+      let rank = ranks.get(`${leftText} ${textOf(right)}`) ?? -1;
+      // A merge is cut at its first space, from the second character on: the left part may itself be a space.
+      if (rank >= 0 && merges[rank]!.indexOf(' ', 1) !== leftText.length) rank = -1;
+      if (++numKnown > MEMO_SLOTS / 2) {
+        found.fill(0);
+        numKnown = 1;
+        slot = hash & (MEMO_SLOTS - 1);
+      }
+      lefts[slot] = left;
+      rights[slot] = right;
+      found[slot] = rank + 2;
+      return rank;
+    },
+    resultOf(rank) {
+      if (results[rank] === 0) {
+        const merge = merges[rank]!;
+        const space = merge.indexOf(' ', 1);
+        results[rank] = symbolOf(merge.slice(0, space) + merge.slice(space + 1)) + 1;
+      }
+      return results[rank]! - 1;
+    },
   };
 }

@@ -22,12 +22,14 @@ function firstOf(text: string): string {
   return String.fromCodePoint(text.codePointAt(0)!);
 }
 
+/** Normalized words, each with the space mark that the vocabulary puts before a word. */
 function splitWords(text: string, { isLowercase, stripsAccents }: NormalizerOptions): string[] {
   const words: string[] = [];
-  let word = '';
+  // Joined once per word: a megabyte word grown by += is a rope that slicing can walk again and again.
+  let characters: string[] = [];
   const finish = (): void => {
-    if (word !== '') words.push(word);
-    word = '';
+    if (characters.length > 0) words.push(SPACE_MARK + characters.join(''));
+    characters = [];
   };
   for (const original of text) {
     const character = stripsAccents && original > '\u007f' ? firstOf(original.normalize('NFD')) : original;
@@ -36,13 +38,10 @@ function splitWords(text: string, { isLowercase, stripsAccents }: NormalizerOpti
       continue;
     }
     if (DROPPED.test(character) || (stripsAccents && MARK.test(character))) continue;
-    const cased = isLowercase ? firstOf(character.toLowerCase()) : character;
-    if (ALONE.test(character)) {
-      finish();
-      words.push(cased);
-    } else {
-      word += cased;
-    }
+    const isAlone = ALONE.test(character);
+    if (isAlone) finish();
+    characters.push(isLowercase ? firstOf(character.toLowerCase()) : character);
+    if (isAlone) finish();
   }
   finish();
   return words;
@@ -70,10 +69,9 @@ function createEncoder(
     return -1;
   };
   const encodeWord = (word: string, ids: number[]): void => {
-    const marked = SPACE_MARK + word;
     const numBefore = ids.length;
-    for (let start = 0; start < marked.length;) {
-      const id = longestAt(marked, start);
+    for (let start = 0; start < word.length;) {
+      const id = longestAt(word, start);
       if (id < 0) {
         ids.length = numBefore; // a word is known whole or not at all
         if (unknownId !== null) ids.push(unknownId);

@@ -1,0 +1,53 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { PRE_TOKENIZERS } from './pre-tokenizers.ts';
+import { createWordSplitter } from './word-splitter.ts';
+
+function splitterOf(name: string): (text: string) => readonly string[] {
+  return createWordSplitter(PRE_TOKENIZERS.find(({ names }) => names.includes(name))!.patterns);
+}
+
+test('no name stands twice in the table', () => {
+  const names = PRE_TOKENIZERS.flatMap((record) => record.names);
+  expect(new Set(names).size).toBe(names.length);
+});
+
+test.each(PRE_TOKENIZERS.map(({ names, patterns }) => [names[0]!, patterns] as const))(
+  '%s loses and reorders nothing',
+  (_, patterns) => {
+    const split = createWordSplitter(patterns);
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string({ unit: 'binary' }),
+          fc.string({ unit: fc.constantFrom("'", 's', ' ', '\n', '1', '.', '漢', 'É') }),
+        ),
+        (text) => {
+          expect(split(text).join('')).toBe(text);
+          expect(split(text).includes('')).toBe(text === '');
+        },
+      ),
+    );
+  },
+);
+
+const text = "I'M  ok\r\n 12345 caf\u00e9s!?\n漢字 x";
+
+test.each([
+  ['gpt-2', ['I', "'", 'M', ' ', ' ok', '\r\n', ' 12345', ' cafés', '!?', '\n', '漢字', ' x']],
+  ['llama-bpe', ['I', "'M", ' ', ' ok', '\r\n', ' ', '123', '45', ' cafés', '!?\n', '漢字', ' x']],
+  ['qwen2', ['I', "'M", ' ', ' ok', '\r\n', ' ', '1', '2', '3', '4', '5', ' cafés', '!?\n', '漢字', ' x']],
+  ['starcoder', ['I', "'", 'M', ' ', ' ok', '\r\n ', '1', '2', '3', '4', '5', ' cafés', '!?', '\n', '漢字', ' x']],
+  [
+    'deepseek-coder',
+    ['I', "'", 'M', ' ', ' ok', '\r', '\n', ' ', '1', '2', '3', '4', '5', ' cafés', '!?', '\n', '漢字', ' x'],
+  ],
+  ['deepseek-v3', ['I', "'M", ' ', ' ok', '\r\n', ' ', '123', '45', ' cafés', '!?\n', '漢字', ' x']],
+])('%s cuts words as its vocabulary was trained', (name, expected) => {
+  expect(splitterOf(name)(text)).toEqual(expected);
+});
+
+test("white space is Unicode's: a next-line character is, a byte order mark is not", () => {
+  expect(splitterOf('gpt-2')('a \u0085b')).toEqual(['a', ' ', '\u0085', 'b']);
+  expect(splitterOf('gpt-2')('a \ufeffb')).toEqual(['a', ' \ufeff', 'b']);
+});
