@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readlinkSync, realpathSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readlinkSync, realpathSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
 import { createNodeHubPlatform } from '../platform/node/hub-platform.ts';
 import type { HubPlatform } from './platform.ts';
 
@@ -80,9 +81,10 @@ export async function startFakeHub(files: FakeFile[], reply: FileReply = () => f
   };
 }
 
-/** Node's platform on a fresh cache folder, with no environment and no real waiting. */
+/** Node's platform on a fresh cache folder, with no environment and no real waiting; gone after the test. */
 export function createTestPlatform(changes: Partial<HubPlatform> = {}): HubPlatform & { waits: number[] } {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'ruvllm-hub-')));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
   const waits: number[] = [];
   const node = createNodeHubPlatform();
   return {

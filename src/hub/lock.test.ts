@@ -98,22 +98,37 @@ test('an owner whose lock was taken notices, and does not remove the new one', a
   expect(readFileSync(join(folder, 'x.lock'), 'utf8')).toBe('somebody else');
 });
 
-test('a waiter that was too slow to remove a dead lock puts the live one back', async () => {
+test('a waiter that was too slow to remove a dead lock leaves the live one alone', async () => {
   const { context, folder, plant, phases } = setUp();
   plant(JSON.stringify({ ...context.platform.identity, pid: 2 ** 22 + 1 }));
   const live = JSON.stringify({ ...context.platform.identity, nonce: 'faster' });
-  let isFirst = true;
-  const rename = async (from: string, to: string): Promise<void> => {
-    if (isFirst) plant(live); // the faster waiter gets in between our look and our rename
-    isFirst = false;
-    await context.platform.files.rename(from, to);
+  const createExclusive = async (path: string, text: string): Promise<boolean> => {
+    if (path.endsWith('.break')) plant(live); // the faster waiter gets in between our look and our removal
+    return await context.platform.files.createExclusive(path, text);
   };
   const abort = new AbortController();
-  const platform = { ...context.platform, files: { ...context.platform.files, rename } };
+  const platform = { ...context.platform, files: { ...context.platform.files, createExclusive } };
   const waiting = acquireLock({ ...context, platform, signal: abort.signal }, folder, 'x');
   await expect.poll(() => phases.length).toBeGreaterThan(1);
   abort.abort();
   await expect(waiting).rejects.toMatchObject({ code: 'aborted' });
   expect(readdirSync(folder)).toEqual(['x.lock']);
   expect(readFileSync(join(folder, 'x.lock'), 'utf8')).toBe(live);
+});
+
+test('while somebody breaks a dead lock nobody else does, unless the breaker died too', async () => {
+  const { context, folder, plant } = setUp();
+  const dead = JSON.stringify({ ...context.platform.identity, pid: 2 ** 22 + 1 });
+  plant(dead);
+  const breaker = join(folder, 'x.lock.break');
+  writeFileSync(breaker, dead);
+  let numSleeps = 0;
+  const sleep = async (): Promise<void> => {
+    expect(readFileSync(join(folder, 'x.lock'), 'utf8')).toBe(dead);
+    if (++numSleeps === 3) utimesSync(breaker, 0, 0);
+  };
+  const lock = await acquireLock({ ...context, platform: { ...context.platform, sleep } }, folder, 'x');
+  expect(numSleeps).toBe(4);
+  await lock.release();
+  expect(readdirSync(folder)).toEqual([]);
 });

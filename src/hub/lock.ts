@@ -3,6 +3,8 @@ import type { ProcessIdentity } from './platform.ts';
 import { checkAborted, type PullContext } from './pull-context.ts';
 
 const POLL_MS = 300;
+/** Breaking a lock takes two file operations. */
+const BREAK_POLL_MS = 10;
 /** The owner touches its lock this often. */
 const HEARTBEAT_MS = 5000;
 /** A lock of another host, or one nobody can read, is dead when untouched this long (12 missed heartbeats). */
@@ -37,21 +39,24 @@ async function isStale(context: PullContext, path: string, text: string): Promis
 }
 
 /**
- * Removes a dead lock. Two waiters may decide so at the same time, and the slower one must not remove the lock that
- * the faster one has taken since: the rename fetches exactly one file, and if that is not the dead one it goes back.
+ * Removes a dead lock. Several waiters may find it dead at the same time, and a slow one must not remove the lock that
+ * a faster one has taken since: only the holder of the `.break` file removes, after looking again, and the dead
+ * owner itself cannot come in between.
  */
 async function clearStale(context: PullContext, path: string, deadText: string): Promise<void> {
-  const { files, uniqueName } = context.platform;
-  const aside = `${path}.${uniqueName()}.stale`;
-  try {
-    await files.rename(path, aside);
-  } catch (error) {
-    if (error instanceof RuvLLMError && error.code === 'not_found') return;
-    throw error;
+  const { files, now, sleep } = context.platform;
+  const breaker = `${path}.break`;
+  if (!(await files.createExclusive(breaker, deadText))) {
+    const facts = await files.stat(breaker);
+    if (facts !== null && now() - facts.modifiedMs > SILENT_MS) await files.remove(breaker); // its holder died in here
+    await sleep(BREAK_POLL_MS, context.signal);
+    return;
   }
-  const text = await files.readText(aside, MAX_LOCK_BYTES);
-  if (text !== null && text !== deadText) await files.createExclusive(path, text);
-  await files.remove(aside);
+  try {
+    if ((await files.readText(path, MAX_LOCK_BYTES)) === deadText) await files.remove(path);
+  } finally {
+    await files.remove(breaker);
+  }
 }
 
 /** Waits for the lock file, taking over from processes that died with it. */

@@ -1,11 +1,15 @@
-import { mkdtempSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createFileSink } from './file-sink.ts';
 import { openFileSource } from './file-source.ts';
 
-const folder = (): string => mkdtempSync(join(tmpdir(), 'ruvllm-file-'));
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'ruvllm-file-'));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
 
 describe('openFileSource', () => {
   test('reads any range, also into the middle of shared memory', () => {
