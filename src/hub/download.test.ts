@@ -1,0 +1,154 @@
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { RuvLLMError } from '../core/errors.ts';
+import { createTestPlatform, listing, sendFile } from './fake-hub.contract.ts';
+import { createHub } from './hub.ts';
+import type { HubOptions } from './hub-options.ts';
+import type { HubPlatform } from './platform.ts';
+import type { PullProgress } from './pull-context.ts';
+import { BYTES, DONE, EMPTY, PARTIAL, failure, setUp } from './pull-setup.contract.ts';
+
+describe('redirects and the token', () => {
+  test('the token goes to the endpoint and not along a redirect to another origin', async () => {
+    const elsewhere: (string | undefined)[] = [];
+    const other = createServer((request, response) => {
+      elsewhere.push(request.headers.authorization);
+      sendFile(request, response, BYTES);
+    });
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      other.closeAllConnections();
+      other.close();
+    });
+    const address = `http://localhost:${(other.address() as AddressInfo).port}/bytes`;
+    const { hub, fake, platform } = await setUp(
+      (_request, response) => !!response.writeHead(302, { location: address }).end(),
+      undefined,
+      { token: 'hf_secret' },
+    );
+    await hub.pullModel('owner/repo');
+    expect(elsewhere).toEqual([undefined]);
+    expect(fake.requests.map(({ headers }) => headers.authorization)).toEqual(Array(3).fill('Bearer hf_secret'));
+    expect(listing(platform.cacheRoot)).toEqual(DONE);
+  });
+
+  test('a redirect on the same origin keeps it; more than ten redirects end', async () => {
+    const { hub, fake } = await setUp(
+      (request, response) => !!response.writeHead(307, { location: request.url }).end(),
+      undefined,
+      { token: 'hf_secret' },
+    );
+    const error = await failure(hub.pullModel('owner/repo'));
+    expect(error.message).toMatch(/more than 10 redirects/);
+    expect(fake.requests.filter(({ url }) => url.includes('/resolve/')).map((r) => r.headers.authorization)).toEqual(
+      Array(11).fill('Bearer hf_secret'),
+    );
+  });
+
+  test('https to http is refused, and so is another scheme', async () => {
+    const fetches: string[] = [];
+    const answer = (location: string) => async (url: string) => {
+      fetches.push(url);
+      return new Response(null, { status: 302, headers: { location } });
+    };
+    for (const location of ['http://example.org/x', 'file:///etc/passwd', 'ftp://example.org/x']) {
+      const platform = createTestPlatform({ fetch: answer(location) });
+      const hub = createHub({ platform, endpoint: 'https://hub.example' });
+      expect((await failure(hub.pullModel('owner/repo'))).code).toBe('download_failed');
+    }
+    expect(fetches.map((url) => new URL(url).host)).toEqual(Array(3).fill('hub.example'));
+  });
+
+  test('the token comes from HF_TOKEN, then the file; null means none', async () => {
+    const sent = async (options: Partial<HubOptions>, environment: Record<string, string>, file: string | null) => {
+      const { fake, platform } = await setUp();
+      const own = { ...platform, environment };
+      if (file !== null) writeFileSync(platform.tokenPath, file);
+      await createHub({ platform: own, endpoint: fake.endpoint, ...options }).pullModel('owner/repo');
+      return fake.requests[0]!.headers.authorization;
+    };
+    expect(await sent({}, { HF_TOKEN: 'from-env' }, 'from-file\n')).toBe('Bearer from-env');
+    expect(await sent({}, {}, 'from-file\n')).toBe('Bearer from-file');
+    expect(await sent({ token: 'given' }, { HF_TOKEN: 'from-env' }, null)).toBe('Bearer given');
+    expect(await sent({ token: null }, { HF_TOKEN: 'from-env' }, 'from-file')).toBe(undefined);
+    expect(await sent({}, {}, null)).toBe(undefined);
+  });
+});
+
+describe('disk, cancellation, concurrency', () => {
+  test('a disk that fills up in the middle: disk_full, and the partial is resumed later', async () => {
+    const { hub, fake, platform } = await setUp();
+    let room = 150_000;
+    const openWriter: HubPlatform['files']['openWriter'] = async (path, start) => {
+      const writer = await platform.files.openWriter(path, start);
+      return {
+        ...writer,
+        async write(bytes) {
+          if (bytes.length > room) throw new RuvLLMError('disk_full', `cannot write ${path}: ENOSPC`);
+          room -= bytes.length;
+          await writer.write(bytes);
+        },
+      };
+    };
+    const small = { ...platform, files: { ...platform.files, openWriter } };
+    const error = await failure(createHub({ platform: small, endpoint: fake.endpoint }).pullModel('owner/repo'));
+    expect(error.code).toBe('disk_full');
+    expect(listing(platform.cacheRoot)).toEqual(PARTIAL);
+    await hub.pullModel('owner/repo');
+    expect(fake.requests.at(-1)!.headers.range).toMatch(/^bytes=[1-9]/);
+    expect(listing(platform.cacheRoot)).toEqual(DONE);
+  });
+
+  test('too little free space is refused up front, with both numbers', async () => {
+    const { platform, fake } = await setUp();
+    const full = { ...platform, files: { ...platform.files, freeBytes: async () => 299_999 } };
+    const error = await failure(createHub({ platform: full, endpoint: fake.endpoint }).pullModel('owner/repo'));
+    expect(error.code).toBe('disk_full');
+    expect(error.data).toEqual({ neededBytes: 300_000, freeBytes: 299_999 });
+    expect(listing(platform.cacheRoot)).toEqual(EMPTY);
+  });
+
+  test('abort keeps what came, and the next pull goes on from there', async () => {
+    const abort = new AbortController();
+    const { hub, fake, platform } = await setUp((_request, response, file, count) => {
+      if (count > 0) return false;
+      response.writeHead(200, { 'content-length': file.bytes.length });
+      response.write(file.bytes.subarray(0, 65_536));
+      return true; // and then silence
+    });
+    const onProgress = (progress: PullProgress): void => {
+      if (progress.phase === 'download') abort.abort();
+    };
+    const error = await failure(hub.pullModel('owner/repo', { signal: abort.signal, onProgress }));
+    expect(error.code).toBe('aborted');
+    expect(listing(platform.cacheRoot)).toEqual(PARTIAL);
+    await hub.pullModel('owner/repo');
+    expect(fake.requests.at(-1)!.headers.range).toMatch(/^bytes=[1-9]/);
+    expect(listing(platform.cacheRoot)).toEqual(DONE);
+  });
+
+  test('a signal that has fired already stops before the first request', async () => {
+    const { hub, fake, platform } = await setUp();
+    expect((await failure(hub.pullModel('owner/repo', { signal: AbortSignal.abort() }))).code).toBe('aborted');
+    expect(fake.requests).toEqual([]);
+    expect(listing(platform.cacheRoot)).toEqual(['(nothing)']);
+  });
+
+  test('a hub that goes silent is left after the deadline', async () => {
+    const { hub, platform } = await setUp(() => true, undefined, { connectTimeoutMs: 40, maxAttempts: 2 });
+    const error = await failure(hub.pullModel('owner/repo'));
+    expect(error.message).toMatch(/nothing came for 40 ms/);
+    expect(listing(platform.cacheRoot)).toEqual(EMPTY);
+  });
+
+  test('concurrent pulls of one file download it once', async () => {
+    const { hub, fake, platform } = await setUp();
+    const pulled = await Promise.all(Array.from({ length: 5 }, () => hub.pullModel('owner/repo')));
+    expect(pulled.filter(({ isDownloaded }) => isDownloaded).length).toBe(1);
+    expect(new Set(pulled.map(({ path }) => path)).size).toBe(1);
+    expect(fake.requests.filter(({ url }) => url.includes('/resolve/')).length).toBe(1);
+    expect(listing(platform.cacheRoot)).toEqual(DONE);
+  });
+});
