@@ -1,4 +1,4 @@
-export type TokenizerKind = 'spm' | 'bpe' | 'wordpiece' | 'unigram';
+export type TokenizerKind = 'spm' | 'bpe' | 'wordpiece';
 
 export interface EncodeOptions {
   /** Adds BOS/EOS (CLS/SEP for wordpiece) as the file asks. Default false. */

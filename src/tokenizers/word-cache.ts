@@ -19,8 +19,8 @@ export function createWordCache(): WordCache {
         const fresh: number[] = [];
         encode(word, fresh);
         if (known.size >= MAX_WORDS) known.clear();
-        // A plain copy of the characters: the word may be a slice that keeps a whole book alive.
-        known.set(word, (wordIds = fresh));
+        // The word is a slice that keeps its whole text alive; cut out of a new, short string it keeps only that.
+        known.set(` ${word}`.slice(1), (wordIds = fresh));
       }
       for (let i = 0; i < wordIds.length; i++) ids.push(wordIds[i]!);
     },
