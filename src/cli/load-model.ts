@@ -23,13 +23,14 @@ export async function loadWithProgress(
   values: FlagValues,
 ): Promise<Model> {
   const progress = output.progress();
+  const shortName = reference.split(/[\\/]/).at(-1)!;
   try {
     return await withFlagNamesAsync(LOAD_FLAGS, values, () =>
       loadModel(reference, {
         ...config,
         signal: io.signal,
         onProgress: ({ phase, doneBytes, totalBytes }) =>
-          progress.update({ label: `${PHASE_LABELS[phase]} ${reference}`, doneBytes, totalBytes }),
+          progress.update({ label: `${PHASE_LABELS[phase]} ${shortName}`, doneBytes, totalBytes }),
       }),
     );
   } finally {

@@ -1,16 +1,20 @@
 import { Buffer } from 'node:buffer';
 import { RuvLLMError } from '../core/errors.ts';
-import type { CliIo, TextInput } from './io.ts';
+import type { CommandContext } from './command.ts';
+import type { TextInput } from './io.ts';
 
 /** More text than any context holds; beyond it somebody has piped the wrong file. */
 export const MAX_INPUT_BYTES = 64 << 20;
 
-/** UTF-8 or `invalid_text` with the first bad byte: replaced characters would silently change the question. */
-export function decodeInput(bytes: Uint8Array): string {
+/**
+ * UTF-8 or `invalid_text` with the first bad byte: replaced characters would silently change the question. `start` is
+ * where the bytes stand in the whole input.
+ */
+export function decodeInput(bytes: Uint8Array, start = 0): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    const offset = firstInvalidByte(bytes);
+    const offset = start + firstInvalidByte(bytes);
     throw new RuvLLMError('invalid_text', `stdin is not valid UTF-8 at byte ${offset}`, { data: { offset } });
   }
 }
@@ -69,7 +73,9 @@ function lastCharacterStart(bytes: Uint8Array): number {
 /** The argument, or stdin when it is absent or `-`. */
 export async function readArgumentOrInput(
   argument: string | undefined,
-  { stdin, signal }: Pick<CliIo, 'stdin' | 'signal'>,
+  { io, output }: Pick<CommandContext, 'io' | 'output'>,
 ): Promise<string> {
-  return argument === undefined || argument === '-' ? await readInput(stdin, signal) : argument;
+  if (argument !== undefined && argument !== '-') return argument;
+  if (io.stdin.isTTY === true) output.note('reading from the terminal; Ctrl-D on an empty line ends the text');
+  return await readInput(io.stdin, io.signal);
 }

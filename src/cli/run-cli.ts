@@ -1,4 +1,5 @@
 import { CommanderError } from 'commander';
+import { RuvLLMError } from '../core/errors.ts';
 import { COMMANDS } from './commands.ts';
 import type { CliIo } from './io.ts';
 import { createOutput } from './output.ts';
@@ -20,7 +21,8 @@ export async function runCli(args: readonly string[], version: string, io: CliIo
     await run({ io, output, version, args: parsed.args, values: parsed.values });
     return 0;
   } catch (error) {
-    reportError(error, { io, isJson, commandName });
+    const reason = stopReason(error, io.signal);
+    if (reason !== 'EPIPE') reportError(reason === null ? error : stoppedBy(reason), { io, isJson, commandName });
     return exitCodeOf(error);
   }
 }
@@ -41,4 +43,13 @@ async function parse(args: readonly string[], version: string, io: CliIo, isJson
     }
     throw usageError(error.message.replace(/^error: /, ''));
   }
+}
+
+/** What made the process stop the command; null when it failed by itself. */
+function stopReason(error: unknown, signal: AbortSignal): string | null {
+  return signal.aborted && error instanceof RuvLLMError && error.code === 'aborted' ? String(signal.reason) : null;
+}
+
+function stoppedBy(reason: string): RuvLLMError {
+  return new RuvLLMError('aborted', `stopped by ${reason}`, { data: { signal: reason } });
 }

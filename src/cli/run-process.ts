@@ -13,7 +13,7 @@ export async function runProcess(args: readonly string[], version: string): Prom
     // A second signal means that cleaning up takes too long for whoever sent it.
     if (signalCode !== null) process.exit(code);
     signalCode = code;
-    controller.abort();
+    controller.abort(name);
   };
   for (const name of SIGNALS) process.on(name, onSignal);
 
@@ -21,7 +21,7 @@ export async function runProcess(args: readonly string[], version: string): Prom
   const onOutputError = (error: NodeJS.ErrnoException): void => {
     if (error.code !== 'EPIPE') throw error;
     isPipeClosed = true;
-    controller.abort();
+    controller.abort(error.code);
   };
   process.stdout.on('error', onOutputError);
   process.stderr.on('error', onOutputError);

@@ -18,24 +18,30 @@ export async function runRepl({ io, output }: { io: CliIo; output: Output }, hos
   const joiner = createLineJoiner();
   let answer: AbortController | null = null;
   let isLeaving = false;
+  let isClosed = false;
 
   readline.on('line', (line) => {
     isLeaving = false;
     lines.push(line);
   });
-  readline.on('close', () => lines.end());
+  readline.on('close', () => {
+    isClosed = true;
+    answer?.abort();
+    lines.end();
+  });
   readline.on('SIGINT', () => {
-    if (answer !== null && !answer.signal.aborted) return answer.abort();
+    if (answer === null && readline.line !== '') {
+      readline.write(null, { ctrl: true, name: 'e' });
+      return readline.write(null, { ctrl: true, name: 'u' });
+    }
     if (isLeaving) return readline.close();
     isLeaving = true;
+    if (answer !== null) return answer.abort();
     screen.write('\n');
     output.note('Ctrl-C again, Ctrl-D or /exit leaves');
     readline.prompt();
   });
-  const onAbort = (): void => {
-    answer?.abort();
-    readline.close();
-  };
+  const onAbort = (): void => readline.close();
   io.signal.addEventListener('abort', onAbort, { once: true });
 
   try {
@@ -48,7 +54,7 @@ export async function runRepl({ io, output }: { io: CliIo; output: Output }, hos
         if (!(await handleCurable(host, text, answer.signal, output))) return;
         answer = null;
       }
-      readline.prompt();
+      if (!isClosed) readline.prompt();
     }
   } finally {
     io.signal.removeEventListener('abort', onAbort);

@@ -12,6 +12,7 @@ export const RUN_FLAGS: readonly Flag[] = [
   ...LOAD_FLAGS,
   { name: '--chat', value: null, description: 'ask as a user in a chat, also when the file has no chat template' },
   { name: '--raw', value: null, description: 'give the prompt as it is, also when the file has a chat template' },
+  { name: '--special', value: null, description: 'with --raw: spellings of control tokens become those tokens' },
   SYSTEM,
   VERBOSE,
 ];

@@ -23,7 +23,7 @@ export const run: CommandRunner = async (context) => {
   if (Object.hasOwn(values, '--logprobs') && !output.isJson) {
     throw usageError('--logprobs needs --json: there is no place for them in the text', '--logprobs');
   }
-  const text = await readArgumentOrInput(argument, io);
+  const text = await readArgumentOrInput(argument, context);
   // A template would wrap nothing into something, and the model would answer a question nobody asked.
   if (text === '') throw new RuvLLMError('empty_prompt', 'the prompt is empty');
 
@@ -33,11 +33,11 @@ export const run: CommandRunner = async (context) => {
     if (values['--verbose'] === true) output.note(describeModel(info));
     const promptFormat = askedFormat ?? (info.chatTemplate === 'file' ? 'chat' : 'raw');
     const prompt = toPrompt(text, promptFormat, values['--system'] as string | undefined);
-    const promptTokenIds = model.encodePrompt(prompt);
-    const answer = await collectAnswer(model.generateStream(prompt, { ...params, signal: io.signal }), (piece) =>
-      output.text(piece),
+    const options = { ...params, parseSpecial: values['--special'] === true, signal: io.signal };
+    const promptTokenIds = model.encodePrompt(prompt, options);
+    const answer = await collectAnswer(model.generateStream(prompt, options), (piece) => output.text(piece)).finally(
+      () => (io.stdout.isTerminal ? output.text('\n') : undefined),
     );
-    if (io.stdout.isTerminal) output.text('\n');
     output.document({ model: { reference, ...info }, promptFormat, promptTokenIds, ...answer });
     if (values['--verbose'] === true) output.note(describeAnswer(answer));
     else output.aside(describeAnswer(answer));
@@ -48,7 +48,11 @@ export const run: CommandRunner = async (context) => {
 
 function readFormat(values: FlagValues): PromptFormat | null {
   const isChat = values['--chat'] === true || Object.hasOwn(values, '--system');
-  if (values['--raw'] !== true) return isChat ? 'chat' : null;
+  if (values['--raw'] !== true) {
+    if (values['--special'] === true)
+      throw usageError('--special needs --raw: a chat template does that by itself', '--special');
+    return isChat ? 'chat' : null;
+  }
   if (isChat) throw usageError('--raw gives the prompt as it is; it cannot go with --chat or --system', '--raw');
   return 'raw';
 }

@@ -20,7 +20,7 @@ export const tokenize: CommandRunner = async ({ io, output, args, values }) => {
   const gguf = openModelFile(path);
   try {
     const tokenizer = createTokenizer(gguf.metadata);
-    const text = await readArgumentOrInput(argument, io);
+    const text = await readArgumentOrInput(argument, { io, output });
     const options = { addSpecial: values['--bos'] === true };
     const ids =
       values['--special'] === true ? tokenizer.encodeTemplate(text, options) : tokenizer.encode(text, options);

@@ -1,0 +1,58 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { escapeForTerminal, escapeLine } from './safe-text.ts';
+
+/** Any code unit, control characters and direction marks often. */
+const hostile = fc
+  .array(
+    fc.oneof(
+      fc.integer({ min: 0, max: 0x9f }),
+      fc.constantFrom(0x1b, 0x9b, 0x202e, 0x2066, 0x2028, 0xd800),
+      fc.integer({ min: 0, max: 0xffff }),
+    ),
+  )
+  .map((units) => String.fromCharCode(...units));
+
+// Spelled out with numbers, not with the class the code uses.
+function isDangerous(code: number, kept: readonly number[]): boolean {
+  const isControl = code < 0x20 || (code >= 0x7f && code <= 0x9f);
+  const isDirection = (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+  return (isControl && !kept.includes(code)) || isDirection;
+}
+const dangerous = (text: string, kept: readonly number[]): number[] =>
+  [...text].map((character) => character.codePointAt(0)!).filter((code) => isDangerous(code, kept));
+
+test('nothing that moves a cursor or turns text around is left, line breaks and tabs are', () => {
+  fc.assert(
+    fc.property(hostile, (text) => {
+      expect(dangerous(escapeForTerminal(text), [0x0a, 0x09])).toEqual([]);
+      expect(dangerous(escapeLine(text), [])).toEqual([]);
+    }),
+  );
+});
+
+test('text cut anywhere is as safe as the whole: pieces give the same result', () => {
+  fc.assert(
+    fc.property(hostile, fc.nat(), (text, at) => {
+      const cut = at % (text.length + 1);
+      expect(escapeForTerminal(text.slice(0, cut)) + escapeForTerminal(text.slice(cut))).toBe(escapeForTerminal(text));
+    }),
+  );
+});
+
+test('harmless text stays as it is', () => {
+  const harmless = 'Grüße, 世界 👩‍👩‍👧 שלום\n\ttab\u200f';
+  expect(escapeForTerminal(harmless)).toBe(harmless);
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), (text) => {
+      if (dangerous(text, [0x0a, 0x09]).length === 0) expect(escapeForTerminal(text)).toBe(text);
+    }),
+  );
+});
+
+test('what is taken out can be seen', () => {
+  expect(escapeForTerminal('a\x1b[31mred\x07\x9b2J\x7f')).toBe('a\\x1b[31mred\\x07\\x9b2J\\x7f');
+  expect(escapeForTerminal('one\r\ntwo\rthree')).toBe('one\ntwothree');
+  expect(escapeForTerminal('file\u202egpj.exe')).toBe('file\\u{202e}gpj.exe');
+  expect(escapeLine('a\nb\tc\rd\u2028e')).toBe('a\\nb\\tc\\rd\\u{2028}e');
+});

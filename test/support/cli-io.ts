@@ -1,0 +1,36 @@
+import { PassThrough } from 'node:stream';
+import type { CliIo } from '../../src/cli/io.ts';
+
+export interface FakeIo extends CliIo {
+  readonly stdin: PassThrough & { isTTY: boolean };
+  /** What was written so far. */
+  readonly written: { stdout: string; stderr: string };
+  readonly controller: AbortController;
+  nowMs: number;
+}
+
+/** Streams in memory, a clock that stands still until it is set. */
+export function createFakeIo({
+  isTerminal = false,
+  environment = {},
+}: { isTerminal?: boolean; environment?: Record<string, string> } = {}): FakeIo {
+  const written = { stdout: '', stderr: '' };
+  const controller = new AbortController();
+  const sink = (name: 'stdout' | 'stderr') => {
+    const stream = new PassThrough();
+    stream.setEncoding('utf8').on('data', (text: string) => (written[name] += text));
+    return { stream, isTerminal, columns: 80, write: (text: string) => void (written[name] += text) };
+  };
+  const io: FakeIo = {
+    stdin: Object.assign(new PassThrough(), { isTTY: isTerminal }),
+    stdout: sink('stdout'),
+    stderr: sink('stderr'),
+    environment,
+    signal: controller.signal,
+    now: () => io.nowMs,
+    written,
+    controller,
+    nowMs: 0,
+  };
+  return io;
+}

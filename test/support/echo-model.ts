@@ -1,0 +1,79 @@
+import { RuvLLMError } from '../../src/core/errors.ts';
+import type { GenerateChunk } from '../../src/runtime/generation-types.ts';
+import type { Model } from '../../src/runtime/model.ts';
+import type { ModelInfo } from '../../src/runtime/model-info.ts';
+import type { ChatMessage } from '../../src/chat/types.ts';
+import type { GenerateOptions } from '../../src/runtime/generate-options.ts';
+
+export interface EchoModel extends Model {
+  /** Every call: what was asked, with which options. */
+  readonly calls: { messages: readonly ChatMessage[]; options: GenerateOptions }[];
+  /** While true, answers stop after their first word until they are aborted. */
+  isStuck: boolean;
+}
+
+/** A model of words: a prompt has one token a word, the answer repeats the last question after "re:". */
+export function createEchoModel(maxContext: number): EchoModel {
+  const words = (text: string): string[] => text.split(/\s+/).filter((word) => word !== '');
+  const count = (messages: readonly ChatMessage[]): number => messages.flatMap(({ content }) => words(content)).length;
+  const calls: EchoModel['calls'] = [];
+  const model: Partial<EchoModel> = {
+    calls,
+    isStuck: false,
+    modelInfo: () => ({ maxContext }) as ModelInfo,
+    encodePrompt: (prompt) => Array.from({ length: count(prompt as readonly ChatMessage[]) }, (_, i) => i),
+    stats: async () => ({
+      numRunning: 0,
+      numWaiting: 0,
+      numPages: 1,
+      numFreePages: 1,
+      numSteps: 3,
+      numComputedTokens: 2,
+      numGeneratedTokens: 1,
+      numPreemptions: 0,
+    }),
+    async *generateStream(prompt, options = {}) {
+      const messages = prompt as readonly ChatMessage[];
+      calls.push({ messages, options });
+      const promptTokens = count(messages);
+      if (promptTokens >= maxContext) {
+        throw new RuvLLMError('context_overflow', `${promptTokens} of ${maxContext}`, {
+          data: { promptTokens, maxContext },
+        });
+      }
+      const answer = ['re:', ...words(messages.at(-1)!.content)];
+      const shown = answer.slice(0, options.maxTokens);
+      for (const [index, word] of shown.entries()) {
+        yield { text: `${index === 0 ? '' : ' '}${word}`, tokenIds: [index], logprobs: null, finishReason: null };
+        if (model.isStuck) await aborted(options.signal!);
+        if (options.signal?.aborted) throw new RuvLLMError('aborted', 'aborted by the caller');
+      }
+      yield summaryOf(promptTokens, shown.length, shown.length < answer.length);
+    },
+  };
+  return model as EchoModel;
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+}
+
+function summaryOf(promptTokens: number, completionTokens: number, isCutOff: boolean): GenerateChunk {
+  return {
+    text: '',
+    tokenIds: [],
+    logprobs: null,
+    finishReason: isCutOff ? 'length' : 'stop',
+    stopString: null,
+    seed: 1,
+    usage: { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens },
+    timings: {
+      firstTokenMs: 1,
+      queuedMs: 0,
+      promptMs: 1,
+      generateMs: 1,
+      promptTokensPerSecond: 10,
+      tokensPerSecond: 20,
+    },
+  };
+}
