@@ -122,6 +122,47 @@ test('[E1] [E2] [E3] any mix of requests, batch sizes and pages gives what each 
   expect(numPreemptions).toBeGreaterThan(50); // the property is about nothing when pages never ran out
 });
 
+test('[E1] [E10] aborts at any step leave the others untouched and no page behind', async () => {
+  const ask = fc.record({
+    promptIds: fc.array(fc.nat(TOY_VOCAB - 1), { minLength: 1, maxLength: 36 }),
+    maxTokens: fc.integer({ min: 1, max: 60 }),
+    seed: fc.nat(),
+    abortAtStep: fc.option(fc.nat(60)),
+  });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(ask, { minLength: 2, maxLength: 6, size: 'max' }),
+      fc.boolean(),
+      async (asks, isMidStep) => {
+        let step = 0;
+        const abortDue = (): void => {
+          for (const [id, { abortAtStep }] of asks.entries()) if (abortAtStep === step) engine.abort(id);
+          engine.checkIntegrity();
+        };
+        const { engine } = setUp({
+          limits: { numPages: 7, maxBatchTokens: 24, maxSequences: 4, maxLogitRows: 4 },
+          beforeForward: () => (isMidStep ? abortDue() : undefined),
+        });
+        for (const [id, one] of asks.entries()) engine.add(request(id, one));
+        const events: EngineEvent[] = [];
+        for (; engine.hasWork; step++) {
+          if (!isMidStep) abortDue();
+          events.push(...(await engine.step()));
+          engine.checkIntegrity();
+        }
+        expect(engine.stats().numFreePages).toBe(7);
+        for (const [id, one] of asks.entries()) {
+          const alone = toyContinuation(one.promptIds, one);
+          const tokens = tokensOf(events, id);
+          expect(tokens).toEqual(alone.slice(0, tokens.length));
+          if (one.abortAtStep === null) expect(tokens).toEqual(alone);
+        }
+      },
+    ),
+    { numRuns: 100, seed: 21 },
+  );
+});
+
 test('[E3] [E8] the youngest is preempted, comes back, and its tokens are undisturbed', async () => {
   const { engine, model } = setUp({ limits: { numPages: 4 } });
   const old = { promptIds: count(15), maxTokens: 40, seed: 1 };
