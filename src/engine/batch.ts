@@ -17,8 +17,7 @@ export function buildBatch(schedule: Schedule, sequences: ReadonlyMap<number, Se
       firstRow: row,
       numRows: scheduled.numRows,
       contextTokens: scheduled.start + scheduled.numRows,
-      // A copy: an abort in the middle of the step empties the sequence's own list.
-      pageIds: sequence.pages.pageIds.slice(),
+      pageIds: sequence.pages.pageIds,
     });
     for (let position = scheduled.start; position < scheduled.start + scheduled.numRows; position++, row++) {
       tokenIds[row] = sequence.tokenIds[position]!;

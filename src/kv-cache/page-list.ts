@@ -47,7 +47,7 @@ export function createPageList(pool: PagePool): PageList {
     },
     release() {
       pool.release(pageIds);
-      pageIds = [];
+      pageIds = []; // not emptied in place: a step that is running still reads the old one
     },
   };
   return list;
