@@ -1,27 +1,18 @@
-import { pathToFileURL } from 'node:url';
 import { freshTokens, serveRequests } from './contestant.ts';
+import { type LlamaSequence, startLlamaCpp } from './llama-cpp.ts';
 
-// Typed by hand: the peer is installed on demand and unknown to our compiler.
-interface Sequence {
-  evaluateWithoutGeneratingNewTokens(tokens: number[]): Promise<void>;
-  evaluate(tokens: number[], options: object): AsyncGenerator<number>;
-  clearHistory(): Promise<void>;
-}
-
-const peer = pathToFileURL('.cache/peers/node_modules/node-llama-cpp/dist/index.js').href;
-let sequence: Sequence;
+let sequence: LlamaSequence;
 let vocabSize = 0;
 let salt = 0;
 
 serveRequests(async (request) => {
   const start = performance.now();
   if (request.do === 'load') {
-    const { getLlama, LlamaLogLevel } = await import(peer);
-    const maxThreads = request.numThreads;
-    const llama = await getLlama({ gpu: false, build: 'never', logLevel: LlamaLogLevel.error, maxThreads });
-    const model = await llama.loadModel({ modelPath: request.path });
-    const threads = { ideal: maxThreads, min: maxThreads };
-    const context = await model.createContext({ contextSize: request.context, batchSize: 512, threads });
+    const { path, numThreads, context: contextSize } = request;
+    const llama = await startLlamaCpp(numThreads);
+    const model = await llama.loadModel({ modelPath: path });
+    const threads = { ideal: numThreads, min: numThreads };
+    const context = await model.createContext({ contextSize, batchSize: 512, threads });
     sequence = context.getSequence();
     vocabSize = model.fileInfo.metadata.tokenizer.ggml.tokens.length;
     return performance.now() - start;

@@ -22,5 +22,7 @@ export interface HelperStart {
 export interface HelperThread {
   /** Rejects when the thread dies before it was told to stop. */
   readonly failed: Promise<never>;
+  /** From now on the thread alone does not keep the process alive. */
+  detach(): void;
   terminate(): Promise<void>;
 }

@@ -274,6 +274,13 @@ async function startHelpers(
       if (change.async) await change.value;
     }
   };
-  await Promise.race([allUp(), ...failures]);
+  try {
+    await Promise.race([allUp(), ...failures]);
+  } catch (error) {
+    await Promise.all(helpers.map((helper) => helper.terminate()));
+    throw error;
+  }
+  // Not earlier: nothing else may hold the process while it waits for its threads.
+  for (const helper of helpers) helper.detach();
   return helpers;
 }

@@ -45,7 +45,6 @@ export function createNodeWasmPlatform(
 
 function spawnHelper(start: HelperStart): HelperThread {
   const worker = new Worker(HELPER, { eval: true, workerData: start });
-  worker.unref();
   let stopping = false;
   const failed = new Promise<never>((_, reject) => {
     worker.once('error', reject);
@@ -56,6 +55,7 @@ function spawnHelper(start: HelperStart): HelperThread {
   failed.catch(() => {}); // watched by the pack; an unwatched rejection must not end the process
   return {
     failed,
+    detach: () => worker.unref(),
     async terminate() {
       stopping = true;
       await worker.terminate();

@@ -1,0 +1,142 @@
+// Our tokens and logits against llama.cpp's (node-llama-cpp), model by model. Fails where they differ by more than the
+// limits below. Models: the files named on the command line, else small real ones where they are at hand, and random ones
+// of every architecture and format.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { createRandom } from '../src/core/random.ts';
+import type { TensorTypeName } from '../src/core/tensor-type.ts';
+import type { KernelPackFactory } from '../src/kernels/contract.ts';
+import { buildRandomModel, type RandomArchitecture } from '../test/support/random-model.ts';
+import { importBuilt } from './support/dist.ts';
+import { type LlamaCpp, startLlamaCpp } from './support/llama-cpp.ts';
+import { type Trace, traceLlamaCpp, traceOurs } from './support/next-token-logits.ts';
+import { printTable } from './support/report.ts';
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    kernels: { type: 'string', default: 'wasm' },
+    tokens: { type: 'string', default: '120' },
+    threads: { type: 'string', default: '2' },
+    quick: { type: 'boolean', default: false },
+  },
+});
+
+/** Relative error of a row of logits: |ours - theirs| / |theirs|, Euclidean. */
+const MAX_ERROR = { float: 1e-4, quantized: 1e-2 };
+/** A greedy choice may differ only where llama.cpp itself hardly prefers one of the two. */
+const MAX_TIE_GAP = 1e-3;
+const NUM_PROMPT = 40;
+/** llama.cpp rounds contexts up to this anyway. */
+const CONTEXT = 256;
+
+const ALL_TYPES: TensorTypeName[] = [
+  ...(['F32', 'F16', 'BF16', 'Q8_0', 'Q4_0', 'Q4_1', 'Q5_0', 'Q5_1'] as const),
+  ...(['Q2_K', 'Q3_K', 'Q4_K', 'Q5_K', 'Q6_K', 'IQ2_XXS', 'IQ4_NL', 'IQ4_XS'] as const),
+];
+const RANDOM_MODELS: { architecture: RandomArchitecture; types: readonly TensorTypeName[] }[] = [
+  { architecture: 'llama', types: options.quick ? ['F32', 'Q4_0', 'Q4_K', 'Q6_K', 'IQ2_XXS'] : ALL_TYPES },
+  ...(['qwen2', 'qwen3', 'phi3', 'gemma2', 'gemma3'] as const).map((architecture) => ({
+    architecture,
+    types: (options.quick ? ['F32'] : ['F32', 'Q8_0', 'Q4_0', 'Q4_K']) as TensorTypeName[],
+  })),
+];
+
+interface Subject {
+  name: string;
+  path: string;
+  isFloat: boolean;
+}
+
+function* subjects(): Generator<Subject> {
+  const near = ['stories260K-f32.gguf', 'stories15M-q8_0.gguf'].map((file) => join('../shared/models', file));
+  const files = positionals.length > 0 ? positionals : near.filter((path) => existsSync(path));
+  for (const path of files) yield { name: basename(path), path, isFloat: /f32/i.test(path) };
+  if (positionals.length > 0) return;
+  if (files.length < near.length) console.log('the small real models are not at hand: comparing random ones only');
+  mkdirSync('.cache/compare', { recursive: true });
+  for (const { architecture, types } of RANDOM_MODELS) {
+    for (const type of types) {
+      const path = `.cache/compare/${architecture}-${type}.gguf`;
+      writeFileSync(path, buildRandomModel({ architecture, type, seed: 7 }));
+      yield { name: `random ${architecture} ${type}`, path, isFloat: type === 'F32' };
+    }
+  }
+}
+
+interface Comparison {
+  worstError: number;
+  sameTokens: number;
+  /** Largest gap between llama.cpp's two candidates where the choice differs; null where it never does. */
+  worstTieGap: number | null;
+}
+
+function compareTraces(ours: Trace, theirs: Trace): Comparison {
+  let worstError = 0;
+  let sameTokens = 0;
+  let worstTieGap: number | null = null;
+  theirs.rows.forEach((their, r) => {
+    const our = ours.rows[r]!;
+    const difference = Math.sqrt(sum(their, (value, i) => (value - our[i]!) ** 2));
+    worstError = Math.max(worstError, difference / Math.sqrt(sum(their, (value) => value ** 2)));
+  });
+  theirs.greedy.forEach((token, i) => {
+    const row = theirs.rows[theirs.rows.length - theirs.greedy.length - 1 + i]!;
+    if (ours.greedy[i] === token) sameTokens++;
+    else worstTieGap = Math.max(worstTieGap ?? 0, row[token]! - row[ours.greedy[i]!]!);
+  });
+  return { worstError, sameTokens, worstTieGap };
+}
+
+function sum(values: Float32Array, of: (value: number, index: number) => number): number {
+  let total = 0;
+  for (let i = 0; i < values.length; i++) total += of(values[i]!, i);
+  return total;
+}
+
+async function compare(llama: LlamaCpp, factory: KernelPackFactory, subject: Subject): Promise<Comparison> {
+  const random = createRandom(1);
+  const prompt = [1, ...Array.from({ length: NUM_PROMPT - 1 }, () => 3 + Math.floor(random.next() * 300))];
+  const theirs = await traceLlamaCpp(llama, { ...subject, prompt, contextSize: CONTEXT }, Number(options.tokens));
+  const bytes = readFileSync(subject.path);
+  const traced = { bytes, prompt, contextSize: CONTEXT };
+  return compareTraces(await traceOurs(factory, traced, theirs.greedy, Number(options.threads)), theirs);
+}
+
+async function packFactory(): Promise<KernelPackFactory> {
+  if (options.kernels === 'reference') {
+    const module = await importBuilt<typeof import('../src/kernels/reference/reference-pack.ts')>(
+      'kernels/reference/reference-pack',
+    );
+    return module.createReferencePackFactory();
+  }
+  const pack = await importBuilt<typeof import('../src/kernels/wasm/wasm-pack.ts')>('kernels/wasm/wasm-pack');
+  const node = await importBuilt<typeof import('../src/platform/node/wasm-platform.ts')>('platform/node/wasm-platform');
+  return pack.createWasmPackFactory(node.createNodeWasmPlatform());
+}
+
+const llama = await startLlamaCpp(Number(options.threads));
+const factory = await packFactory();
+const rows = [['model', 'relative error of logits', 'limit', 'same greedy tokens', 'gap where they differ', '']];
+const results: (Comparison & { model: string; isOk: boolean })[] = [];
+for (const subject of subjects()) {
+  const result = await compare(llama, factory, subject);
+  const limit = subject.isFloat ? MAX_ERROR.float : MAX_ERROR.quantized;
+  const isOk = result.worstError <= limit && (result.worstTieGap ?? 0) < MAX_TIE_GAP;
+  results.push({ model: subject.name, ...result, isOk });
+  rows.push([
+    subject.name,
+    result.worstError.toExponential(1),
+    limit.toExponential(0),
+    `${result.sameTokens} of ${options.tokens}`,
+    result.worstTieGap?.toExponential(1) ?? '',
+    isOk ? 'ok' : 'FAIL',
+  ]);
+  console.error(rows.at(-1)!.join('  '));
+}
+const numFailed = results.filter(({ isOk }) => !isOk).length;
+printTable(rows);
+console.log(JSON.stringify({ compare: 'llama.cpp', ...options, numFailed, results }));
+// node-llama-cpp keeps the process alive otherwise.
+process.exit(numFailed === 0 ? 0 : 1);

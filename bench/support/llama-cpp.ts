@@ -1,0 +1,28 @@
+import { pathToFileURL } from 'node:url';
+
+// Typed by hand, only what we use: the peer is installed on demand and unknown to our compiler.
+export interface LlamaCpp {
+  loadModel(options: { modelPath: string }): Promise<LlamaModel>;
+  dispose(): Promise<void>;
+}
+export interface LlamaModel {
+  readonly fileInfo: { metadata: { tokenizer: { ggml: { tokens: string[] } } } };
+  createContext(options: object): Promise<LlamaContext>;
+  dispose(): Promise<void>;
+}
+export interface LlamaContext {
+  getSequence(): LlamaSequence;
+  dispose(): Promise<void>;
+}
+export interface LlamaSequence {
+  evaluateWithoutGeneratingNewTokens(tokens: number[]): Promise<void>;
+  evaluate(tokens: number[], options: object): AsyncGenerator<number>;
+  controlledEvaluate(input: [token: number, options: object][]): Promise<{ next: { logits: Map<number, number> } }[]>;
+  clearHistory(): Promise<void>;
+}
+
+/** node-llama-cpp on the CPU, from the folder scripts/peers.mjs installs it into. */
+export async function startLlamaCpp(maxThreads: number): Promise<LlamaCpp> {
+  const { getLlama } = await import(pathToFileURL('.cache/peers/node_modules/node-llama-cpp/dist/index.js').href);
+  return getLlama({ gpu: false, build: 'never', logLevel: 'error', maxThreads });
+}

@@ -1,0 +1,98 @@
+import { createMemorySource } from '../../src/core/byte-source.ts';
+import type { KernelPackFactory } from '../../src/kernels/contract.ts';
+import type { LlamaCpp } from './llama-cpp.ts';
+import { importBuilt } from './dist.ts';
+
+/** Logits after each prompt token and after each token that followed, and the greedy choice at each of the latter. */
+export interface Trace {
+  readonly rows: readonly Float32Array[];
+  readonly greedy: readonly number[];
+}
+
+export interface TraceOptions {
+  readonly path: string;
+  readonly prompt: readonly number[];
+  readonly contextSize: number;
+}
+
+const PAGE_TOKENS = 16;
+/** Prompt rows per step: more than one step, and not whole pages, so that chunking is part of what is compared. */
+const CHUNK = 23;
+
+/** llama.cpp's own greedy continuation. */
+export async function traceLlamaCpp(
+  llama: LlamaCpp,
+  { path, prompt, contextSize }: TraceOptions,
+  numTokens: number,
+): Promise<Trace> {
+  const model = await llama.loadModel({ modelPath: path });
+  // Flash attention on the CPU sums values in half precision; without it llama.cpp is the more exact reference.
+  const exact = { flashAttention: false, swaFullCache: true };
+  const context = await model.createContext({ contextSize, sequences: 1, ...exact });
+  const sequence = context.getSequence();
+  const options = { generateNext: { logits: true, options: { temperature: 0 } } };
+  const evaluate = async (tokens: readonly number[]): Promise<Float32Array[]> => {
+    const results = await sequence.controlledEvaluate(tokens.map((token) => [token, options]));
+    return results.map(({ next: { logits } }) => {
+      const row = new Float32Array(logits.size).fill(NaN);
+      for (const [token, logit] of logits) row[token] = logit;
+      return row;
+    });
+  };
+  const rows = await evaluate(prompt);
+  const greedy: number[] = [];
+  while (greedy.length < numTokens) {
+    greedy.push(argmax(rows.at(-1)!));
+    rows.push(...(await evaluate(greedy.slice(-1))));
+  }
+  await context.dispose();
+  await model.dispose();
+  return { rows, greedy };
+}
+
+/** Ours, fed with the tokens the other side chose: one near-tie must not make all later rows incomparable. */
+export async function traceOurs(
+  factory: KernelPackFactory,
+  { bytes, prompt, contextSize }: Omit<TraceOptions, 'path'> & { bytes: Uint8Array },
+  follow: readonly number[],
+  numThreads: number,
+): Promise<Trace> {
+  const { openGguf } = await importBuilt<typeof import('../../src/gguf/index.ts')>('gguf/index');
+  const { loadModel } = await importBuilt<typeof import('../../src/models/index.ts')>('models/index');
+  const numPages = contextSize / PAGE_TOKENS;
+  const limits = { maxBatchTokens: CHUNK, maxSequences: 1, maxLogitRows: CHUNK, numPages };
+  const model = await loadModel(openGguf(createMemorySource(bytes)), factory, {
+    limits,
+    numThreads,
+    maxContextTokens: contextSize,
+  });
+  const { vocabSize } = model.shape;
+  // Pages out of order, as they are after a while of serving.
+  const pageIds = Array.from({ length: numPages }, (_, i) => (i * 5 + 3) % numPages);
+  const run = async (tokenIds: readonly number[], start: number): Promise<Float32Array[]> => {
+    const positions = tokenIds.map((_, i) => start + i);
+    const logits = await model.forward({
+      tokenIds,
+      positions,
+      slots: positions.map((at) => pageIds[Math.floor(at / PAGE_TOKENS)]! * PAGE_TOKENS + (at % PAGE_TOKENS)),
+      sequences: [{ firstRow: 0, numRows: tokenIds.length, contextTokens: start + tokenIds.length, pageIds }],
+      logitRows: tokenIds.map((_, i) => i),
+    });
+    return tokenIds.map((_, i) => logits.slice(i * vocabSize, (i + 1) * vocabSize));
+  };
+  const rows: Float32Array[] = [];
+  for (let at = 0; at < prompt.length; at += CHUNK) rows.push(...(await run(prompt.slice(at, at + CHUNK), at)));
+  const greedy: number[] = [];
+  for (const token of follow) {
+    greedy.push(argmax(rows.at(-1)!));
+    rows.push(...(await run([token], prompt.length + greedy.length - 1)));
+  }
+  await model.dispose();
+  return { rows, greedy };
+}
+
+export function argmax(row: Float32Array): number {
+  let best = 0;
+  for (let i = 1; i < row.length; i++) if (row[i]! > row[best]!) best = i;
+  return best;
+}

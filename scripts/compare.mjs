@@ -1,0 +1,7 @@
+// npm run compare -- [options] [FILE.gguf …]: our tokens and logits against llama.cpp.
+import { ensurePeers } from './peers.mjs';
+import { ensureInstalled } from './setup.mjs';
+import { runTool } from './tools.mjs';
+
+ensureInstalled();
+process.exitCode = ensurePeers() ? runTool('bench/compare.ts', process.argv.slice(2)) : 1;
