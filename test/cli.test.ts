@@ -1,0 +1,351 @@
+// The command as a user types it: bin/ruvllm.mjs on dist/, real processes, real exit codes.
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildRandomModel } from './support/random-model.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const bin = join(root, 'bin/ruvllm.mjs');
+const isBuilt = existsSync(join(root, 'dist/cli/main.js'));
+if (!isBuilt) console.log('cli tests skipped: dist/ is not built, run "npm run build"');
+
+const folder = mkdtempSync(join(tmpdir(), 'ruvllm-cli-'));
+const plain = join(folder, 'plain.gguf');
+const chatty = join(folder, 'chatty.gguf');
+/** Has room for an answer that no test waits for. */
+const endless = join(folder, 'endless.gguf');
+const ENDLESS = ['--context', '16384', '--max-tokens', '16000', '--ignore-eos', '--kernels', 'reference'];
+const cacheRoot = join(folder, 'hub');
+const TEMPLATE =
+  '{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}';
+
+beforeAll(() => {
+  const base = { architecture: 'llama', type: 'Q8_0', seed: 3, shape: { contextLength: 128 } } as const;
+  writeFileSync(plain, buildRandomModel(base));
+  writeFileSync(endless, buildRandomModel({ ...base, shape: { contextLength: 16384 } }));
+  const metadata = [{ key: 'tokenizer.chat_template', type: 'string', value: TEMPLATE }] as const;
+  writeFileSync(chatty, buildRandomModel({ ...base, metadata }));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Outcome {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+interface Running {
+  readonly done: Promise<Outcome>;
+  readonly child: ReturnType<typeof spawn>;
+  /** Resolves with the first bytes on stdout. */
+  readonly firstOutput: Promise<void>;
+}
+
+function start(
+  args: readonly string[],
+  options: { input?: string | Uint8Array; env?: Record<string, string> } = {},
+): Running {
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    HOME: folder,
+    HF_HUB_CACHE: cacheRoot,
+    HF_HUB_OFFLINE: '1',
+    ...options.env,
+  };
+  const child = spawn(process.execPath, [bin, ...args], { env });
+  const written = { stdout: '', stderr: '' };
+  let onOutput = (): void => {};
+  const firstOutput = new Promise<void>((resolve) => (onOutput = resolve));
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    written.stdout += text;
+    onOutput();
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (written.stderr += text));
+  child.stdin.on('error', () => {}); // a command that needs no input may end before it is written
+  child.stdin.end(options.input ?? '');
+  const done = new Promise<Outcome>((resolve) => child.on('close', (code) => resolve({ code, ...written })));
+  return { done, child, firstOutput };
+}
+
+const ruvllm = (args: readonly string[], options?: Parameters<typeof start>[1]): Promise<Outcome> =>
+  start(args, options).done;
+
+async function json(args: readonly string[], options?: Parameters<typeof start>[1]) {
+  const { code, stdout, stderr } = await ruvllm([...args, '--json'], options);
+  expect(stderr).toBe('');
+  expect(stdout.endsWith('}\n') && !stdout.slice(0, -1).includes('\n')).toBe(true);
+  return { code, document: JSON.parse(stdout) };
+}
+
+/** Small, on one thread and with the kernels that need no compiling: these tests are about the command. */
+const QUICK = ['--max-tokens', '8', '--threads', '1', '--kernels', 'reference'];
+
+describe.skipIf(!isBuilt)('ruvllm', () => {
+  test('--version', async () => {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+    expect(await ruvllm(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+    expect(await json(['--version'])).toEqual({ code: 0, document: { version } });
+  });
+
+  test('run --json has everything in one document', async () => {
+    const { code, document } = await json([
+      'run',
+      plain,
+      'the rain',
+      '--temperature',
+      '0',
+      '--logprobs',
+      '1',
+      ...QUICK,
+    ]);
+    expect(code).toBe(0);
+    expect(Object.keys(document).sort()).toEqual([
+      'finishReason',
+      'logprobs',
+      'model',
+      'promptFormat',
+      'promptTokenIds',
+      'seed',
+      'stopString',
+      'text',
+      'timings',
+      'tokenIds',
+      'usage',
+    ]);
+    const { promptTokenIds, tokenIds } = document;
+    expect(document).toMatchObject({
+      promptFormat: 'raw',
+      finishReason: 'length',
+      stopString: null,
+      seed: expect.any(Number),
+      text: expect.any(String),
+      usage: { promptTokens: promptTokenIds.length, completionTokens: 8, totalTokens: promptTokenIds.length + 8 },
+      model: { reference: plain, path: plain, architecture: 'llama', kernels: 'reference', maxContext: 128 },
+    });
+    expect(promptTokenIds[0]).toBe(1); // BOS
+    expect(tokenIds).toHaveLength(8);
+    expect(document.logprobs.map(({ tokenId }: { tokenId: number }) => tokenId)).toEqual(tokenIds);
+    // Greedy: the chosen token is the likeliest one.
+    for (const { tokenId, top } of document.logprobs) expect(top[0].tokenId).toBe(tokenId);
+  });
+
+  test('the streamed text is the text of the document, and nothing else', async () => {
+    const args = ['run', plain, 'the rain', '--seed', '5', ...QUICK];
+    const [streamed, whole] = await Promise.all([ruvllm(args), json(args)]);
+    expect(streamed).toEqual({ code: 0, stdout: whole.document.text, stderr: '' });
+    expect(whole.document.seed).toBe(5);
+  });
+
+  test('same seed same text, other seed other text; wasm kernels too', async () => {
+    const args = ['run', plain, 'the rain', '--temperature', '1.5', '--max-tokens', '24', '--threads', '2'];
+    const answers = await Promise.all(['7', '7', '8'].map((seed) => ruvllm([...args, '--seed', seed])));
+    const [first, same, other] = answers.map(({ stdout }) => stdout);
+    expect(first).not.toBe('');
+    expect(same).toBe(first);
+    expect(other).not.toBe(first);
+  });
+
+  test('a file with a chat template is asked as a user, unless --raw', async () => {
+    const formatOf = async (...args: string[]) => {
+      const { document } = await json(['run', ...args, ...QUICK]);
+      return [document.promptFormat, document.usage.promptTokens] as const;
+    };
+    const [asChat, asRaw, plainRaw, plainChat, withSystem] = await Promise.all([
+      formatOf(chatty, 'hi'),
+      formatOf(chatty, 'hi', '--raw'),
+      formatOf(plain, 'hi'),
+      formatOf(plain, 'hi', '--chat'),
+      formatOf(chatty, 'hi', '--system', 'be kind'),
+    ]);
+    expect([asChat[0], asRaw[0], plainRaw[0], plainChat[0], withSystem[0]]).toEqual([
+      'chat',
+      'raw',
+      'raw',
+      'chat',
+      'chat',
+    ]);
+    expect(asRaw[1]).toBe(plainRaw[1]);
+    expect(asChat[1]).toBeGreaterThan(asRaw[1]);
+    expect(withSystem[1]).toBeGreaterThan(asChat[1]);
+  });
+
+  test('the prompt from stdin is the prompt from the argument', async () => {
+    const args = ['--temperature', '0', ...QUICK];
+    const [argument, absent, dash] = await Promise.all([
+      json(['run', plain, 'the rain', ...args]),
+      json(['run', plain, ...args], { input: 'the rain\n' }),
+      json(['run', plain, '-', ...args], { input: 'the rain' }),
+    ]);
+    for (const { document } of [absent, dash]) {
+      expect(document.promptTokenIds).toEqual(argument.document.promptTokenIds);
+      expect(document.tokenIds).toEqual(argument.document.tokenIds);
+    }
+  });
+
+  test('the environment stands in for flags, flags win', async () => {
+    const env = { RUVLLM_CONTEXT: '64', RUVLLM_KERNELS: 'reference' };
+    const args = ['run', plain, 'a', '--max-tokens', '1'];
+    const [fromEnvironment, fromFlag] = await Promise.all([
+      json(args, { env }),
+      json([...args, '--context', '32'], { env }),
+    ]);
+    expect(fromEnvironment.document.model).toMatchObject({ maxContext: 64, kernels: 'reference' });
+    expect(fromFlag.document.model.maxContext).toBe(32);
+  });
+
+  test.each([
+    { what: 'unknown option', args: ['run', 'm', 'p', '--nope'], code: 2, error: 'invalid_option' },
+    { what: 'bad number', args: ['run', 'm', 'p', '--top-k', 'x'], code: 2, error: 'invalid_option' },
+    { what: 'missing model', args: ['run', './missing.gguf', 'p'], code: 1, error: 'not_found' },
+    { what: 'offline hub', args: ['run', 'owner/repo', 'p'], code: 1, error: 'download_failed' },
+    { what: 'empty prompt', args: ['run', 'm', ''], code: 1, error: 'empty_prompt' },
+    { what: 'empty stdin', args: ['run', 'm'], code: 1, error: 'empty_prompt' },
+    { what: 'invalid UTF-8', args: ['run', 'm'], code: 1, error: 'invalid_text', input: Uint8Array.of(0x61, 0xff) },
+    { what: 'no model file', args: ['show', fileURLToPath(import.meta.url)], code: 1, error: 'invalid_model_file' },
+    { what: 'nothing cached', args: ['show', 'owner/repo'], code: 1, error: 'not_found' },
+    { what: 'not of the cache', args: ['rm', fileURLToPath(import.meta.url)], code: 2, error: 'invalid_option' },
+  ])('$what: exit code $code and $error', async ({ args, code, error, input }) => {
+    const outcome = await json(args, input === undefined ? {} : { input });
+    expect(outcome.code).toBe(code);
+    expect(outcome.document).toEqual({ error: { code: error, message: expect.any(String), data: expect.any(Object) } });
+  });
+
+  test('without --json an error is a line on stderr and the next thing to try', async () => {
+    expect(await ruvllm(['show', 'owner/repo'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `error: model owner/repo is not in the cache ${cacheRoot}; pull it first\nnext: ruvllm pull owner/repo\n`,
+    });
+  });
+
+  test('a prompt longer than the context: both numbers', async () => {
+    const { code, document } = await json(['run', plain, 'word '.repeat(300), ...QUICK]);
+    expect(code).toBe(1);
+    const { promptTokens } = document.error.data;
+    expect(document.error).toMatchObject({ code: 'context_overflow', data: { maxContext: 128 } });
+    expect(promptTokens).toBeGreaterThan(128);
+    expect(document.error.message).toContain(String(promptTokens));
+    expect(document.error.message).toContain('128');
+  });
+
+  test('tokenize shows ids and pieces, control tokens only when asked', async () => {
+    const [text, special] = await Promise.all([
+      json(['tokenize', plain, 'a</s>']),
+      json(['tokenize', plain, 'a</s>', '--special', '--bos']),
+    ]);
+    expect(text.document.ids).not.toContain(2);
+    expect(special.document.ids[0]).toBe(1);
+    expect(special.document.tokens.at(-1)).toEqual({ id: 2, piece: '</s>', isControl: true });
+    expect(special.document.numTokens).toBe(special.document.ids.length);
+  });
+
+  test('list, show and rm work on the Hugging Face cache', async () => {
+    const repo = join(cacheRoot, 'models--owner--repo');
+    const [blob, commit] = ['a'.repeat(64), 'b'.repeat(40)];
+    for (const name of ['blobs', 'refs', `snapshots/${commit}`]) mkdirSync(join(repo, name), { recursive: true });
+    writeFileSync(join(repo, 'blobs', blob), readFileSync(plain));
+    writeFileSync(join(repo, 'refs/main'), commit);
+    symlinkSync(`../../blobs/${blob}`, join(repo, 'snapshots', commit, 'tiny-Q8_0.gguf'));
+
+    const listed = (await json(['list'])).document;
+    expect(listed).toMatchObject({ cacheRoot, models: [{ reference: 'owner/repo:Q8_0', sha256: blob, commit }] });
+    expect((await ruvllm(['list'])).stdout.split('\n')[1]).toMatch(/^owner\/repo:Q8_0 {2}/);
+    const shown = (await json(['show', 'owner/repo'])).document;
+    expect(shown).toMatchObject({
+      source: 'huggingface',
+      sha256: blob,
+      gguf: { architecture: 'llama', contextLength: 128 },
+    });
+    const answered = await json(['run', 'owner/repo:Q8_0', 'hi', ...QUICK]);
+    expect(answered.document.model.reference).toBe('owner/repo:Q8_0');
+    const removed = await json(['rm', 'owner/repo:Q8_0']);
+    expect(removed).toMatchObject({ code: 0, document: { freedBytes: readFileSync(plain).length } });
+    expect((await json(['list'])).document.models).toEqual([]);
+  });
+
+  test('chat answers the lines of stdin and ends with them', async () => {
+    const args = ['chat', chatty, '--temperature', '0', ...QUICK];
+    const input = 'hello\nagain\n';
+    const [text, document, empty] = await Promise.all([ruvllm(args, { input }), json(args, { input }), ruvllm(args)]);
+    expect([text.code, document.code, empty.code]).toEqual([0, 0, 0]);
+    const { turns } = document.document;
+    expect(turns.map(({ user }: { user: string }) => user)).toEqual(['hello', 'again']);
+    expect(turns[1].usage.promptTokens).toBeGreaterThan(turns[0].usage.totalTokens);
+    expect(text.stdout).toBe(turns.map(({ text }: { text: string }) => `${text}\n`).join(''));
+    expect(text.stderr).toContain(`model ${chatty} (as you asked)`);
+    expect(empty.stdout).toBe('');
+  });
+
+  test('chat without a model says which sources it tried', async () => {
+    const env = { RUVLLM_MODEL: chatty };
+    const [configured, none] = await Promise.all([
+      ruvllm(['chat', ...QUICK], { env }),
+      json(['chat', ...QUICK], { env: { RUVLLM_MODEL: './missing.gguf' } }),
+    ]);
+    expect(configured).toMatchObject({ code: 0, stdout: '' });
+    expect(configured.stderr).toContain(`model ${chatty} (from RUVLLM_MODEL)`);
+    expect(none).toMatchObject({ code: 1, document: { error: { code: 'not_found' } } });
+  });
+
+  test('doctor tells of the machine, the kernels and the cache', async () => {
+    const [{ code, document }, text] = await Promise.all([json(['doctor']), ruvllm(['doctor'])]);
+    expect({ code, text: text.code }).toEqual({ code: 0, text: 0 });
+    expect(Object.keys(document)).toEqual(['version', 'node', 'system', 'threads', 'kernels', 'cache', 'defaultModel']);
+    expect(document.kernels.map(({ name, build }: { name: string; build: string }) => [name, build])).toEqual([
+      ['wasm', 'relaxed-simd'],
+      ['wasm', 'simd128'],
+      ['reference', null],
+    ]);
+    expect(document.kernels.filter(({ isChosen }: { isChosen: boolean }) => isChosen)).toHaveLength(1);
+    expect(document.cache.root).toBe(cacheRoot);
+    expect(text.stdout).toContain('features');
+  });
+
+  test('bench measures', async () => {
+    const args = [
+      'bench',
+      '--model',
+      plain,
+      '--runs',
+      '2',
+      '--tokens',
+      '4',
+      '--prompt-tokens',
+      '9',
+      '--kernels',
+      'reference',
+    ];
+    const { code, document } = await json(args);
+    expect(code).toBe(0);
+    expect(document).toMatchObject({
+      topic: 'speed',
+      numPromptTokens: 9,
+      numTokens: 4,
+      compare: 'npm run bench -- engine',
+    });
+    expect(document.tokensPerSecond).toHaveLength(2);
+    for (const rate of [...document.tokensPerSecond, ...document.promptTokensPerSecond])
+      expect(rate).toBeGreaterThan(0);
+  });
+
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('%s ends an answer with exit code %i', async (signal, code) => {
+    const running = start(['run', endless, 'a', ...ENDLESS]);
+    await running.firstOutput;
+    running.child.kill(signal);
+    const outcome = await running.done;
+    expect(outcome).toMatchObject({ code, stderr: `error: stopped by ${signal}\n` });
+  });
+
+  test('a reader that leaves ends the answer quietly', async () => {
+    const running = start(['run', endless, 'a', ...ENDLESS]);
+    await running.firstOutput;
+    running.child.stdout!.destroy();
+    expect(await running.done).toMatchObject({ code: 0, stderr: '' });
+  });
+});
