@@ -1,6 +1,16 @@
 // The command as a user types it: bin/ruvllm.mjs on dist/, real processes, real exit codes.
-import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -340,6 +350,16 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     running.child.kill(signal);
     const outcome = await running.done;
     expect(outcome).toMatchObject({ code, stderr: `error: stopped by ${signal}\n` });
+  });
+
+  test.skipIf(!existsSync('/dev/full'))('output that cannot be written is a failure', () => {
+    const full = openSync('/dev/full', 'w');
+    const { status, stderr } = spawnSync(process.execPath, [bin, 'show', plain], { stdio: ['ignore', full, 'pipe'] });
+    closeSync(full);
+    expect({ status, stderr: stderr.toString() }).toEqual({
+      status: 1,
+      stderr: 'error: cannot write the output: ENOSPC\n',
+    });
   });
 
   test('a reader that leaves ends the answer quietly', async () => {

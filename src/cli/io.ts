@@ -17,7 +17,7 @@ export interface CliIo {
   readonly stdout: TextSink;
   readonly stderr: TextSink;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Fires when the command is to end; its reason is the name of the signal, or EPIPE when nobody reads any more. */
+  /** Fires when the command is to end; its reason is the name of the signal, or of the error that made the output unusable. */
   readonly signal: AbortSignal;
   /** Milliseconds on a clock that does not jump. */
   readonly now: () => number;

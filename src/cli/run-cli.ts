@@ -22,7 +22,9 @@ export async function runCli(args: readonly string[], version: string, io: CliIo
     return 0;
   } catch (error) {
     const reason = stopReason(error, io.signal);
-    if (reason !== 'EPIPE') reportError(reason === null ? error : stoppedBy(reason), { io, isJson, commandName });
+    if (reason === null || reason.startsWith('SIG')) {
+      reportError(reason === null ? error : stoppedBy(reason), { io, isJson, commandName });
+    }
     return exitCodeOf(error);
   }
 }

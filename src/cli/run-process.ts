@@ -17,11 +17,10 @@ export async function runProcess(args: readonly string[], version: string): Prom
   };
   for (const name of SIGNALS) process.on(name, onSignal);
 
-  let isPipeClosed = false;
+  let outputError: string | null = null;
   const onOutputError = (error: NodeJS.ErrnoException): void => {
-    if (error.code !== 'EPIPE') throw error;
-    isPipeClosed = true;
-    controller.abort(error.code);
+    outputError ??= error.code ?? error.message;
+    controller.abort(outputError);
   };
   process.stdout.on('error', onOutputError);
   process.stderr.on('error', onOutputError);
@@ -36,8 +35,13 @@ export async function runProcess(args: readonly string[], version: string): Prom
   };
   const code = await runCli(args, version, io);
   for (const name of SIGNALS) process.off(name, onSignal);
+  // A failed write is reported after the turn of the event loop it happened in.
+  await new Promise((resolve) => setImmediate(resolve));
   if (signalCode !== null) return signalCode;
-  return isPipeClosed ? 0 : code;
+  if (outputError === null) return code;
+  if (outputError === 'EPIPE') return 0; // whoever read it has read enough
+  io.stderr.write(`error: cannot write the output: ${outputError}\n`);
+  return 1;
 }
 
 function toSink(stream: NodeJS.WriteStream): TextSink {

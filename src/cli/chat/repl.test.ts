@@ -14,7 +14,8 @@ function start({ isTerminal = true, maxContext = 100 } = {}) {
   const session = createChatSession(model, {}, null);
   const host = createChatHost({ io, output }, model, session);
   const done = isTerminal ? runRepl({ io, output }, host) : runPiped(io, host);
-  const heard = (text: string) => vi.waitFor(() => expect(io.written.stdout + io.written.stderr).toContain(text));
+  const heard = (text: string) =>
+    vi.waitFor(() => expect(io.written.stdout + io.written.stderr).toContain(text), { timeout: 30_000 });
   return { io, model, session, host, done, heard };
 }
 

@@ -8,13 +8,10 @@ import { readGenerateParams } from '../generate-flags.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { loadWithProgress } from '../load-model.ts';
 import { describeModel } from '../summary.ts';
-import { usageError } from '../usage-error.ts';
 
 /** Talks to a model: line by line at a terminal, or the lines of stdin one after another. */
 export const chat: CommandRunner = async (context) => {
   const { io, output, values } = context;
-  if (Object.hasOwn(values, '--logprobs'))
-    throw usageError('--logprobs is an option of run, not of chat', '--logprobs');
   const params = readGenerateParams(values);
   const config = readModelConfig(values, io.environment);
   const chosen = await chooseModel(context, context.args[0]);

@@ -7,5 +7,7 @@ export const rm: CommandRunner = async ({ output, args }) => {
   const reference = args[0]!;
   const { removed, freedBytes } = await openHub().removeModel(reference);
   output.document({ reference, removed, freedBytes });
-  output.lines(`removed ${reference}: ${removed.length} files, ${formatBytes(freedBytes)} freed`);
+  output.lines(
+    `removed ${reference}: ${removed.length} ${removed.length === 1 ? 'file' : 'files'}, ${formatBytes(freedBytes)} freed`,
+  );
 };

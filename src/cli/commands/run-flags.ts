@@ -4,7 +4,6 @@ import { LOAD_FLAGS } from '../load-flags.ts';
 import { readText } from '../values.ts';
 
 const SYSTEM: Flag = { name: '--system', value: 'text', read: readText, description: 'instructions for the model' };
-const VERBOSE: Flag = { name: '--verbose', value: null, description: 'show model, memory and timings on stderr' };
 
 /** Options of `run`. */
 export const RUN_FLAGS: readonly Flag[] = [
@@ -14,8 +13,12 @@ export const RUN_FLAGS: readonly Flag[] = [
   { name: '--raw', value: null, description: 'give the prompt as it is, also when the file has a chat template' },
   { name: '--special', value: null, description: 'with --raw: spellings of control tokens become those tokens' },
   SYSTEM,
-  VERBOSE,
+  { name: '--verbose', value: null, description: 'show model, memory and timings on stderr' },
 ];
 
 /** Options of `chat`. */
-export const CHAT_FLAGS: readonly Flag[] = [...GENERATE_FLAGS, ...LOAD_FLAGS, SYSTEM, VERBOSE];
+export const CHAT_FLAGS: readonly Flag[] = [
+  ...GENERATE_FLAGS.filter(({ name }) => name !== '--logprobs'),
+  ...LOAD_FLAGS,
+  SYSTEM,
+];
