@@ -37,11 +37,21 @@ test('on a terminal: one line drawn over itself, taken away at the end, never wi
   const progress = createProgress({ sink: io.stderr, now: io.now });
   progress.update(step(0, null, `loading ${'x'.repeat(200)}\x1b[2J`));
   progress.update(step(1, null, `loading ${'x'.repeat(200)}\x1b[2J`)); // too soon to draw again
-  expect(io.written.stderr).toBe(`\r\x1b[K${`loading ${'x'.repeat(200)}`.slice(0, 79)}`);
+  expect(io.written.stderr).toBe(`\r\x1b[K${`loading ${'x'.repeat(200)}`.slice(0, 78)}…`);
   progress.finish();
   progress.finish();
   expect(io.written.stderr.endsWith('\r\x1b[K')).toBe(true);
   expect(io.written.stderr.split('\r\x1b[K')).toHaveLength(3);
+});
+
+test('on a terminal a long label gives way to the numbers', () => {
+  const io = createFakeIo({ isTerminal: true });
+  createProgress({ sink: io.stderr, now: io.now }).update(
+    step(512_000, 1_024_000, 'loading a-model-with-a-long-name.gguf'),
+  );
+  const line = io.written.stderr.slice('\r\x1b[K'.length);
+  expect(line).toBe('loading a-model-with-a-long-…  ████████████░░░░░░░░░░░░ 50%  500 KiB / 1000 KiB');
+  expect(line).toHaveLength(79);
 });
 
 test('a size that is not known gives no share and no time left', () => {

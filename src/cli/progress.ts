@@ -22,6 +22,9 @@ const REDRAW_MS = 100;
 /** Log files should tell that something goes on, not how the bar looked. */
 const LINE_MS = 5000;
 const BAR_WIDTH = 24;
+const GAP = '  ';
+/** A label shorter than this says nothing any more. */
+const MIN_LABEL = 12;
 
 export function createProgress({ sink, now }: { sink: TextSink | null; now: () => number }): Progress {
   if (sink === null) return { update() {}, finish() {} };
@@ -41,10 +44,10 @@ export function createProgress({ sink, now }: { sink: TextSink | null; now: () =
       const isDue = ms - shownMs >= (sink.isTerminal ? REDRAW_MS : LINE_MS);
       if (!isDue && !(isNew && sink.isTerminal)) return;
       shownMs = ms;
-      const line = describe(step, start, ms);
+      const parts = describe(step, start, ms);
       isBarShown ||= sink.isTerminal;
       // One column is left free: a full line would wrap, and \r would not come back to its beginning.
-      sink.write(sink.isTerminal ? `\r\x1b[K${line.slice(0, sink.columns - 1)}` : `${line}\n`);
+      sink.write(sink.isTerminal ? `\r\x1b[K${fit(parts, sink.columns - 1)}` : `${parts.join(GAP)}\n`);
     },
     finish() {
       if (isBarShown) sink.write('\r\x1b[K');
@@ -52,6 +55,14 @@ export function createProgress({ sink, now }: { sink: TextSink | null; now: () =
       label = '';
     },
   };
+}
+
+/** The label gives way first: the numbers are what one looks for. */
+function fit([label, ...rest]: readonly string[], width: number): string {
+  const numbers = rest.map((part) => GAP + part).join('');
+  const room = Math.max(MIN_LABEL, width - numbers.length);
+  const shown = label!.length <= room ? label! : `${label!.slice(0, room - 1)}…`;
+  return (shown + numbers).slice(0, width);
 }
 
 function describe({ label, doneBytes, totalBytes }: ProgressStep, start: { ms: number; bytes: number }, ms: number) {
@@ -69,5 +80,5 @@ function describe({ label, doneBytes, totalBytes }: ProgressStep, start: { ms: n
   }
   if (rate > 0) parts.push(`${formatBytes(rate)}/s`);
   if (rate > 0 && totalBytes !== null) parts.push(`${formatSeconds((totalBytes - doneBytes) / rate)} left`);
-  return parts.join('  ');
+  return parts;
 }
