@@ -1,6 +1,6 @@
 // Shared by the other scripts: everything a fresh clone lacks, done once.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -26,15 +26,14 @@ export function nodeTool(name, ...args) {
   return [process.execPath, [join(root, 'node_modules', ...name.split('/')), ...args]];
 }
 
-/** Installs exactly the lock file, unless node_modules is already newer than it. */
-export function ensureInstalled(folder = root) {
-  const marker = join(folder, 'node_modules', '.package-lock.json');
-  const lock = join(folder, 'package-lock.json');
+/**
+ * Installs what the lock file names, unless node_modules is already newer than it. Not `npm ci`: it refuses a lock file
+ * without the optional binaries of other platforms, which some mirrors do not carry.
+ */
+export function ensureInstalled() {
+  const marker = join(root, 'node_modules', '.package-lock.json');
+  const lock = join(root, 'package-lock.json');
   if (existsSync(marker) && statSync(marker).mtimeMs >= statSync(lock).mtimeMs) return;
   console.error('Installing dependencies …');
-  runOrExit('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: folder });
-}
-
-export function packageVersion() {
-  return JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version;
+  runOrExit('npm', ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund']);
 }

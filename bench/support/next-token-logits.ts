@@ -26,8 +26,10 @@ export async function traceLlamaCpp(
   numTokens: number,
 ): Promise<Trace> {
   const model = await llama.loadModel({ modelPath: path });
-  // Flash attention on the CPU sums values in half precision; without it llama.cpp is the more exact reference.
-  const exact = { flashAttention: false, swaFullCache: true };
+  // With half-precision K and V llama.cpp also rounds queries and softmax weights to half, which we do not. One such
+  // rounding flips int8 activations further on, and its noise would hide real differences: both sides keep f32 here.
+  const f32 = { experimentalKvCacheKeyType: 'F32', experimentalKvCacheValueType: 'F32' };
+  const exact = { flashAttention: false, swaFullCache: true, ...f32 };
   const context = await model.createContext({ contextSize, sequences: 1, ...exact });
   const sequence = context.getSequence();
   const options = { generateNext: { logits: true, options: { temperature: 0 } } };
@@ -60,7 +62,7 @@ export async function traceOurs(
   const { openGguf } = await importBuilt<typeof import('../../src/gguf/index.ts')>('gguf/index');
   const { loadModel } = await importBuilt<typeof import('../../src/models/index.ts')>('models/index');
   const numPages = contextSize / PAGE_TOKENS;
-  const limits = { maxBatchTokens: CHUNK, maxSequences: 1, maxLogitRows: CHUNK, numPages };
+  const limits = { maxBatchTokens: CHUNK, maxSequences: 1, maxLogitRows: CHUNK, numPages, kvPrecision: 'f32' as const };
   const model = await loadModel(openGguf(createMemorySource(bytes)), factory, {
     limits,
     numThreads,

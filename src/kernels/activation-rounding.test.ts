@@ -10,7 +10,7 @@ const filled = (length: number, values: Record<number, number>): Float32Array =>
 
 test('every tensor type has a rounding whose blocks its own blocks fill', () => {
   expect(Object.keys(activationRounding).sort()).toEqual(Object.keys(quantFormats).sort());
-  const blocks = { none: 1, q8_0: 32, q8_k: 256 };
+  const blocks = { none: 1, bf16: 1, q8_0: 32, q8_k: 256 };
   for (const format of Object.values(quantFormats)) {
     expect(format.blockSize, format.name).toBe(blocks[activationRounding[format.name]]);
   }

@@ -25,7 +25,7 @@ export interface KernelPack {
   rmsNorm(op: RmsNormOp): void;
   /** Rotates the first `rotaryDim` values of every head in place by the angles in `cosSin`. */
   rope(op: RopeOp): void;
-  /** Stores k and v of each token, rounded to f16, in its page slot. */
+  /** Stores k and v of each token, rounded to the region's precision, in its page slot. */
   writeKv(op: WriteKvOp): void;
   /** Causal softmax(q·kᵀ·scale)·v over the pages of each sequence; online softmax, page by page in order. */
   attention(op: AttentionOp): void;
@@ -140,8 +140,9 @@ export interface RopeOp {
 
 /**
  * The KV pages of one model. Page p of layer l starts at base + p * pageBytes + l * layerBytes and holds
- *   K: f16[numKvHeads][headDim][PAGE_TOKENS]   (transposed: scores of 16 tokens come from contiguous loads)
- *   V: f16[numKvHeads][PAGE_TOKENS][headDim]
+ *   K: [numKvHeads][headDim][PAGE_TOKENS]   (transposed: scores of 16 tokens come from contiguous loads)
+ *   V: [numKvHeads][PAGE_TOKENS][headDim]
+ * as f16 or f32, whichever `precision` says.
  */
 export interface KvRegion {
   readonly base: Offset;
@@ -150,7 +151,13 @@ export interface KvRegion {
   readonly numPages: number;
   readonly numKvHeads: number;
   readonly headDim: number;
+  readonly precision: KvPrecision;
 }
+
+/** f16 halves the memory; f32 is for comparing with others whose attention rounds elsewhere. */
+export type KvPrecision = 'f16' | 'f32';
+
+export const KV_VALUE_BYTES: Readonly<Record<KvPrecision, number>> = { f16: 2, f32: 4 };
 
 export interface WriteKvOp {
   kv: KvRegion;
@@ -188,7 +195,10 @@ export interface GatedActivationOp {
   up: Offset;
   out: Offset;
   count: number;
-  /** 'gelu' is the tanh approximation that Gemma uses. */
+  /**
+   * 'gelu' is the tanh approximation that Gemma uses. Between -10 and 10 its argument and its result are rounded to
+   * f16, as llama.cpp's table does: files are made and judged with that, and logits differ in the fourth digit without.
+   */
   activation: 'silu' | 'gelu';
 }
 
@@ -246,7 +256,7 @@ export function alignArena(sizeBytes: number): number {
   return Math.ceil(sizeBytes / ARENA_ALIGNMENT) * ARENA_ALIGNMENT;
 }
 
-/** Bytes of one layer in one f16 page: K and V. */
-export function kvLayerBytes(numKvHeads: number, headDim: number): number {
-  return alignArena(2 * PAGE_TOKENS * numKvHeads * headDim * 2);
+/** Bytes of one layer in one page: K and V. */
+export function kvLayerBytes(numKvHeads: number, headDim: number, precision: KvPrecision): number {
+  return alignArena(2 * PAGE_TOKENS * numKvHeads * headDim * KV_VALUE_BYTES[precision]);
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { floatToHalf, halfToFloat } from '../core/half.ts';
 import { createRandom } from '../core/random.ts';
 import { normals } from '../../test/support/random-values.ts';
-import { type KernelPackFactory, type KvRegion, kvLayerBytes, PAGE_TOKENS } from './contract.ts';
+import { type KernelPackFactory, kvLayerBytes, type KvPrecision, type KvRegion, PAGE_TOKENS } from './contract.ts';
 import { EPSILON, expectClose, expectSameBits, norm, type PackFixture, withPack } from './pack-fixture.contract.ts';
 
 const NUM_LAYERS = 2;
@@ -14,6 +14,8 @@ interface Shape {
   readonly headDim: number;
   readonly window: number;
   readonly softcap: number;
+  /** Of the pages; f16 unless given. */
+  readonly precision?: KvPrecision;
 }
 
 /** A sequence's q, k and v for all its tokens, and the pages it was given. */
@@ -44,11 +46,13 @@ function makeSequences(shape: Shape, lengths: readonly number[], numPages: numbe
 
 /** A region full of large finite numbers: pages are reused without being cleared, and must not leak. */
 function makeRegion({ pack }: PackFixture, shape: Shape, numPages: number): KvRegion {
-  const layerBytes = kvLayerBytes(shape.numKvHeads, shape.headDim);
+  const { numKvHeads, headDim, precision = 'f16' } = shape;
+  const layerBytes = kvLayerBytes(numKvHeads, headDim, precision);
   const pageBytes = NUM_LAYERS * layerBytes;
   const base = pack.arena.allocate(numPages * pageBytes, 'pages');
-  pack.arena.u16(base, (numPages * pageBytes) / 2).fill(floatToHalf(60000));
-  return { base, pageBytes, layerBytes, numPages, numKvHeads: shape.numKvHeads, headDim: shape.headDim };
+  if (precision === 'f32') pack.arena.f32(base, (numPages * pageBytes) / 4).fill(60000);
+  else pack.arena.u16(base, (numPages * pageBytes) / 2).fill(floatToHalf(60000));
+  return { base, pageBytes, layerBytes, numPages, numKvHeads, headDim, precision };
 }
 
 interface Part {
@@ -110,8 +114,9 @@ async function runStep(
 function attendPlainly(shape: Shape, sequence: Sequence, t: number): { out: number[]; tolerance: number } {
   const { numHeads, numKvHeads, headDim, window, softcap } = shape;
   const rounded = (values: Float32Array, token: number, head: number): number[] =>
-    Array.from(values.subarray((token * numKvHeads + head) * headDim, (token * numKvHeads + head + 1) * headDim), (x) =>
-      halfToFloat(floatToHalf(x)),
+    Array.from(
+      values.subarray((token * numKvHeads + head) * headDim, (token * numKvHeads + head + 1) * headDim),
+      (x) => (shape.precision === 'f32' ? x : halfToFloat(floatToHalf(x))),
     );
   const out: number[] = [];
   let tolerance = 0;
@@ -159,6 +164,8 @@ const shapes: Shape[] = [
   { ...plain, window: 16 },
   { ...plain, window: 17, softcap: 2 },
   { ...plain, softcap: 50, headDim: 128 },
+  { ...plain, precision: 'f32' },
+  { ...plain, precision: 'f32', headDim: 20, window: 17 },
 ];
 
 export function describeAttention(makeFactory: () => KernelPackFactory): void {

@@ -77,6 +77,7 @@ function fillPack(
   const kv: KvRegion = {
     base: arena.allocate(plan.kvBytes, 'KV pages'),
     pageBytes: plan.kvPageBytes,
+    precision: plan.kvPrecision,
     layerBytes: plan.kvLayerBytes,
     numPages: limits.numPages,
     numKvHeads: shape.numKvHeads,

@@ -1,6 +1,6 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { GgufFile } from '../gguf/index.ts';
-import { type KernelPackFactory, kvLayerBytes, PAGE_TOKENS } from '../kernels/contract.ts';
+import { type KernelPackFactory, kvLayerBytes, type KvPrecision, PAGE_TOKENS } from '../kernels/contract.ts';
 import { type ActivationPlan, planActivations } from './activations.ts';
 import type { Decoder } from './architecture.ts';
 import { findArchitecture } from './registry.ts';
@@ -22,6 +22,7 @@ export interface ModelPlan {
   readonly maxContextTokens: number;
   /** Columns of the widest matrix. */
   readonly maxCols: number;
+  readonly kvPrecision: KvPrecision;
   readonly kvLayerBytes: number;
   readonly kvPageBytes: number;
   readonly activations: ActivationPlan;
@@ -46,7 +47,8 @@ export function planModel(
   const sink = createBillingSink(factory);
   decoder.bind(createWeightLoader(gguf, sink));
   const { arenaBytes: weightBytes, fileBytes, maxCols } = sink.bill();
-  const layerBytes = kvLayerBytes(shape.numKvHeads, shape.headDim);
+  const kvPrecision = limits.kvPrecision ?? 'f16';
+  const layerBytes = kvLayerBytes(shape.numKvHeads, shape.headDim, kvPrecision);
   const kvPageBytes = layerBytes * shape.numLayers;
   const kvBytes = kvPageBytes * limits.numPages;
   const activations = planActivations(shape, limits, longest, decoder.ropes);
@@ -59,6 +61,7 @@ export function planModel(
     fileBytes,
     maxContextTokens: longest,
     maxCols,
+    kvPrecision,
     kvLayerBytes: layerBytes,
     kvPageBytes,
     activations,

@@ -1,4 +1,4 @@
-import type { KernelPack, KvRegion } from '../kernels/contract.ts';
+import type { KernelPack, KvPrecision, KvRegion } from '../kernels/contract.ts';
 
 /** The shape of a decoder, as every architecture file fills it in from GGUF metadata. */
 export interface DecoderShape {
@@ -62,4 +62,6 @@ export interface ModelLimits {
   readonly maxLogitRows: number;
   /** KV pages in the pool. */
   readonly numPages: number;
+  /** How exactly pages keep K and V. Default f16. */
+  readonly kvPrecision?: KvPrecision;
 }

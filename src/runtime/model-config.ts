@@ -8,6 +8,7 @@ import {
   stringOption,
 } from '../core/options.ts';
 import type { KernelChoice, ModelSpec } from '../engine/protocol.ts';
+import type { KvPrecision } from '../kernels/contract.ts';
 import { numPagesFor } from '../kv-cache/page-list.ts';
 
 /** Compute device; only `cpu` computes in this version, the others are refused with `unsupported`. */
@@ -28,6 +29,8 @@ export interface ModelConfig {
   maxContext?: number;
   /** Tokens the KV cache holds for all sequences together. Default: `maxContext`, or up to 4096 for short contexts. */
   kvCacheTokens?: number;
+  /** How exactly the KV cache keeps keys and values. Default `f16`; `f32` doubles its memory. */
+  kvPrecision?: KvPrecision;
   /** Threads that compute. Default: the CPUs this process may use. */
   numThreads?: number;
   /** Which kernels compute. Default `auto`: the fastest that runs here. */
@@ -50,6 +53,7 @@ export interface ModelConfig {
 export interface ResolvedModelConfig {
   readonly maxContext: number | null;
   readonly kvCacheTokens: number | null;
+  readonly kvPrecision: KvPrecision;
   readonly numThreads: number;
   readonly kernels: KernelChoice;
   readonly maxBatchTokens: number;
@@ -76,6 +80,7 @@ export function resolveModelConfig(
   const resolved = resolveOptions<ResolvedModelConfig>('model config', config, {
     maxContext: optional(integerOption(0, 1, MAX_CONTEXT)),
     kvCacheTokens: optional(integerOption(0, 1, MAX_CONTEXT)),
+    kvPrecision: choiceOption<KvPrecision>('f16', ['f16', 'f32']),
     numThreads: integerOption(Math.min(numCpus, MAX_THREADS), 1, MAX_THREADS),
     kernels: choiceOption('auto', ['auto', 'wasm', 'reference']),
     maxBatchTokens: integerOption(256, 1, MAX_BATCH_TOKENS),
@@ -121,6 +126,7 @@ export function planSpec(config: ResolvedModelConfig, file: { path: string; cont
     path: file.path,
     kernels: config.kernels,
     numThreads: config.numThreads,
+    kvPrecision: config.kvPrecision,
     maxContext,
     maxBatchTokens: config.maxBatchTokens,
     maxSequences: Math.min(config.maxSequences, config.maxBatchTokens),

@@ -8,6 +8,7 @@ export const TOY_SPEC: ModelSpec = {
   maxBatchTokens: 256,
   maxSequences: 8,
   numPages: 64,
+  kvPrecision: 'f16',
   memoryLimitBytes: null,
 };
 

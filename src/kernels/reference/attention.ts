@@ -1,23 +1,22 @@
-import { floatToHalf, halfToFloat } from '../../core/half.ts';
+import { floatToHalf, halfFloats } from '../../core/half.ts';
 import { type Arena, type AttentionOp, type KvRegion, PAGE_TOKENS, type WriteKvOp } from '../contract.ts';
 
-let halfTable: Float32Array | null = null;
-
-/** All 65536 halves as floats: attention reads every cached value through it. */
-function halves(): Float32Array {
-  halfTable ??= Float32Array.from({ length: 65536 }, (_, half) => halfToFloat(half));
-  return halfTable;
+interface Page {
+  readonly k: Uint16Array | Float32Array;
+  readonly v: Uint16Array | Float32Array;
 }
 
-/** The K and V halves of one layer of one page; layouts as at `KvRegion`. */
-function pageOf(arena: Arena, kv: KvRegion, layer: number, pageId: number): { k: Uint16Array; v: Uint16Array } {
+/** K and V of one layer of one page; layouts as at `KvRegion`. */
+function pageOf(arena: Arena, kv: KvRegion, layer: number, pageId: number): Page {
   const base = kv.base + pageId * kv.pageBytes + layer * kv.layerBytes;
   const count = kv.numKvHeads * kv.headDim * PAGE_TOKENS;
+  if (kv.precision === 'f32') return { k: arena.f32(base, count), v: arena.f32(base + count * 4, count) };
   return { k: arena.u16(base, count), v: arena.u16(base + count * 2, count) };
 }
 
 export function writeKv(arena: Arena, { kv, layer, k, v, slots, numTokens }: WriteKvOp): void {
   const { numKvHeads, headDim } = kv;
+  const store = kv.precision === 'f16' ? floatToHalf : (value: number): number => value;
   const slotIds = arena.i32(slots, numTokens);
   const keys = arena.f32(k, numTokens * numKvHeads * headDim);
   const values = arena.f32(v, numTokens * numKvHeads * headDim);
@@ -27,8 +26,8 @@ export function writeKv(arena: Arena, { kv, layer, k, v, slots, numTokens }: Wri
     for (let head = 0; head < numKvHeads; head++) {
       for (let d = 0; d < headDim; d++) {
         const from = (t * numKvHeads + head) * headDim + d;
-        page.k[(head * headDim + d) * PAGE_TOKENS + slot] = floatToHalf(keys[from]!);
-        page.v[(head * PAGE_TOKENS + slot) * headDim + d] = floatToHalf(values[from]!);
+        page.k[(head * headDim + d) * PAGE_TOKENS + slot] = store(keys[from]!);
+        page.v[(head * PAGE_TOKENS + slot) * headDim + d] = store(values[from]!);
       }
     }
   }
@@ -62,14 +61,15 @@ type Quad = [number, number, number, number];
 /** One query row against the context tokens first … last. */
 function attendRow(
   { kv, numHeads, scale, softcap }: AttentionOp,
-  pages: readonly { k: Uint16Array; v: Uint16Array }[],
+  pages: readonly Page[],
   q: Float32Array,
   out: Float32Array,
   first: number,
   last: number,
 ): void {
   const { headDim, numKvHeads } = kv;
-  const table = halves();
+  const table = halfFloats();
+  const read = kv.precision === 'f16' ? (half: number): number => table[half]! : (value: number): number => value;
   const scores = new Float64Array(last + 1);
   for (let head = 0; head < numHeads; head++) {
     const kvHead = Math.floor(head / (numHeads / numKvHeads));
@@ -78,7 +78,7 @@ function attendRow(
       const { k } = pages[Math.floor(t / PAGE_TOKENS)]!;
       const at = kvHead * headDim * PAGE_TOKENS + (t % PAGE_TOKENS);
       let dot = 0;
-      for (let d = 0; d < headDim; d++) dot += q[head * headDim + d]! * table[k[at + d * PAGE_TOKENS]!]!;
+      for (let d = 0; d < headDim; d++) dot += q[head * headDim + d]! * read(k[at + d * PAGE_TOKENS]!);
       const score = dot * scale;
       scores[t] = softcap > 0 ? softcap * Math.tanh(score / softcap) : score;
       max = Math.max(max, scores[t]!);
@@ -90,7 +90,7 @@ function attendRow(
       const at = (kvHead * PAGE_TOKENS + (t % PAGE_TOKENS)) * headDim;
       const weight = Math.exp(scores[t]! - max);
       total += weight;
-      for (let d = 0; d < headDim; d++) sums[d]! += weight * table[v[at + d]!]!;
+      for (let d = 0; d < headDim; d++) sums[d]! += weight * read(v[at + d]!);
     }
     for (let d = 0; d < headDim; d++) out[head * headDim + d] = sums[d]! / total;
   }

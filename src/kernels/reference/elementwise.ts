@@ -1,3 +1,4 @@
+import { floatToHalf, halfToFloat } from '../../core/half.ts';
 import type {
   AddOp,
   Arena,
@@ -39,9 +40,12 @@ export function rope(arena: Arena, op: RopeOp): void {
   }
 }
 
+const asHalf = (x: number): number => halfToFloat(floatToHalf(x));
+const gelu = (x: number): number => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * x * (1 + 0.044715 * x * x)));
+
 const activations: Record<GatedActivationOp['activation'], (x: number) => number> = {
   silu: (x) => x / (1 + Math.exp(-x)),
-  gelu: (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * x * (1 + 0.044715 * x * x))),
+  gelu: (x) => (x <= -10 ? 0 : x >= 10 ? x : asHalf(gelu(asHalf(x)))),
 };
 
 export function gatedActivation(arena: Arena, { gate, up, out, count, activation }: GatedActivationOp): void {

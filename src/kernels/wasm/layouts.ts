@@ -9,6 +9,8 @@ export interface WasmLayout {
   readonly blockBytes: number;
   /** Which rounding of activations the layout meets; null: none, plain f32. */
   readonly activation: number | null;
+  /** Whether tokens go through the kernels four at a time; plain float rows do not. */
+  readonly isTiled: boolean;
   /** Bytes of rounded activations per column and token. */
   readonly activationBytesPerCol: number;
 }
@@ -19,13 +21,15 @@ const ROUND_I16_K = 2;
 const ROUND_K = 3;
 const ROUND_SPLIT = 4;
 const ROUND_SPLIT_K = 5;
-export const NUM_ROUNDINGS = 6;
+const ROUND_BF16 = 6;
+export const NUM_ROUNDINGS = 7;
 
 const floats = (id: number, bytes: number): WasmLayout => ({
   id,
   blockCols: 1,
   blockBytes: 4 * bytes,
   activation: null,
+  isTiled: false,
   activationBytesPerCol: 0,
 });
 const eightBits = (activation: number): WasmLayout => ({
@@ -33,6 +37,7 @@ const eightBits = (activation: number): WasmLayout => ({
   blockCols: 32,
   blockBytes: 144,
   activation,
+  isTiled: true,
   activationBytesPerCol: 76 / 32,
 });
 const eightBitsWithMins = (activation: number): WasmLayout => ({
@@ -40,6 +45,7 @@ const eightBitsWithMins = (activation: number): WasmLayout => ({
   blockCols: 32,
   blockBytes: 176,
   activation,
+  isTiled: true,
   activationBytesPerCol: 76 / 32,
 });
 const codebook = (id: number, activation: number): WasmLayout => ({
@@ -47,6 +53,7 @@ const codebook = (id: number, activation: number): WasmLayout => ({
   blockCols: 32,
   blockBytes: 88,
   activation,
+  isTiled: true,
   activationBytesPerCol: 68 / 32,
 });
 const kQuant = (id: number, blockBytes: number): WasmLayout => ({
@@ -54,6 +61,7 @@ const kQuant = (id: number, blockBytes: number): WasmLayout => ({
   blockCols: 256,
   blockBytes,
   activation: ROUND_K,
+  isTiled: true,
   activationBytesPerCol: 308 / 256,
 });
 
@@ -61,8 +69,8 @@ const kQuant = (id: number, blockBytes: number): WasmLayout => ({
 export const WASM_LAYOUTS: Readonly<Record<TensorTypeName, WasmLayout>> = {
   F32: floats(0, 4),
   F16: floats(1, 2),
-  BF16: floats(2, 2),
-  Q4_0: { id: 3, blockCols: 32, blockBytes: 80, activation: ROUND_Q4, activationBytesPerCol: 40 / 32 },
+  BF16: { ...floats(2, 2), activation: ROUND_BF16, activationBytesPerCol: 4 },
+  Q4_0: { id: 3, blockCols: 32, blockBytes: 80, activation: ROUND_Q4, isTiled: true, activationBytesPerCol: 40 / 32 },
   Q8_0: eightBits(ROUND_I16),
   Q5_0: eightBits(ROUND_I16),
   IQ4_NL: codebook(8, ROUND_SPLIT),

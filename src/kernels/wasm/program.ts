@@ -13,7 +13,7 @@ export const OPCODES = {
 } as const;
 
 const RECORD_WORDS = 32;
-const COUNTER_WORD = 16;
+const COUNTER_WORD = 31;
 const MAX_RECORDS = 2048;
 
 export const PROGRAM_BYTES = MAX_RECORDS * RECORD_WORDS * 4;

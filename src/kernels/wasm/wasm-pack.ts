@@ -162,15 +162,14 @@ async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions
 
     matmul({ x, numTokens, outputs }) {
       if (numTokens === 0) return;
-      const tile = numTokens === 1 ? 1 : 4;
-      const rounded = new Set<number>();
       const numCols = outputs[0]!.weight.numCols;
       const layouts = outputs.map(({ weight }) => (weight as WasmMatrix).layout);
-      const kinds = new Set(layouts.map((layout) => layout.activation).filter((kind) => kind !== null));
-      for (const kind of kinds) {
-        rounded.add(kind);
-        const isLast = rounded.size === kinds.size;
-        program.record(OPCODES.round, [x, roundedAt[kind]!, kind, numCols, numTokens, tile], isLast);
+      const tileOf = (layout: WasmLayout): number => (layout.isTiled && numTokens > 1 ? 4 : 1);
+      const roundings = new Map(layouts.map((layout) => [layout.activation, tileOf(layout)]));
+      roundings.delete(null);
+      let numLeft = roundings.size;
+      for (const [kind, tile] of roundings) {
+        program.record(OPCODES.round, [x, roundedAt[kind!]!, kind!, numCols, numTokens, tile], --numLeft === 0);
       }
       outputs.forEach(({ weight, out, bias, accumulate }, i) => {
         const layout = layouts[i]!;
@@ -178,7 +177,7 @@ async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions
         const groups = Math.ceil(weight.numRows / 4);
         const groupsPerChunk = Math.max(1, Math.min(16, Math.floor(groups / (numThreads * 4))));
         const tileBytes = layout.activationBytesPerCol * numCols * 4;
-        const tilesPerPass = kind === null ? 1 : Math.max(1, Math.floor(PASS_BYTES / tileBytes));
+        const tilesPerPass = layout.isTiled ? Math.max(1, Math.floor(PASS_BYTES / tileBytes)) : 1;
         program.record(
           OPCODES.matmul,
           [
@@ -189,7 +188,7 @@ async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions
             kind === null ? x : roundedAt[kind]!,
             kind ?? 0,
             numTokens,
-            tile,
+            tileOf(layout),
             out,
             bias ?? 0,
             accumulate ? 1 : 0,
@@ -208,7 +207,7 @@ async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions
       program.record(OPCODES.rope, [x, cosSin, numTokens, numHeads, headDim, rotaryDim, pairing === 'halves' ? 1 : 0]),
 
     writeKv: ({ kv, layer, k, v, slots, numTokens }) =>
-      program.record(OPCODES.writeKv, [...recordKv(kv, layer), k, v, slots, numTokens]),
+      program.record(OPCODES.writeKv, [...recordKv(kv, layer), k, v, slots, numTokens, kv.precision === 'f32' ? 1 : 0]),
 
     attention({ kv, layer, q, out, numHeads, sequences, numSequences, pageTables, scale, window, softcap }) {
       const group = numHeads / kv.numKvHeads;
@@ -220,7 +219,16 @@ async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions
         );
       }
       const tables = [sequences, numSequences, pageTables];
-      const words = [q, out, numHeads, ...tables, { f32: scale }, window, { f32: softcap }];
+      const words = [
+        q,
+        out,
+        numHeads,
+        ...tables,
+        { f32: scale },
+        window,
+        { f32: softcap },
+        kv.precision === 'f32' ? 1 : 0,
+      ];
       program.record(OPCODES.attention, [...recordKv(kv, layer), ...words]);
     },
 

@@ -34,6 +34,7 @@ export async function openEngineModel(spec: ModelSpec, onProgress: LoadProgress)
         maxSequences: spec.maxSequences,
         maxLogitRows: spec.maxSequences,
         numPages: spec.numPages,
+        kvPrecision: spec.kvPrecision,
       },
       numThreads: spec.numThreads,
       maxContextTokens: spec.maxContext,

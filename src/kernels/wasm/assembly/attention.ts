@@ -10,7 +10,8 @@ const TILE: i32 = 8;
 /** Lower than any real score, yet finite: differences never become NaN. */
 const LOWEST: f32 = -3.0e38;
 
-/** args: 2 base, 3 pageBytes, 4 layer offset, 5 kvHeads, 6 headDim, 7 k, 8 v, 9 slots, 10 tokens. A chunk is a token. */
+/** args: 2 base, 3 pageBytes, 4 layer offset, 5 kvHeads, 6 headDim, 7 k, 8 v, 9 slots, 10 tokens, 11 whether
+ * pages are f32. A chunk is a token. */
 export function writeKvOp(op: usize): void {
   const base = <usize>load<u32>(op, 8) + <usize>load<u32>(op, 16);
   const pageBytes = <usize>load<u32>(op, 12);
@@ -20,19 +21,26 @@ export function writeKvOp(op: usize): void {
   const v = <usize>load<u32>(op, 32);
   const slots = <usize>load<u32>(op, 36);
   const tokens = load<i32>(op, 40);
+  const isFloat = load<i32>(op, 44) != 0;
   const width = <usize>(kvHeads * headDim);
   for (let t = takeChunk(op); t < tokens; t = takeChunk(op)) {
     const slot = load<i32>(slots + (<usize>t << 2));
     const page = base + <usize>(slot >> 4) * pageBytes;
     const inPage = <usize>(slot & 15);
-    const values = page + width * 32;
+    const values = page + width * (isFloat ? 64 : 32);
     const fromK = k + <usize>t * width * 4;
     const fromV = v + <usize>t * width * 4;
     for (let h = 0; h < kvHeads; h++) {
       for (let d = 0; d < headDim; d++) {
         const i = <usize>(h * headDim + d);
-        store<u16>(page + i * 32 + inPage * 2, floatToHalf(load<f32>(fromK + i * 4)));
-        store<u16>(values + (<usize>(h * PAGE_TOKENS) + inPage) * (<usize>headDim << 1) + (<usize>d << 1), floatToHalf(load<f32>(fromV + i * 4)));
+        const valueAt = (<usize>(h * PAGE_TOKENS) + inPage) * <usize>headDim + <usize>d;
+        if (isFloat) {
+          store<f32>(page + (i * 16 + inPage) * 4, load<f32>(fromK + i * 4));
+          store<f32>(values + valueAt * 4, load<f32>(fromV + i * 4));
+        } else {
+          store<u16>(page + (i * 16 + inPage) * 2, floatToHalf(load<f32>(fromK + i * 4)));
+          store<u16>(values + valueAt * 2, floatToHalf(load<f32>(fromV + i * 4)));
+        }
       }
     }
   }
@@ -126,8 +134,8 @@ function rowAndPage(q: usize, keys: usize, values: usize, out: usize, state: usi
 
 /**
  * args: 2 base, 3 pageBytes, 4 layer offset, 5 kvHeads, 6 headDim, 7 q, 8 out, 9 heads, 10 sequences, 11 number of
- * sequences, 12 pageTables, 13 scale (f32), 14 window, 15 softcap (f32).
- * scratch: 64 B of weights, widened keys, widened values, then 80 bytes of state a row: max, sum, -, -, 16 weights.
+ * sequences, 12 pageTables, 13 scale (f32), 14 window, 15 softcap (f32), 16 whether pages are f32.
+ * scratch: widened keys, widened values, then 80 bytes of state a row: max, sum, -, -, 16 weights.
  */
 export function attentionOp(op: usize, scratch: usize): void {
   const kvHeads = load<i32>(op, 20);
@@ -167,8 +175,9 @@ function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, sc
   const out = <usize>load<u32>(op, 32);
   const rowBytes = <usize>headDim << 2;
   const pageFloats = headDim * PAGE_TOKENS;
-  const keys = scratch;
-  const values = keys + (<usize>pageFloats << 2);
+  const isFloat = load<i32>(op, 64) != 0;
+  let keys = scratch;
+  let values = scratch + (<usize>pageFloats << 2);
   const states = values + (<usize>pageFloats << 2);
 
   for (let i = 0; i < tokens * group; i++) {
@@ -182,8 +191,13 @@ function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, sc
   const firstPage = window > 0 ? max(0, lowest - window + 1) >> 4 : 0;
   for (let page = firstPage; page <= highest >> 4; page++) {
     const kPage = base + <usize>load<i32>(table + (<usize>page << 2)) * pageBytes;
-    widen(kPage + (<usize>(kvHead * pageFloats) << 1), keys, pageFloats);
-    widen(kPage + (<usize>((kvHeads + kvHead) * pageFloats) << 1), values, pageFloats);
+    if (isFloat) {
+      keys = kPage + (<usize>(kvHead * pageFloats) << 2);
+      values = kPage + (<usize>((kvHeads + kvHead) * pageFloats) << 2);
+    } else {
+      widen(kPage + (<usize>(kvHead * pageFloats) << 1), keys, pageFloats);
+      widen(kPage + (<usize>((kvHeads + kvHead) * pageFloats) << 1), values, pageFloats);
+    }
     for (let t = 0; t < tokens; t++) {
       const position = lowest + t;
       const to = min(PAGE_TOKENS, position - page * PAGE_TOKENS + 1);

@@ -63,4 +63,4 @@ export function programThreads(): i32 { return load<i32>(NUM_THREADS); }
 /** The next chunk of an operation's work, taken by whichever thread comes first. */
 // @ts-ignore: decorator
 @inline
-export function takeChunk(op: usize): i32 { return atomic.add<i32>(op, 1, 64); }
+export function takeChunk(op: usize): i32 { return atomic.add<i32>(op, 1, 124); }

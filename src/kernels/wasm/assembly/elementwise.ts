@@ -1,5 +1,5 @@
 import { takeChunk } from './control';
-import { expVector, fma, horizontalSum, tanhVector } from './vector-math';
+import { expVector, fma, roundToHalf4, tanhVector } from './vector-math';
 
 /** Values per chunk of an element-wise operation: 16 kB, small enough to share, large enough to pay for the counter. */
 const CHUNK: i32 = 4096;
@@ -17,18 +17,21 @@ export function rmsNormOp(op: usize): void {
     for (let r = first; r < end; r++) {
       const from = x + <usize>r * (<usize>dim << 2);
       const to = out + <usize>r * (<usize>dim << 2);
-      let sums = f32x4.splat(0);
+      // Squares in f32, their sum in f64, as llama.cpp does: the scale is then the same to the last bit.
+      let sums = f64x2.splat(0);
       let c = 0;
       for (; c + 4 <= dim; c += 4) {
         const v = v128.load(from + (<usize>c << 2));
-        sums = fma(v, v, sums);
+        const squares = f32x4.mul(v, v);
+        sums = f64x2.add(sums, f64x2.promote_low_f32x4(squares));
+        sums = f64x2.add(sums, f64x2.promote_low_f32x4(i8x16.shuffle(squares, squares, 8, 9, 10, 11, 12, 13, 14, 15, 0, 0, 0, 0, 0, 0, 0, 0)));
       }
-      let sum: f32 = horizontalSum(sums);
+      let sum: f64 = f64x2.extract_lane(sums, 0) + f64x2.extract_lane(sums, 1);
       for (; c < dim; c++) {
         const v = load<f32>(from + (<usize>c << 2));
-        sum += v * v;
+        sum += <f64>(v * v);
       }
-      const scale: f32 = <f32>1 / sqrt<f32>(sum / <f32>dim + epsilon);
+      const scale: f32 = <f32>1 / sqrt<f32>(<f32>(sum / <f64>dim) + epsilon);
       const factor = f32x4.splat(scale);
       for (c = 0; c + 4 <= dim; c += 4) {
         const at = <usize>c << 2;
@@ -78,9 +81,17 @@ function silu(x: v128): v128 {
 
 // @ts-ignore: decorator
 @inline
-function gelu(x: v128): v128 {
+function smoothGelu(x: v128): v128 {
   const inner = f32x4.mul(f32x4.mul(f32x4.splat(0.79788456080286535588), x), fma(f32x4.mul(x, x), f32x4.splat(0.044715), f32x4.splat(1)));
   return f32x4.mul(f32x4.mul(f32x4.splat(0.5), x), f32x4.add(f32x4.splat(1), tanhVector(inner)));
+}
+
+// @ts-ignore: decorator
+@inline
+function gelu(x: v128): v128 {
+  const inside = f32x4.lt(f32x4.abs(x), f32x4.splat(10));
+  const outside = f32x4.max(x, f32x4.splat(0));
+  return v128.bitselect(roundToHalf4(smoothGelu(roundToHalf4(x))), outside, inside);
 }
 
 const ADD: i32 = 0;

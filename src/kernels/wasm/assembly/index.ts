@@ -1,5 +1,5 @@
 // A step's operations are recorded by TypeScript as 128-byte records and run here by all threads in lockstep:
-// word 0 the operation, word 1 whether a barrier follows, words 2-15 arguments, word 16 the chunk counter.
+// word 0 the operation, word 1 whether a barrier follows, words 2-30 arguments, word 31 the chunk counter.
 import { barrier, generation, programAddress, programLength, programThreads, publish, stop, waitForProgram } from './control';
 import { matmulOp, roundOp } from './matmul';
 import { gatherOp } from './gather';

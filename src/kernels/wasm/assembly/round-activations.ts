@@ -6,6 +6,7 @@
 // kind 2, blocks of 256:  the same layout; d comes from the block of 256
 // kinds 4 and 5, for codebooks: per tile and block of 32: u8[T][64]: high nibbles of q + 128, then low ones; then f32[T] d, from
 //                         the block of 32 (4) or of 256 (5)
+// kind 6, for BF16:      per token: f32[cols], rounded to bfloat16; always tiles of one
 // kind 3, for K-quants:   per tile and block of 256:  i8[T][256], then f32[T] d, then i16[T][24]: sums of 16 (16), of 32 (8)
 import { floatToHalf, halfToFloat, horizontalMax } from './vector-math';
 
@@ -15,10 +16,12 @@ export const KIND_I16_K: i32 = 2;
 export const KIND_K: i32 = 3;
 export const KIND_SPLIT: i32 = 4;
 export const KIND_SPLIT_K: i32 = 5;
+export const KIND_BF16: i32 = 6;
 
 export function activationStride(kind: i32, cols: i32, tile: i32): usize {
   if (kind == KIND_Q4) return <usize>(cols / 32 * tile * 40);
   if (kind == KIND_K) return <usize>(cols / 256 * tile * 308);
+  if (kind == KIND_BF16) return <usize>(cols * tile * 4);
   if (kind >= KIND_SPLIT) return <usize>(cols / 32 * tile * 68);
   return <usize>(cols / 32 * tile * 76);
 }
@@ -95,6 +98,10 @@ export function roundToken(kind: i32, x: usize, cols: i32, tileBase: usize, tile
     }
     return;
   }
+  if (kind == KIND_BF16) {
+    for (let c: usize = 0; c < <usize>cols; c++) store<u32>(tileBase + c * 4, roundToBfloat(load<u32>(x + c * 4)));
+    return;
+  }
   const is4 = kind == KIND_Q4;
   const isSplit = kind >= KIND_SPLIT;
   const qBytes: usize = is4 ? 32 : 64;
@@ -136,6 +143,14 @@ export function roundToken(kind: i32, x: usize, cols: i32, tileBase: usize, tile
       store<f32>(f + t * 8, d * <f32>hi);
     }
   }
+}
+
+/** f32 bits rounded to their upper half, nearest even; NaN stays NaN. */
+// @ts-ignore: decorator
+@inline
+function roundToBfloat(bits: u32): u32 {
+  if ((bits & 0x7fffffff) > 0x7f800000) return bits | 0x400000;
+  return (bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff0000;
 }
 
 /** i8[32] at `q` becomes high and low nibbles of q + 128, 32 bytes each. */

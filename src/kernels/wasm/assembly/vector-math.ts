@@ -50,6 +50,16 @@ export function halfToFloat4(bits: v128): v128 {
   return v128.or(f32x4.mul(magnitude, i32x4.splat(0x77800000)), sign);
 }
 
+/** f32 values rounded to what f16 can hold, nearest even; for magnitudes below 65504. */
+export function roundToHalf4(v: v128): v128 {
+  const odd = v128.and(i32x4.shr_u(v, 13), i32x4.splat(1));
+  const normal = v128.and(i32x4.add(i32x4.add(v, i32x4.splat(0xfff)), odd), i32x4.splat(~0x1fff));
+  // Below 2^-14 halves are multiples of 2^-24, the unit in the last place of 0.75.
+  const offset = f32x4.splat(0.75);
+  const subnormal = f32x4.sub(f32x4.add(v, offset), offset);
+  return v128.bitselect(subnormal, normal, f32x4.lt(f32x4.abs(v), f32x4.splat(6.103515625e-5)));
+}
+
 export function halfToFloat(bits: u32): f32 {
   return f32x4.extract_lane(halfToFloat4(i32x4.splat(<i32>bits)), 0);
 }
