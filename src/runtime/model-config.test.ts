@@ -7,6 +7,7 @@ test('defaults', () => {
   expect(planSpec(resolve(), { path: 'm.gguf', contextLength: 32768 })).toEqual({
     path: 'm.gguf',
     kernels: 'auto',
+    kvPrecision: 'f16',
     numThreads: 3,
     maxContext: 4096,
     maxBatchTokens: 256,
