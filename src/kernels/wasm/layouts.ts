@@ -35,7 +35,7 @@ const floats = (id: number, bytes: number): WasmLayout => ({
 const eightBits = (activation: number): WasmLayout => ({
   id: 4,
   blockCols: 32,
-  blockBytes: 144,
+  blockBytes: 136,
   activation,
   isTiled: true,
   activationBytesPerCol: 76 / 32,
@@ -70,7 +70,7 @@ export const WASM_LAYOUTS: Readonly<Record<TensorTypeName, WasmLayout>> = {
   F32: floats(0, 4),
   F16: floats(1, 2),
   BF16: { ...floats(2, 2), activation: ROUND_BF16, activationBytesPerCol: 4 },
-  Q4_0: { id: 3, blockCols: 32, blockBytes: 80, activation: ROUND_Q4, isTiled: true, activationBytesPerCol: 40 / 32 },
+  Q4_0: { id: 3, blockCols: 32, blockBytes: 72, activation: ROUND_Q4, isTiled: true, activationBytesPerCol: 40 / 32 },
   Q8_0: eightBits(ROUND_I16),
   Q5_0: eightBits(ROUND_I16),
   IQ4_NL: codebook(8, ROUND_SPLIT),

@@ -1,9 +1,9 @@
 // Eight-bit weights, four rows interleaved, exact for every format whose values are small integers times a scale per 32.
-// Per block of 32 columns: f32[4] row scales, then (with mins) f32[2][4] mins of the two halves, then 128 bytes of i8:
-// bytes 8 * p + 2 * r + i hold column 2 * p + i of row r. Activation kinds 1 and 2.
-import { fma } from './vector-math';
+// Per block of 32 columns: f16[4] row scales, then 128 bytes of i8; with mins f32[4] row scales, f32[2][4] mins of the two
+// halves, then the i8: bytes 8 * p + 2 * r + i hold column 2 * p + i of row r. Activation kinds 1 and 2.
+import { fma, loadHalves4 } from './vector-math';
 
-export const Q8_BLOCK_BYTES: usize = 144;
+export const Q8_BLOCK_BYTES: usize = 136;
 export const Q8_MIN_BLOCK_BYTES: usize = 176;
 
 // @ts-ignore: decorator
@@ -41,11 +41,18 @@ function addScaled(acc: v128, dot: v128, rowScales: v128, d: v128): v128 {
   return fma(f32x4.mul(f32x4.convert_i32x4_s(dot), d), rowScales, acc);
 }
 
-export function q8Tile1(w: usize, x: usize, numBlocks: i32, out: usize, hasMins: bool): void {
+export function q8Tile1(w: usize, x: usize, numBlocks: i32, out: usize): void { tile1(w, x, numBlocks, out, false); }
+export function q8MinTile1(w: usize, x: usize, numBlocks: i32, out: usize): void { tile1(w, x, numBlocks, out, true); }
+export function q8Tile4(w: usize, x: usize, numBlocks: i32, out: usize): void { tile4(w, x, numBlocks, out, false); }
+export function q8MinTile4(w: usize, x: usize, numBlocks: i32, out: usize): void { tile4(w, x, numBlocks, out, true); }
+
+// @ts-ignore: decorator
+@inline
+function tile1(w: usize, x: usize, numBlocks: i32, out: usize, hasMins: bool): void {
   let acc = f32x4.splat(0);
   for (let b = 0; b < numBlocks; b++) {
-    const quants = w + (hasMins ? 48 : 16);
-    acc = addScaled(acc, blockDot(quants, x), v128.load(w), v128.load_splat<f32>(x, 64));
+    const quants = w + (hasMins ? 48 : 8);
+    acc = addScaled(acc, blockDot(quants, x), hasMins ? v128.load(w) : loadHalves4(w), v128.load_splat<f32>(x, 64));
     if (hasMins) {
       acc = fma(v128.load(w, 16), v128.load_splat<f32>(x, 68), acc);
       acc = fma(v128.load(w, 32), v128.load_splat<f32>(x, 72), acc);
@@ -56,15 +63,17 @@ export function q8Tile1(w: usize, x: usize, numBlocks: i32, out: usize, hasMins:
   v128.store(out, acc);
 }
 
-export function q8Tile4(w: usize, x: usize, numBlocks: i32, out: usize, hasMins: bool): void {
+// @ts-ignore: decorator
+@inline
+function tile4(w: usize, x: usize, numBlocks: i32, out: usize, hasMins: bool): void {
   let a0 = f32x4.splat(0);
   let a1 = f32x4.splat(0);
   let a2 = f32x4.splat(0);
   let a3 = f32x4.splat(0);
   for (let b = 0; b < numBlocks; b++) {
-    const scales = v128.load(w);
+    const scales = hasMins ? v128.load(w) : loadHalves4(w);
     const mins = w + 16;
-    w += hasMins ? 48 : 16;
+    w += hasMins ? 48 : 8;
     let d0 = i32x4.splat(0);
     let d1 = i32x4.splat(0);
     let d2 = i32x4.splat(0);

@@ -1,4 +1,5 @@
 import { takeChunk } from './control';
+import { halfToFloat } from './vector-math';
 import { widenBfloat, widenHalf } from './dot-float';
 import { IQ2_VALUES, IQ4_VALUES } from './tables';
 import { groupBytes, LAYOUT_BF16, LAYOUT_F16, LAYOUT_F32, LAYOUT_IQ4, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_Q8, LAYOUT_Q8_MIN } from './layouts';
@@ -41,8 +42,9 @@ function nibbleAt(quants: usize, r: usize, c: usize): u32 {
 
 function unpackQ4(group: usize, r: usize, cols: i32, out: usize): void {
   for (let c: usize = 0; c < <usize>cols; c++) {
-    const block = group + (c >> 5) * 80;
-    store<f32>(out + c * 4, load<f32>(block + r * 4) * <f32>(<i32>nibbleAt(block + 16, r, c & 31) - 8));
+    const block = group + (c >> 5) * 72;
+    const scale = halfToFloat(load<u16>(block + r * 2));
+    store<f32>(out + c * 4, scale * <f32>(<i32>nibbleAt(block + 8, r, c & 31) - 8));
   }
 }
 
@@ -79,12 +81,13 @@ function unpackCodebook(table: usize, group: usize, r: usize, cols: i32, out: us
 }
 
 function unpackQ8(group: usize, r: usize, cols: i32, out: usize, hasMins: bool): void {
-  const blockBytes: usize = hasMins ? 176 : 144;
-  const quants: usize = hasMins ? 48 : 16;
+  const blockBytes: usize = hasMins ? 176 : 136;
+  const quants: usize = hasMins ? 48 : 8;
   for (let c: usize = 0; c < <usize>cols; c++) {
     const block = group + (c >> 5) * blockBytes;
     const i = c & 31;
-    let value = load<f32>(block + r * 4) * <f32>load<i8>(block + quants + (i >> 1) * 8 + r * 2 + (i & 1));
+    const scale: f32 = hasMins ? load<f32>(block + r * 4) : halfToFloat(load<u16>(block + r * 2));
+    let value = scale * <f32>load<i8>(block + quants + (i >> 1) * 8 + r * 2 + (i & 1));
     if (hasMins) value += load<f32>(block + 16 + (i >> 4) * 16 + r * 4);
     store<f32>(out + c * 4, value);
   }

@@ -1,6 +1,6 @@
 import { takeChunk } from './control';
-import { q4Tile1, q4Tile4 } from './dot-q4';
-import { q8Tile1, q8Tile4 } from './dot-q8';
+import { q4Tile1, q4Tile1Quad, q4Tile4 } from './dot-q4';
+import { q8MinTile1, q8MinTile4, q8Tile1, q8Tile4 } from './dot-q8';
 import { q4kTile1, q4kTile4, q6kTile1, q6kTile4 } from './dot-k';
 import { codebookTile1, codebookTile4 } from './dot-codebook';
 import { IQ2_VALUES, IQ4_VALUES } from './tables';
@@ -48,8 +48,8 @@ function storeRows(value: v128, out: usize, rowsLeft: i32, bias: usize, accumula
 
 function tile1(layout: i32, w: usize, x: usize, cols: i32, out: usize): void {
   if (layout == LAYOUT_Q4) q4Tile1(w, x, cols / 32, out);
-  else if (layout == LAYOUT_Q8) q8Tile1(w, x, cols / 32, out, false);
-  else if (layout == LAYOUT_Q8_MIN) q8Tile1(w, x, cols / 32, out, true);
+  else if (layout == LAYOUT_Q8) q8Tile1(w, x, cols / 32, out);
+  else if (layout == LAYOUT_Q8_MIN) q8MinTile1(w, x, cols / 32, out);
   else if (layout == LAYOUT_Q4K) q4kTile1(w, x, cols / 256, out);
   else if (layout == LAYOUT_Q6K) q6kTile1(w, x, cols / 256, out);
   else codebookTile1(layout == LAYOUT_IQ4 ? IQ4_VALUES : IQ2_VALUES, w, x, cols / 32, out);
@@ -57,8 +57,8 @@ function tile1(layout: i32, w: usize, x: usize, cols: i32, out: usize): void {
 
 function tile4(layout: i32, w: usize, x: usize, cols: i32, out: usize): void {
   if (layout == LAYOUT_Q4) q4Tile4(w, x, cols / 32, out);
-  else if (layout == LAYOUT_Q8) q8Tile4(w, x, cols / 32, out, false);
-  else if (layout == LAYOUT_Q8_MIN) q8Tile4(w, x, cols / 32, out, true);
+  else if (layout == LAYOUT_Q8) q8Tile4(w, x, cols / 32, out);
+  else if (layout == LAYOUT_Q8_MIN) q8MinTile4(w, x, cols / 32, out);
   else if (layout == LAYOUT_Q4K) q4kTile4(w, x, cols / 256, out);
   else if (layout == LAYOUT_Q6K) q6kTile4(w, x, cols / 256, out);
   else codebookTile4(layout == LAYOUT_IQ4 ? IQ4_VALUES : IQ2_VALUES, w, x, cols / 32, out);
@@ -104,6 +104,15 @@ export function matmulOp(op: usize, scratch: usize): void {
         const w = weights + <usize>g * groupStride;
         const groupOut = out + (<usize>g << 4);
         const groupBias = bias ? bias + (<usize>g << 4) : 0;
+        if (tile == 1 && layout == LAYOUT_Q4 && g + 3 < end) {
+          q4Tile1Quad(w, groupStride, x, cols / 32, scratch);
+          for (let i = 0; i < 4; i++) {
+            const at = <usize>i << 4;
+            storeRows(v128.load(scratch + at), groupOut + at, rows - (g + i) * 4, groupBias ? groupBias + at : 0, accumulate);
+          }
+          g += 3;
+          continue;
+        }
         if (tile == 1) {
           tile1(layout, w, x, cols, scratch);
           storeRows(v128.load(scratch), groupOut, rows - g * 4, groupBias, accumulate);

@@ -1,7 +1,7 @@
 // File blocks to the layouts of layouts.ts, four rows at a time. Every layout holds the exact values of its formats: scales
 // are products of a half (11 bits) and a small integer, which an f32 holds without rounding.
 import { takeChunk } from './control';
-import { halfToFloat } from './vector-math';
+import { floatToHalf, halfToFloat } from './vector-math';
 import { groupBytes, LAYOUT_BF16, LAYOUT_IQ2, LAYOUT_IQ4, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_Q8_MIN } from './layouts';
 import { IQ2_INDEX, IQ4_INDEX } from './tables';
 import { iq2Block, iq4NlBlock, iq4XsBlock, q2kBlock, q3kBlock, q4_1Block, q5_0Block, q5_1Block, q5kBlock } from './decode-blocks';
@@ -41,11 +41,11 @@ export function repackOp(op: usize, scratch: usize): void {
 function packQ4(src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usize): void {
   const numBlocks = cols / 32;
   for (let b = 0; b < numBlocks; b++) {
-    const out = dst + <usize>b * 80;
+    const out = dst + <usize>b * 72;
     for (let r: usize = 0; r < <usize>numRows; r++) {
       const block = src + r * rowBytes + <usize>b * 18;
-      store<f32>(out + r * 4, halfToFloat(load<u16>(block)));
-      for (let c: usize = 0; c < 4; c++) store<u32>(out + 16 + c * 16 + r * 4, load<u32>(block + 2 + c * 4));
+      store<u16>(out + r * 2, load<u16>(block));
+      for (let c: usize = 0; c < 4; c++) store<u32>(out + 8 + c * 16 + r * 4, load<u32>(block + 2 + c * 4));
     }
   }
 }
@@ -163,14 +163,15 @@ function packCodebook(index: usize, type: i32, src: usize, rowBytes: usize, numR
 }
 
 function packQ8(type: i32, src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usize, hasMins: bool, scratch: usize): void {
-  const blockBytes: usize = hasMins ? 176 : 144;
-  const quants: usize = hasMins ? 48 : 16;
+  const blockBytes: usize = hasMins ? 176 : 136;
+  const quants: usize = hasMins ? 48 : 8;
   for (let b = 0, n = cols / 32; b < n; b++) {
     const out = dst + <usize>b * blockBytes;
     for (let r: usize = 0; r < <usize>numRows; r++) {
       decode32(type, src + r * rowBytes, <usize>b, scratch);
-      store<f32>(out + r * 4, load<f32>(scratch, 32));
-      if (hasMins) {
+      if (!hasMins) store<u16>(out + r * 2, floatToHalf(load<f32>(scratch, 32))); // exact: it was a half in the file
+      else {
+        store<f32>(out + r * 4, load<f32>(scratch, 32));
         store<f32>(out + 16 + r * 4, load<f32>(scratch, 36));
         store<f32>(out + 32 + r * 4, load<f32>(scratch, 40));
       }

@@ -50,6 +50,14 @@ export function halfToFloat4(bits: v128): v128 {
   return v128.or(f32x4.mul(magnitude, i32x4.splat(0x77800000)), sign);
 }
 
+/** Four halves at `address` to f32: one sign-extending load, then the exponent is moved by a multiplication. */
+// @ts-ignore: decorator
+@inline
+export function loadHalves4(address: usize): v128 {
+  const bits = v128.and(i32x4.shl(v128.load_ext<i16>(address), 13), i32x4.splat(0x8fffe000));
+  return f32x4.mul(bits, i32x4.splat(0x77800000));
+}
+
 /** f32 values rounded to what f16 can hold, nearest even; for magnitudes below 65504. */
 export function roundToHalf4(v: v128): v128 {
   const odd = v128.and(i32x4.shr_u(v, 13), i32x4.splat(1));
