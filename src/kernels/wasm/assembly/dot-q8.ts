@@ -120,3 +120,66 @@ function tile4(w: usize, x: usize, numBlocks: i32, out: usize, hasMins: bool): v
   v128.store(out, a2, 32);
   v128.store(out, a3, 48);
 }
+
+/** Four groups of four rows, one token: four streams of weights from memory share each broadcast of activations. */
+export function q8Tile1Quad(w: usize, stride: usize, x: usize, numBlocks: i32, out: usize): void {
+  let acc0 = f32x4.splat(0);
+  let acc1 = f32x4.splat(0);
+  let acc2 = f32x4.splat(0);
+  let acc3 = f32x4.splat(0);
+  let v = w + stride;
+  let u = v + stride;
+  let y = u + stride;
+  for (let b = 0; b < numBlocks; b++) {
+    const scales0 = loadHalves4(w);
+    const scales1 = loadHalves4(v);
+    const scales2 = loadHalves4(u);
+    const scales3 = loadHalves4(y);
+    let d0 = i32x4.splat(0);
+    let d1 = i32x4.splat(0);
+    let d2 = i32x4.splat(0);
+    let d3 = i32x4.splat(0);
+    let s: v128;
+    for (let p: usize = 0; p < 64; p += 16) {
+      const xp = x + p;
+      s = v128.load_splat<u32>(xp);
+      d0 = i32x4.add(d0, i32x4.dot_i16x8_s(v128.load_ext<i8>(w, 8), s));
+      d1 = i32x4.add(d1, i32x4.dot_i16x8_s(v128.load_ext<i8>(v, 8), s));
+      d2 = i32x4.add(d2, i32x4.dot_i16x8_s(v128.load_ext<i8>(u, 8), s));
+      d3 = i32x4.add(d3, i32x4.dot_i16x8_s(v128.load_ext<i8>(y, 8), s));
+      s = v128.load_splat<u32>(xp, 4);
+      d0 = i32x4.add(d0, i32x4.dot_i16x8_s(v128.load_ext<i8>(w, 16), s));
+      d1 = i32x4.add(d1, i32x4.dot_i16x8_s(v128.load_ext<i8>(v, 16), s));
+      d2 = i32x4.add(d2, i32x4.dot_i16x8_s(v128.load_ext<i8>(u, 16), s));
+      d3 = i32x4.add(d3, i32x4.dot_i16x8_s(v128.load_ext<i8>(y, 16), s));
+      s = v128.load_splat<u32>(xp, 8);
+      d0 = i32x4.add(d0, i32x4.dot_i16x8_s(v128.load_ext<i8>(w, 24), s));
+      d1 = i32x4.add(d1, i32x4.dot_i16x8_s(v128.load_ext<i8>(v, 24), s));
+      d2 = i32x4.add(d2, i32x4.dot_i16x8_s(v128.load_ext<i8>(u, 24), s));
+      d3 = i32x4.add(d3, i32x4.dot_i16x8_s(v128.load_ext<i8>(y, 24), s));
+      s = v128.load_splat<u32>(xp, 12);
+      d0 = i32x4.add(d0, i32x4.dot_i16x8_s(v128.load_ext<i8>(w, 32), s));
+      d1 = i32x4.add(d1, i32x4.dot_i16x8_s(v128.load_ext<i8>(v, 32), s));
+      d2 = i32x4.add(d2, i32x4.dot_i16x8_s(v128.load_ext<i8>(u, 32), s));
+      d3 = i32x4.add(d3, i32x4.dot_i16x8_s(v128.load_ext<i8>(y, 32), s));
+      w += 32;
+      v += 32;
+      u += 32;
+      y += 32;
+    }
+    const d = v128.load_splat<f32>(x, 64);
+    acc0 = addScaled(acc0, d0, scales0, d);
+    acc1 = addScaled(acc1, d1, scales1, d);
+    acc2 = addScaled(acc2, d2, scales2, d);
+    acc3 = addScaled(acc3, d3, scales3, d);
+    w += 8;
+    v += 8;
+    u += 8;
+    y += 8;
+    x += 76;
+  }
+  v128.store(out, acc0);
+  v128.store(out, acc1, 16);
+  v128.store(out, acc2, 32);
+  v128.store(out, acc3, 48);
+}

@@ -1,6 +1,6 @@
 import { takeChunk } from './control';
 import { q4Tile1, q4Tile1Quad, q4Tile4 } from './dot-q4';
-import { q8MinTile1, q8MinTile4, q8Tile1, q8Tile4 } from './dot-q8';
+import { q8MinTile1, q8MinTile4, q8Tile1, q8Tile1Quad, q8Tile4 } from './dot-q8';
 import { q4kTile1, q4kTile4, q6kTile1, q6kTile4 } from './dot-k';
 import { codebookTile1, codebookTile4 } from './dot-codebook';
 import { IQ2_VALUES, IQ4_VALUES } from './tables';
@@ -104,8 +104,9 @@ export function matmulOp(op: usize, scratch: usize): void {
         const w = weights + <usize>g * groupStride;
         const groupOut = out + (<usize>g << 4);
         const groupBias = bias ? bias + (<usize>g << 4) : 0;
-        if (tile == 1 && layout == LAYOUT_Q4 && g + 3 < end) {
-          q4Tile1Quad(w, groupStride, x, cols / 32, scratch);
+        if (tile == 1 && (layout == LAYOUT_Q4 || layout == LAYOUT_Q8) && g + 3 < end) {
+          if (layout == LAYOUT_Q4) q4Tile1Quad(w, groupStride, x, cols / 32, scratch);
+          else q8Tile1Quad(w, groupStride, x, cols / 32, scratch);
           for (let i = 0; i < 4; i++) {
             const at = <usize>i << 4;
             storeRows(v128.load(scratch + at), groupOut + at, rows - (g + i) * 4, groupBias ? groupBias + at : 0, accumulate);
