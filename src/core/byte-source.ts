@@ -1,3 +1,5 @@
+import { RuvLLMError } from './errors.ts';
+
 /**
  * Random access to the bytes of one file. Model parsers see only this, so that a file, a buffer in a test, or later a
  * browser blob look the same, and so that nobody reads more than the range they ask for.
@@ -21,7 +23,8 @@ export function createMemorySource(bytes: Uint8Array, name = 'memory'): ByteSour
     sizeBytes: bytes.byteLength,
     readInto(target, offset) {
       if (offset < 0 || offset + target.byteLength > bytes.byteLength) {
-        throw new RangeError(
+        throw new RuvLLMError(
+          'io',
           `${name}: read of ${target.byteLength} bytes at ${offset}, only ${bytes.byteLength} there`,
         );
       }

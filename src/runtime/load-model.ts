@@ -100,7 +100,8 @@ function readChatTemplate(metadata: Metadata, tokenizer: Tokenizer): ChatTemplat
       architecture: metadata.string('general.architecture'),
       bosToken: spelling(tokenizer.bosId),
       eosToken: spelling(tokenizer.eosId),
-      specialSpellings: tokenizer.specialSpellings,
+      // Not user-defined tokens such as </think>: plain text may spell them, and templates look for them in history.
+      specialSpellings: tokenizer.specialSpellings.filter((spelling) => tokenizer.isControl(tokenizer.idOf(spelling)!)),
     });
   } catch (error) {
     if (!(error instanceof RuvLLMError)) throw error;

@@ -30,15 +30,15 @@ export function createCandidates(vocabSize: number): Candidates {
   };
 }
 
-/** Removes what logits or bias have masked with -Infinity. */
+/** Gives every position its id, and removes what logits or bias have masked with -Infinity. */
 export function dropMasked(candidates: Candidates): void {
   const { ids, values } = candidates;
   let kept = 0;
   for (let i = 0; i < candidates.count; i++) {
     const value = values[i] as number;
     if (value === -Infinity) continue;
-    if (!(value < Infinity)) throw new RuvLLMError('bad_logits', `logit of token ${ids[i]} became ${value}`);
-    ids[kept] = ids[i] as number;
+    if (!(value < Infinity)) throw new RuvLLMError('bad_logits', `logit of token ${i} became ${value}`);
+    ids[kept] = i;
     values[kept++] = value;
   }
   candidates.count = kept;
@@ -54,6 +54,16 @@ export function keepWhere(candidates: Candidates, test: (index: number) => boole
     values[kept++] = values[i] as number;
   }
   candidates.count = kept;
+}
+
+/** Keeps the candidate at `cut` and those that rank before it by value: higher ones, and equal ones of lower ids. */
+export function keepThrough(candidates: Candidates, cut: number): void {
+  const threshold = candidates.values[cut] as number;
+  // Values move forward as they are kept, never past the position being looked at.
+  keepWhere(candidates, (i) => {
+    const value = candidates.values[i] as number;
+    return value > threshold || (value === threshold && i <= cut);
+  });
 }
 
 /** The position of the highest value; of the lowest id among equals. */

@@ -27,9 +27,9 @@ export function createSampler(params: SamplingParams, random: Random): Sampler {
   let candidates = createCandidates(0);
 
   const choose = (logits: Float32Array, history: readonly number[]): number => {
+    if (chain.length === 0 && params.temperature === 0) return argmax(logits, logits.length);
     candidates.count = logits.length;
     candidates.values.set(logits);
-    for (let i = 0; i < logits.length; i++) candidates.ids[i] = i;
     for (const step of chain) if (step.kind === 'shape') step.apply(candidates, params, history);
     dropMasked(candidates);
     if (params.temperature === 0) return candidates.ids[argmax(candidates.values, candidates.count)] as number;

@@ -40,15 +40,17 @@ export function sortByRank(keys: Keys, positions: Int32Array): Int32Array {
   return positions.sort((a, b) => (keys[b] as number) - (keys[a] as number) || a - b);
 }
 
-/**
- * How far below the best key each try reaches. A try costs one pass; nearly always a few hundred tokens hold the mass, and only
- * those are sorted. The last try takes all, so the answer is that of a full sort.
- */
-const KEY_GAPS = [2, 3, 4, 5, 6, 7, 8, 10, 12, 16, Infinity];
+/** Bins of keys below the best one, each this wide; the last bin takes all the rest. Fine enough that few share a bin. */
+const NUM_BINS = 2048;
+const BINS_PER_UNIT = 128;
+const binMass = new Float64Array(NUM_BINS);
+
+const binOf = (distance: number): number => Math.min(NUM_BINS - 1, Math.floor(distance * BINS_PER_UNIT));
 
 /**
  * The last position of the shortest ranking, best key first, whose weights add up to `target`; -1 when all are needed.
- * `order` is scratch.
+ * `order` is scratch. One pass adds up the weights by bins of keys; only the bin in which the sum passes the target is
+ * sorted, so that a flat distribution over a large vocabulary costs hardly more than a peaked one.
  */
 export function findMassCut(
   keys: Keys,
@@ -59,20 +61,18 @@ export function findMassCut(
 ): number {
   let best = -Infinity;
   for (let i = 0; i < count; i++) if ((keys[i] as number) > best) best = keys[i] as number;
-  for (const gap of KEY_GAPS) {
+  binMass.fill(0);
+  for (let i = 0; i < count; i++) binMass[binOf(best - (keys[i] as number))]! += weights[i] as number;
+  let before = 0;
+  let bin = 0;
+  while (bin < NUM_BINS - 1 && before + (binMass[bin] as number) < target) before += binMass[bin++] as number;
+  // Sums in another order differ in their last bits: when the bin's own order falls short, the next bin has the answer.
+  for (; bin < NUM_BINS; bin++) {
     let size = 0;
-    let mass = 0;
-    for (let i = 0; i < count; i++) {
-      if ((keys[i] as number) < best - gap) continue;
-      order[size++] = i;
-      mass += weights[i] as number;
-    }
-    // Not worth sorting when they cannot reach the target; sums in another order differ by far less than this slack.
-    if (mass < target * 0.999_999 && size < count) continue;
-    let sum = 0;
+    for (let i = 0; i < count; i++) if (binOf(best - (keys[i] as number)) === bin) order[size++] = i;
     for (const position of sortByRank(keys, order.subarray(0, size))) {
-      sum += weights[position] as number;
-      if (sum >= target) return position;
+      before += weights[position] as number;
+      if (before >= target) return position;
     }
   }
   return -1;

@@ -1,5 +1,5 @@
-import { fillWeights, keepWhere } from './candidates.ts';
-import { findMassCut, ranksBefore } from './select.ts';
+import { fillWeights, keepThrough } from './candidates.ts';
+import { findMassCut } from './select.ts';
 import type { SamplerStep } from './step.ts';
 
 /** Nucleus sampling: keeps the fewest likeliest tokens whose probabilities reach p. */
@@ -8,10 +8,9 @@ export const TOP_P: SamplerStep = {
   kind: 'truncate',
   isActive: (params) => params.topP < 1,
   apply(candidates, { topP }) {
-    const { values, weights, keys, order, count } = candidates;
+    const { values, weights, order, count } = candidates;
     const sum = fillWeights(candidates);
-    for (let i = 0; i < count; i++) keys[i] = values[i] as number;
-    const cut = findMassCut(keys, weights, count, topP * sum, order);
-    if (cut >= 0) keepWhere(candidates, (i) => !ranksBefore(keys, cut, i));
+    const cut = findMassCut(values, weights, count, topP * sum, order);
+    if (cut >= 0) keepThrough(candidates, cut);
   },
 };
