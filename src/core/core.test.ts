@@ -86,7 +86,7 @@ test('random: a seed fixes the stream, close seeds give unrelated ones, values a
     return Array.from({ length: count }, () => random.next());
   };
   expect(draw(42, 5)).toEqual(draw(42, 5));
-  expect(draw(42, 3)).toEqual([0.5953296081187977, 0.8470738693459312, 0.7541061406853346]);
+  expect(draw(42, 3)).toEqual([0.5767213890841907, 0.21293001466432804, 0.23419718284633795]);
   expect(draw(2 ** 40 + 42, 5)).not.toEqual(draw(42, 5));
   const firsts = Array.from({ length: 4000 }, (_, seed) => draw(seed, 1)[0]!);
   for (const values of [firsts, draw(7, 4000)]) {

@@ -1,0 +1,16 @@
+// Text from a prompt, whole and as a stream. node examples/generate.mjs [MODEL]
+import { loadModel } from 'ruvllm';
+
+const model = await loadModel(process.argv[2] ?? 'Qwen/Qwen2.5-0.5B-Instruct-GGUF:q4_k_m');
+const prompt = 'Once upon a time';
+const params = { maxTokens: 40, seed: 1 };
+
+const { text, usage, timings } = await model.generate(prompt, params);
+console.log(prompt + text);
+console.log(`${usage.completionTokens} tokens, ${timings.tokensPerSecond?.toFixed(1)} tokens/s`);
+
+let streamed = '';
+for await (const chunk of model.generateStream(prompt, params)) streamed += chunk.text;
+console.log(streamed === text ? 'the stream gave the same text' : 'BUG: the stream gave another text');
+
+await model.dispose();
