@@ -19,12 +19,19 @@ const BUILDS = [
   { file: 'kernels.simd.wasm', build: 'simd128' },
 ] as const;
 
+/** Flags are set by version, because an engine that does not know one complains on stderr or, worse, crashes later. */
+function setCompilerFlags(): void {
+  const major = Number(process.versions.node.split('.')[0]);
+  // Node 20 knows relaxed SIMD but hides it; later versions have it on.
+  if (major < 22) setFlagsFromString('--experimental-wasm-relaxed-simd');
+  // Straight to the optimizing compiler: the baseline tier runs these loops 2-3 times slower, and the switch would come in
+  // the middle of the first answer. From Node 25 on that compiler dies without the baseline tier's feedback; there the
+  // switch is only made early.
+  setFlagsFromString(major < 25 ? '--no-liftoff' : '--wasm-tiering-budget=10000');
+}
+
 async function compile(allowed: readonly WasmModule['build'][]): Promise<WasmModule> {
-  // Node 20 knows relaxed SIMD but hides it; later versions have it on and ignore the flag.
-  setFlagsFromString('--experimental-wasm-relaxed-simd');
-  // Straight to the optimizing compiler: the baseline tier runs these loops 2-3 times slower, and the switch to the
-  // optimized one would come in the middle of the first answer.
-  setFlagsFromString('--no-liftoff');
+  setCompilerFlags();
   for (const { file, build } of BUILDS) {
     if (!allowed.includes(build)) continue;
     const bytes = await readFile(new URL(file, KERNELS)).catch((cause: unknown) => {

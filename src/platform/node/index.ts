@@ -1,0 +1,1 @@
+export { openFileSink, type FileSink } from './file-sink.ts';
