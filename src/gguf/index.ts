@@ -1,3 +1,4 @@
+export { type ByteSource, createMemorySource } from '../core/byte-source.ts';
 export { createMemorySink, type ByteSink } from './header-writer.ts';
 export type { GgufLimits } from './limits.ts';
 export { createMetadata } from './metadata.ts';

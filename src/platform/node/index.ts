@@ -1,1 +1,5 @@
-export { openFileSink, type FileSink } from './file-sink.ts';
+export { createFileSink, type FileSink } from './file-sink.ts';
+export { openFileSource } from './file-source.ts';
+export { createNodeHubPlatform } from './hub-platform.ts';
+export { openModelFile } from './open-model-file.ts';
+export { createNodeWasmPlatform } from './wasm-platform.ts';

@@ -1,0 +1,74 @@
+// What `npm pack` would publish: every subpath that package.json promises, and nothing of the workshop.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const isBuilt = existsSync(join(root, 'dist/index.js'));
+if (!isBuilt) console.log('package tests skipped: dist/ is not built, run "npm run build"');
+
+interface Manifest {
+  exports: Record<string, string | { types: string; default: string }>;
+}
+
+const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
+const subpaths = Object.entries(exports).flatMap(([name, target]) =>
+  typeof target === 'string' ? [] : [{ specifier: name.replace('.', 'ruvllm'), ...target }],
+);
+
+/** One name of each subpath that its users cannot do without. */
+const MAIN_EXPORTS: Record<string, readonly string[]> = {
+  ruvllm: ['loadModel', 'RuvLLMError'],
+  'ruvllm/gguf': ['openGguf', 'createMemorySource', 'convertLlama2c', 'convertSafetensorsLlama'],
+  'ruvllm/quant': ['quantFormats'],
+  'ruvllm/tokenizers': ['createTokenizer'],
+  'ruvllm/chat': ['createChatTemplate'],
+  'ruvllm/kernels': ['createReferencePackFactory', 'createWasmPackFactory', 'PAGE_TOKENS'],
+  'ruvllm/hub': ['createHub', 'parseModelReference'],
+  'ruvllm/node': [
+    'createNodeHubPlatform',
+    'createNodeWasmPlatform',
+    'openModelFile',
+    'openFileSource',
+    'createFileSink',
+  ],
+};
+
+test('the list above names every subpath', () => {
+  expect(subpaths.map(({ specifier }) => specifier)).toEqual(Object.keys(MAIN_EXPORTS));
+});
+
+test.skipIf(!isBuilt).each(subpaths)('$specifier can be imported by its name and has types', ({ specifier, types }) => {
+  const code = `console.log(JSON.stringify(Object.keys(await import(${JSON.stringify(specifier)}))))`;
+  const output = execFileSync(process.execPath, ['--input-type=module', '-e', code], { cwd: root, encoding: 'utf8' });
+  expect(JSON.parse(output)).toEqual(expect.arrayContaining([...MAIN_EXPORTS[specifier]!]));
+  expect(existsSync(join(root, types))).toBe(true);
+});
+
+test.skipIf(!isBuilt)('the package has the command, both builds of the kernels, and no sources or tests', () => {
+  const output = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+    shell: process.platform === 'win32',
+  });
+  const [{ files }] = JSON.parse(output) as [{ files: { path: string }[] }];
+  const paths = files.map(({ path }) => path);
+  expect(paths).toEqual(
+    expect.arrayContaining([
+      'bin/ruvllm.mjs',
+      'dist/kernels/wasm/kernels.relaxed.wasm',
+      'dist/kernels/wasm/kernels.simd.wasm',
+      'dist/platform/node/engine-worker.js',
+      'LICENSE',
+    ]),
+  );
+  expect(paths.filter((path) => !/^(bin|dist)\//.test(path)).toSorted()).toEqual([
+    'LICENSE',
+    'README.md',
+    'package.json',
+  ]);
+  expect(paths.filter((path) => /\.(test|contract)\./.test(path))).toEqual([]);
+});
