@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createMemorySource } from '../core/byte-source.ts';
 import { type MetadataEntry, openGguf } from '../gguf/index.ts';
 import { buildRandomModel, type RandomModelOptions } from '../../test/support/random-model.ts';
-import { readRope, type RopeVariant, writeCosSin } from './rope.ts';
+import { plainRope, readRope, type RopeVariant, writeCosSin } from './rope.ts';
 import { readShape } from './shape.ts';
 
 const shape = { numLayers: 1, vocabSize: 260 };
@@ -80,6 +80,8 @@ describe('readRope', () => {
 
   test.each([
     [type('spiral'), 'unsupported', 'spiral'],
+    [type('toString'), 'unsupported', 'toString'],
+    [type('__proto__'), 'unsupported', '__proto__'],
     [number('freq_base', -1), 'invalid_model_file', 'freq_base is -1'],
     [number('scaling.factor', -4), 'invalid_model_file', 'scaling.factor is -4'],
     [count('dimension_count', 7), 'invalid_model_file', 'dimension_count is 7'],
@@ -94,6 +96,12 @@ describe('readRope', () => {
     const vectors = { 'rope_freqs.weight': new Float32Array(8) };
     expect(() => ropeOf([], { omit: () => false, vectors })).toThrowError(/rope_freqs\.weight: factor 0 is 0/);
   });
+});
+
+test('a plain rope refuses a base that is not positive', () => {
+  for (const base of [-1, 0, NaN, Infinity]) {
+    expect(() => plainRope(8, base, 'halves')).toThrowError(expect.objectContaining({ code: 'invalid_model_file' }));
+  }
 });
 
 test('writeCosSin writes cos, sin of each pair, times the magnitude', () => {

@@ -27,10 +27,12 @@ export function readRope(file: ModelFile, pairing: RopeOp['pairing']): RopeVaria
   if (rotaryDim % 2 !== 0) fail(`${key('dimension_count')} is ${rotaryDim}, must be even`);
   const base = positive(key('freq_base'), metadata.number(key('freq_base'), DEFAULT_BASE));
   const type = metadata.string(key('scaling.type'), 'linear');
-  const stretch = scalings[type];
+  const stretch = Object.hasOwn(scalings, type) ? scalings[type] : undefined; // a file may name "toString"
   if (stretch === undefined) {
     const known = Object.keys(scalings).join(', ');
-    throw new RuvLLMError('unsupported', `rope scaling "${type}" (known: ${known})`, { data: { type } });
+    throw new RuvLLMError('unsupported', `rope scaling "${type.slice(0, 80)}" (known: ${known})`, {
+      data: { type: type.slice(0, 80) },
+    });
   }
   // 0 stands for "not scaled" in old files.
   const givenFactor = metadata.number(key('scaling.factor'), metadata.number(key('scale_linear'), 1)) || 1;
@@ -48,6 +50,7 @@ export function readRope(file: ModelFile, pairing: RopeOp['pairing']): RopeVaria
 
 /** A rotation without any scaling: what layers with a window use beside scaled global ones. */
 export function plainRope(rotaryDim: number, base: number, pairing: RopeOp['pairing']): RopeVariant {
+  positive('the base of a rope', base);
   return { pairing, rotaryDim, frequencies: plainFrequencies(rotaryDim, base), magnitude: 1 };
 }
 
