@@ -55,6 +55,8 @@ test.each([
   [{ stops: [''] }, '1 to 4 characters'],
   [{ stops: 'a' }, 'a list'],
   [{ limit: 10 }, 'from 0 to 9'],
+  [{ stops: ['a', 'b', 'c'] }, 'got a list of 3'],
+  [{ count: Object.create(null) }, 'got object'],
 ])('options: %o is refused with the reason', (given, reason) => {
   expect(() => resolve(given)).toThrowError(
     expect.objectContaining({ code: 'invalid_option', message: expect.stringContaining(reason) }),

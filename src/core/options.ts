@@ -5,8 +5,15 @@ export type OptionReader<T> = (value: unknown, name: string) => T;
 
 export type OptionReaders<T> = { [K in keyof T]-?: OptionReader<T[K]> };
 
+/** Short, and safe for whatever a caller may hand in: `String()` throws for an object without prototype. */
+function show(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  return (typeof value === 'object' && value !== null) || typeof value === 'function' ? typeof value : String(value);
+}
+
 function fail(name: string, expected: string, value: unknown): never {
-  const shown = typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : String(value);
+  const shown = show(value);
   throw new RuvLLMError('invalid_option', `option "${name}" must be ${expected}, got ${shown}`, {
     data: { option: name },
   });

@@ -100,6 +100,13 @@ describe('list and show', () => {
       /does not exist \(a file on the hub is written hf:o\/r/,
     );
     await expect(hub.resolveModelPath('o/r')).rejects.toMatchObject({ code: 'not_found' });
+    await expect(hub.resolveModelPath(dirname(path))).rejects.toMatchObject({
+      code: 'io',
+      message: `${dirname(path)} is no model file but a folder`,
+    });
+    // Longer than any file system takes: must not escape as an error of Node's.
+    await expect(hub.resolveModelPath(`${'x'.repeat(300)}.gguf`)).rejects.toMatchObject({ code: 'io' });
+    await expect(hub.resolveModelPath(5 as unknown as string)).rejects.toMatchObject({ code: 'invalid_option' });
     await expect(hub.pullModel(path)).rejects.toMatchObject({ code: 'invalid_option' });
     await expect(hub.showModel('npm:absent')).rejects.toMatchObject({ code: 'not_found' });
   });

@@ -8,6 +8,7 @@ import { readHubToken, resolveHubOptions, type HubOptions } from './hub-options.
 import { fetchCommit } from './huggingface-api.ts';
 import { pullFromHub, type PulledModel } from './huggingface-pull.ts';
 import { pullFromNpm } from './npm-pull.ts';
+import type { FileKind } from './platform.ts';
 import type { PullContext, PullProgress } from './pull-context.ts';
 import { parseModelReference, type ModelReference } from './reference.ts';
 import { removeModel, type RemovedModel } from './remove-model.ts';
@@ -63,6 +64,13 @@ function refuseUnknown(what: string, given: object, known: readonly string[]): v
   });
 }
 
+const KIND_NAMES: Readonly<Record<FileKind, string>> = {
+  file: 'a file that appeared just now',
+  folder: 'a folder',
+  link: 'a link',
+  other: 'a device, pipe or socket',
+};
+
 const PULL_OPTIONS = ['signal', 'onProgress'] as const;
 
 function isOffline(value: string | undefined): boolean {
@@ -91,8 +99,13 @@ export function createHub(options: HubOptions): Hub {
       : await findCachedHubFile(offlineContext, reference);
   };
 
-  const requireLocal = (text: string, path: string): string => {
-    if (files.isFile(path)) return files.absolutePath(path);
+  const requireLocal = async (text: string, path: string): Promise<string> => {
+    const absolute = files.absolutePath(path);
+    if (files.isFile(path)) return absolute;
+    const facts = await files.stat(absolute);
+    if (facts !== null) {
+      throw new RuvLLMError('io', `${text} is no model file but ${KIND_NAMES[facts.kind]}`, { data: { path } });
+    }
     const hint = /^[\w][\w.-]*\/[\w.-]+\/.+\.gguf$/i.test(path) ? ` (a file on the hub is written hf:${path})` : '';
     throw new RuvLLMError('not_found', `model file ${text} does not exist${hint}`, { data: { path } });
   };
@@ -100,7 +113,7 @@ export function createHub(options: HubOptions): Hub {
   const pull = async (text: string, pullOptions: PullOptions): Promise<PulledModel> => {
     const reference = parse(text);
     if (reference.kind === 'path') {
-      const path = requireLocal(text, reference.path);
+      const path = await requireLocal(text, reference.path);
       throw new RuvLLMError('invalid_option', `${path} is a local file; there is nothing to pull`);
     }
     if (reference.kind === 'huggingface' && isOffline(platform.environment['HF_HUB_OFFLINE'])) {
@@ -112,7 +125,7 @@ export function createHub(options: HubOptions): Hub {
 
   const resolvePath = async (text: string, given: ResolveModelOptions): Promise<string> => {
     const reference = parse(text);
-    if (reference.kind === 'path') return requireLocal(text, reference.path);
+    if (reference.kind === 'path') return await requireLocal(text, reference.path);
     const cached = await findCached(reference);
     if (cached !== null) return cached.path;
     if (given.download === true) return (await pull(text, given)).path;

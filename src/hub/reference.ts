@@ -73,7 +73,8 @@ export function parseModelReference(
   text: string,
   isLocalFile: (path: string) => boolean = () => false,
 ): ModelReference {
-  if (typeof text !== 'string' || text.trim() === '') refuse(String(text), 'empty');
+  if (typeof text !== 'string') refuse(typeof text, 'must be a string');
+  if (text.trim() === '') refuse(text, 'empty');
   if (text.length > MAX_REFERENCE_LENGTH) refuse(text, `${text.length} characters, at most ${MAX_REFERENCE_LENGTH}`);
   if (/\p{Cc}/u.test(text)) refuse(text, 'holds control characters');
   if (isLocalFile(text)) return { kind: 'path', path: text };

@@ -58,6 +58,24 @@ test('loads, reports the model and its progress', async () => {
   expect(transport.isBusy).toBe(false);
 });
 
+test('what onProgress throws fails the load and ends the other side', async () => {
+  const transport = createInProcessTransport({
+    async openModel(_spec, onProgress) {
+      onProgress(5, 10);
+      onProgress(10, 10);
+      return createToyModel();
+    },
+  });
+  const mine = new Error('mine');
+  let numCalls = 0;
+  const onProgress = (): never => {
+    numCalls++;
+    throw mine;
+  };
+  await expect(createEngineClient(transport).load(TOY_SPEC, { onProgress })).rejects.toBe(mine);
+  expect({ numCalls, isClosed: transport.isClosed }).toEqual({ numCalls: 1, isClosed: true });
+});
+
 test('a model that does not load rejects with its own error, and the worker is ended', async () => {
   const transport = createInProcessTransport({
     async openModel() {

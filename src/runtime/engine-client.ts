@@ -35,7 +35,7 @@ export interface EngineClient {
 
 interface Pending<T> {
   resolve: (value: T) => void;
-  reject: (error: RuvLLMError) => void;
+  reject: (error: unknown) => void;
 }
 
 type Handlers = { [T in ServerMessage['type']]: (message: Extract<ServerMessage, { type: T }>) => void };
@@ -72,7 +72,15 @@ export function createEngineClient(transport: Transport): EngineClient {
   }
 
   const handlers: Handlers = {
-    progress: ({ loadedBytes, totalBytes }) => loadCall?.onProgress?.(loadedBytes, totalBytes),
+    progress({ loadedBytes, totalBytes }) {
+      try {
+        loadCall?.onProgress?.(loadedBytes, totalBytes);
+      } catch (error) {
+        // The caller's own: it fails the load, like one thrown while fetching. From here it would end the process.
+        loadCall?.reject(error);
+        loadCall = null;
+      }
+    },
     loaded({ model }) {
       loadCall?.resolve(model);
       loadCall = null;

@@ -25,6 +25,9 @@ export interface ResolvedGenerateOptions {
 
 /** Checks the options of one call. */
 export function resolveGenerateOptions(options: GenerateOptions = {}): ResolvedGenerateOptions {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new RuvLLMError('invalid_option', `generate: options must be an object, got ${describe(options)}`);
+  }
   const { signal, parseSpecial, ...params } = options;
   const call = resolveOptions<Pick<ResolvedGenerateOptions, 'signal' | 'parseSpecial'>>(
     'generate',
@@ -33,6 +36,8 @@ export function resolveGenerateOptions(options: GenerateOptions = {}): ResolvedG
   );
   return { params: resolveGenerateParams(params), isMaxTokensGiven: params.maxTokens !== undefined, ...call };
 }
+
+const describe = (value: unknown): string => (Array.isArray(value) ? 'a list' : value === null ? 'null' : typeof value);
 
 /** The tokens to generate: what was asked for, or what fits of the default; `context_overflow` with both numbers. */
 export function fitMaxTokens(

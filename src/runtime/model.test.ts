@@ -293,3 +293,10 @@ test('after dispose every call is not_loaded, and those in progress fail so', as
   expect(() => model.modelInfo()).toThrow(expect.objectContaining({ code: 'not_loaded' }));
   await model[Symbol.asyncDispose]();
 });
+
+test('options that are no object are refused, not ignored', async () => {
+  const { model } = await setUp();
+  for (const options of [null, 5, 'x', [], () => {}]) {
+    await expect(model.generate('a', options as object)).rejects.toMatchObject({ code: 'invalid_option' });
+  }
+});

@@ -1,4 +1,5 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -35,6 +36,16 @@ describe('openFileSource', () => {
     }
     expect(() => source.readInto(new Uint8Array(3), 8)).toThrow(`${path}: read of 3 bytes at 8, file has 10`);
     source.close();
+  });
+
+  test.skipIf(process.platform === 'win32')('a pipe is refused at once, without waiting for its writer', () => {
+    const path = join(folder(), 'pipe.gguf');
+    execFileSync('mkfifo', [path]);
+    // Opens the other end later, so that a test of a source that waits fails instead of blocking for ever.
+    const writer = spawn('sh', ['-c', `sleep 2; touch '${path}.opened'; : > '${path}'`], { stdio: 'ignore' });
+    expect(() => openFileSource(path)).toThrow(`cannot open ${path}: not a regular file`);
+    expect(existsSync(`${path}.opened`)).toBe(false);
+    writer.kill();
   });
 
   test('a file that shrinks under us is told with both sizes', () => {

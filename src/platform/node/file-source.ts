@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import type { ByteSource } from '../../core/byte-source.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { toFileError } from './file-errors.ts';
@@ -11,7 +11,8 @@ export function openFileSource(path: string): ByteSource {
   let fd: number;
   let sizeBytes: number;
   try {
-    fd = openSync(path, 'r');
+    // Without O_NONBLOCK (Windows has none) a pipe would block the thread until somebody writes to it.
+    fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch (error) {
     throw toFileError(error, 'cannot open', path);
   }

@@ -118,7 +118,13 @@ async function link(relativeTarget: string, path: string): Promise<void> {
 /** The hub's file system on Node. */
 export const nodeHubFiles: HubFiles = {
   join,
-  isFile: (path) => statSync(expandHome(path), { throwIfNoEntry: false })?.isFile() ?? false,
+  isFile(path) {
+    try {
+      return statSync(expandHome(path)).isFile();
+    } catch {
+      return false; // a name too long for a file, a loop of links, no permission: `stat` says which
+    }
+  },
   absolutePath: (path) => resolve(expandHome(path)),
   stat: (path) =>
     attempt(
