@@ -61,7 +61,10 @@ export function roundRowQ8_K(x: Float32Array): RoundedRow {
   for (let block = 0; block < scales.length; block++) {
     const start = block * Q8_K_BLOCK;
     let peak = 0;
-    for (let i = start; i < start + Q8_K_BLOCK; i++) if (Math.abs(x[i]!) > Math.abs(peak)) peak = x[i]!;
+    for (let i = start; i < start + Q8_K_BLOCK; i++) {
+      // A NaN becomes the peak and stays it: through the scale it reaches the whole block instead of rounding to 0.
+      if (Math.abs(x[i]!) > Math.abs(peak) || Number.isNaN(x[i]!)) peak = x[i]!;
+    }
     if (peak === 0) continue;
     const inverse = Math.fround(-127 / peak);
     scales[block] = 1 / inverse;

@@ -44,14 +44,14 @@ function makeSequences(shape: Shape, lengths: readonly number[], numPages: numbe
   }));
 }
 
-/** A region full of large finite numbers: pages are reused without being cleared, and must not leak. */
+/** A region full of NaN: pages are reused without being cleared, even those of a sequence that failed. */
 function makeRegion({ pack }: PackFixture, shape: Shape, numPages: number): KvRegion {
   const { numKvHeads, headDim, precision = 'f16' } = shape;
   const layerBytes = kvLayerBytes(numKvHeads, headDim, precision);
   const pageBytes = NUM_LAYERS * layerBytes;
   const base = pack.arena.allocate(numPages * pageBytes, 'pages');
-  if (precision === 'f32') pack.arena.f32(base, (numPages * pageBytes) / 4).fill(60000);
-  else pack.arena.u16(base, (numPages * pageBytes) / 2).fill(floatToHalf(60000));
+  if (precision === 'f32') pack.arena.f32(base, (numPages * pageBytes) / 4).fill(NaN);
+  else pack.arena.u16(base, (numPages * pageBytes) / 2).fill(floatToHalf(NaN));
   return { base, pageBytes, layerBytes, numPages, numKvHeads, headDim, precision };
 }
 
@@ -176,7 +176,7 @@ export function describeAttention(makeFactory: () => KernelPackFactory): void {
         const kv = makeRegion(fixture, shape, 3);
         const sequence = { ...makeSequences(shape, [18], 3)[0]!, pageIds: [2, 0] };
         await runStep(fixture, kv, shape, [{ sequence, start: 0, end: 18 }]);
-        const expected = new Uint16Array((3 * kv.pageBytes) / 2).fill(floatToHalf(60000));
+        const expected = new Uint16Array((3 * kv.pageBytes) / 2).fill(floatToHalf(NaN));
         const perPage = kv.numKvHeads * kv.headDim * PAGE_TOKENS;
         for (let t = 0; t < 18; t++) {
           const base = (sequence.pageIds[Math.floor(t / 16)]! * kv.pageBytes + LAYER * kv.layerBytes) / 2;

@@ -3,6 +3,7 @@ import type { TensorTypeName } from '../core/tensor-type.ts';
 import { ARENA_ALIGNMENT, type KernelPackFactory } from './contract.ts';
 import { describeAttention } from './pack-attention.contract.ts';
 import { describeElementwise } from './pack-elementwise.contract.ts';
+import { describeExtremes } from './pack-extremes.contract.ts';
 import { allTypes, randomMatrix, withPack } from './pack-fixture.contract.ts';
 import { describeMatmul } from './pack-matmul.contract.ts';
 
@@ -13,6 +14,7 @@ export function describeKernelPack(name: string, makeFactory: () => KernelPackFa
     describeElementwise(makeFactory);
     describeMatmul(makeFactory);
     describeAttention(makeFactory);
+    describeExtremes(makeFactory);
   });
 }
 

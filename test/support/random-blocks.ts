@@ -5,7 +5,7 @@ import { quantFormats } from '../../src/quant/index.ts';
 import { createNormal } from './random-values.ts';
 
 /** Where a block keeps its f16 scale, and the f16 scale of what is subtracted (or added), if it has one. */
-const scaleFields: Partial<Record<TensorTypeName, { scale: number; min?: number }>> = {
+export const scaleFields: Partial<Record<TensorTypeName, { scale: number; min?: number }>> = {
   Q4_0: { scale: 0 },
   Q4_1: { scale: 0, min: 2 },
   Q5_0: { scale: 0 },

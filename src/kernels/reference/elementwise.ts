@@ -17,7 +17,7 @@ export function rmsNorm(arena: Arena, { x, weight, out, numRows, dim, epsilon }:
     const target = arena.f32(out + r * dim * 4, dim);
     let sumOfSquares = 0;
     for (const value of row) sumOfSquares += value * value;
-    const factor = 1 / Math.sqrt(sumOfSquares / dim + epsilon);
+    const factor = sumOfSquares === Infinity ? NaN : 1 / Math.sqrt(sumOfSquares / dim + epsilon);
     for (let i = 0; i < dim; i++) target[i] = row[i]! * factor * weights[i]!;
   }
 }

@@ -4,6 +4,7 @@ import { createArena } from '../arena.ts';
 import { checkedMatrixBytes } from '../matrix-bytes.ts';
 import {
   alignArena,
+  ARENA_ALIGNMENT,
   type KernelPack,
   type KernelPackFactory,
   type KernelPackOptions,
@@ -72,7 +73,12 @@ async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions
   const scratchBytes = threadScratchBytes(options.maxCols);
   const roundings = roundingBytes(options);
   const ownBytes =
-    FIRST_FREE + PROGRAM_BYTES + STAGING_BYTES + numThreads * scratchBytes + roundings.reduce((a, b) => a + b, 0);
+    FIRST_FREE +
+    PROGRAM_BYTES +
+    STAGING_BYTES +
+    ARENA_ALIGNMENT +
+    numThreads * scratchBytes +
+    roundings.reduce((a, b) => a + b, 0);
   const totalBytes = ownBytes + options.arenaBytes;
   if (totalBytes > MAX_MEMORY) {
     throw new RuvLLMError('out_of_memory', `the model needs ${totalBytes} bytes, WASM memory ends at ${MAX_MEMORY}`, {
@@ -90,6 +96,7 @@ async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions
   const stagingAt = arena.allocate(STAGING_BYTES, 'staging');
   const scratchAt = arena.allocate(numThreads * scratchBytes, 'thread scratch');
   const roundedAt = roundings.map((bytes) => arena.allocate(bytes, 'rounded activations'));
+  const refusedAt = arena.allocate(ARENA_ALIGNMENT, 'refused scales');
 
   const helpers = await startHelpers(
     platform,
@@ -148,8 +155,17 @@ async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions
         source.readInto(arena.u8(stagingAt, rows * sourceRowBytes), row * sourceRowBytes);
         const target = offset + (row / 4) * groupBytes;
         const typeId = quantFormats[type].ggufId;
-        program.record(OPCODES.repack, [stagingAt, typeId, rows, numCols, sourceRowBytes, target, layout.id]);
+        const words = [stagingAt, typeId, rows, numCols, sourceRowBytes, target, layout.id, refusedAt];
+        program.record(OPCODES.repack, words);
         runNow();
+        if (arena.i32(refusedAt, 1)[0] !== 0) {
+          arena.i32(refusedAt, 1)[0] = 0;
+          throw new RuvLLMError(
+            'invalid_model_file',
+            `${name} (${type}) has a scale that is infinite or not a number in rows ${row} to ${row + rows - 1}`,
+            { data: { name, type, firstRow: row, numRows: rows } },
+          );
+        }
       }
       const matrix: WasmMatrix = { name, type, numRows, numCols, offset, sizeBytes, layout };
       return matrix;

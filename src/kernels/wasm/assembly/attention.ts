@@ -1,8 +1,9 @@
 // Paged attention with online softmax. Work is cut into (sequence, KV head, tile of tokens): a page is widened to f32 once
 // and meets every query row of the tile and head group. A row's arithmetic depends only on its own pages, in order, so that
 // chunked = whole and batched = alone, bit for bit.
-import { takeChunk } from './control';
-import { expVector, floatToHalf, fma, halfToFloat4, horizontalMax, horizontalSum, tanhVector } from './vector-math';
+import { hasBadHalves, noteBadHalf, takeChunk } from './control';
+import { widenHalf } from './dot-float';
+import { expVector, floatToHalf, fma, finiteHalfToFloat4, horizontalMax, horizontalSum, tanhVector } from './vector-math';
 
 const PAGE_TOKENS: i32 = 16;
 /** Tokens per tile: with a group of 4 heads a page serves 32 query rows, yet a 512-token prompt still splits 16 ways a head. */
@@ -38,19 +39,29 @@ export function writeKvOp(op: usize): void {
           store<f32>(page + (i * 16 + inPage) * 4, load<f32>(fromK + i * 4));
           store<f32>(values + valueAt * 4, load<f32>(fromV + i * 4));
         } else {
-          store<u16>(page + (i * 16 + inPage) * 2, floatToHalf(load<f32>(fromK + i * 4)));
-          store<u16>(values + valueAt * 2, floatToHalf(load<f32>(fromV + i * 4)));
+          storeHalf(page + (i * 16 + inPage) * 2, load<f32>(fromK + i * 4));
+          storeHalf(values + valueAt * 2, load<f32>(fromV + i * 4));
         }
       }
     }
   }
 }
 
+/** For finite halves only. Choosing between this loop and widenHalf in here made attention at decode a quarter slower. */
 function widen(src: usize, out: usize, count: i32): void {
   for (let i = 0; i < count; i += 8, src += 16, out += 32) {
-    v128.store(out, halfToFloat4(v128.load_ext<u16>(src)));
-    v128.store(out, halfToFloat4(v128.load_ext<u16>(src, 8)), 16);
+    v128.store(out, finiteHalfToFloat4(v128.load_ext<u16>(src)));
+    v128.store(out, finiteHalfToFloat4(v128.load_ext<u16>(src, 8)), 16);
   }
+}
+
+/** Stores k or v as a half; one that overflows or is NaN makes all later reads take the way that knows such halves. */
+// @ts-ignore: decorator
+@inline
+function storeHalf(at: usize, value: f32): void {
+  const half = floatToHalf(value);
+  if ((half & 0x7c00) == 0x7c00) noteBadHalf();
+  store<u16>(at, <u16>half);
 }
 
 // @ts-ignore: decorator
@@ -111,12 +122,16 @@ function rowAndPage(q: usize, keys: usize, values: usize, out: usize, state: usi
   v128.store(p, s3, 48);
   const rowBytes = <usize>headDim << 2;
   const decays = f32x4.splat(decay);
+  // Only slots in sight: the others may hold what a failed sequence left, and nothing times NaN is NaN.
+  const firstWeight = <usize>from << 2;
+  const endWeight = <usize>to << 2;
+  const firstValue = values + <usize>from * rowBytes;
   let d: usize = 0;
   for (; d + 32 <= rowBytes; d += 32) {
     let a = f32x4.mul(v128.load(out + d), decays);
     let b = f32x4.mul(v128.load(out + d, 16), decays);
-    let value = values + d;
-    for (let t: usize = 0; t < 64; t += 4, value += rowBytes) {
+    let value = firstValue + d;
+    for (let t = firstWeight; t < endWeight; t += 4, value += rowBytes) {
       const weight = v128.load_splat<f32>(p + t);
       a = fma(weight, v128.load(value), a);
       b = fma(weight, v128.load(value, 16), b);
@@ -126,8 +141,8 @@ function rowAndPage(q: usize, keys: usize, values: usize, out: usize, state: usi
   }
   for (; d < rowBytes; d += 16) {
     let a = f32x4.mul(v128.load(out + d), decays);
-    let value = values + d;
-    for (let t: usize = 0; t < 64; t += 4, value += rowBytes) a = fma(v128.load_splat<f32>(p + t), v128.load(value), a);
+    let value = firstValue + d;
+    for (let t = firstWeight; t < endWeight; t += 4, value += rowBytes) a = fma(v128.load_splat<f32>(p + t), v128.load(value), a);
     v128.store(out + d, a);
   }
 }
@@ -176,6 +191,7 @@ function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, sc
   const rowBytes = <usize>headDim << 2;
   const pageFloats = headDim * PAGE_TOKENS;
   const isFloat = load<i32>(op, 64) != 0;
+  const hasBad = hasBadHalves();
   let keys = scratch;
   let values = scratch + (<usize>pageFloats << 2);
   const states = values + (<usize>pageFloats << 2);
@@ -194,6 +210,9 @@ function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, sc
     if (isFloat) {
       keys = kPage + (<usize>(kvHead * pageFloats) << 2);
       values = kPage + (<usize>((kvHeads + kvHead) * pageFloats) << 2);
+    } else if (hasBad) {
+      widenHalf(kPage + (<usize>(kvHead * pageFloats) << 1), keys, pageFloats);
+      widenHalf(kPage + (<usize>((kvHeads + kvHead) * pageFloats) << 1), values, pageFloats);
     } else {
       widen(kPage + (<usize>(kvHead * pageFloats) << 1), keys, pageFloats);
       widen(kPage + (<usize>((kvHeads + kvHead) * pageFloats) << 1), values, pageFloats);

@@ -8,6 +8,7 @@ const BARRIER_PHASE: usize = CONTROL + 192; // bumped when the last one arrives
 const SLEEPERS: usize = CONTROL + 256; //      threads asleep in a barrier: only then is a wake-up call worth a syscall
 const PROGRAM: usize = CONTROL + 320; //       [address, number of operations]
 const NUM_THREADS: usize = CONTROL + 384;
+const BAD_HALVES: usize = CONTROL + 448; //     1: some KV page was given an infinity or NaN; never reset
 
 // How long a thread spins before it sleeps. An operation at decode takes 10-500 us, so most waits end while spinning
 // (about 20-50 us); with a busy neighbour on the core a sleeping thread costs its share instead of burning it.
@@ -59,6 +60,11 @@ export function generation(): i32 { return atomic.load<i32>(GENERATION); }
 export function programAddress(): usize { return load<u32>(PROGRAM); }
 export function programLength(): i32 { return load<i32>(PROGRAM, 4); }
 export function programThreads(): i32 { return load<i32>(NUM_THREADS); }
+
+// Telling infinity and NaN from numbers costs attention at decode a quarter of its speed, so that starts only once one
+// was written.
+export function noteBadHalf(): void { atomic.store<i32>(BAD_HALVES, 1); }
+export function hasBadHalves(): bool { return load<i32>(BAD_HALVES) != 0; }
 
 /** The next chunk of an operation's work, taken by whichever thread comes first. */
 // @ts-ignore: decorator

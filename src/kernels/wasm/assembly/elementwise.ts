@@ -31,7 +31,9 @@ export function rmsNormOp(op: usize): void {
         const v = load<f32>(from + (<usize>c << 2));
         sum += <f64>(v * v);
       }
-      const scale: f32 = <f32>1 / sqrt<f32>(<f32>(sum / <f64>dim) + epsilon);
+      const mean = <f32>(sum / <f64>dim);
+      // Squares that overflow would scale the whole row to a harmless looking zero.
+      const scale: f32 = mean == Infinity ? NaN : <f32>1 / sqrt<f32>(mean + epsilon);
       const factor = f32x4.splat(scale);
       for (c = 0; c + 4 <= dim; c += 4) {
         const at = <usize>c << 2;

@@ -6,7 +6,10 @@ import { groupBytes, LAYOUT_BF16, LAYOUT_IQ2, LAYOUT_IQ4, LAYOUT_Q4, LAYOUT_Q4K,
 import { IQ2_INDEX, IQ4_INDEX } from './tables';
 import { iq2Block, iq4NlBlock, iq4XsBlock, q2kBlock, q3kBlock, q4_1Block, q5_0Block, q5_1Block, q5kBlock } from './decode-blocks';
 
-/** args: 2 source rows, 3 file type, 4 rows, 5 cols, 6 bytes per source row, 7 target, 8 layout. A chunk is 16 groups. */
+/**
+ * args: 2 source rows, 3 file type, 4 rows, 5 cols, 6 bytes per source row, 7 target, 8 layout, 9 address of an i32 that
+ * becomes 1 when a scale cannot be kept. A chunk is 16 groups.
+ */
 export function repackOp(op: usize, scratch: usize): void {
   const source = <usize>load<u32>(op, 8);
   const type = load<i32>(op, 12);
@@ -15,6 +18,7 @@ export function repackOp(op: usize, scratch: usize): void {
   const rowBytes = <usize>load<u32>(op, 24);
   const target = <usize>load<u32>(op, 28);
   const layout = load<i32>(op, 32);
+  const refused = <usize>load<u32>(op, 36);
   const numGroups = (rows + 3) >> 2;
   const stride = groupBytes(layout, cols);
   for (let first = takeChunk(op) * 16; first < numGroups; first = takeChunk(op) * 16) {
@@ -26,25 +30,33 @@ export function repackOp(op: usize, scratch: usize): void {
       if (layout <= LAYOUT_BF16) memory.copy(dst, src, <usize>numRows * rowBytes);
       else {
         if (numRows < 4) memory.fill(dst, 0, stride); // missing rows compute to zero and are never stored
-        if (layout == LAYOUT_Q4) packQ4(src, rowBytes, numRows, cols, dst);
+        if (layout == LAYOUT_Q4) packQ4(src, rowBytes, numRows, cols, dst, refused);
         else if (layout == LAYOUT_Q4K) packQ4K(src, rowBytes, numRows, cols, dst);
         else if (layout == LAYOUT_Q6K) packQ6K(src, rowBytes, numRows, cols, dst);
         else if (layout == LAYOUT_IQ4) packCodebook(IQ4_INDEX, type, src, rowBytes, numRows, cols, dst, scratch);
         else if (layout == LAYOUT_IQ2) packCodebook(IQ2_INDEX, type, src, rowBytes, numRows, cols, dst, scratch);
-        else packQ8(type, src, rowBytes, numRows, cols, dst, layout == LAYOUT_Q8_MIN, scratch);
+        else packQ8(type, src, rowBytes, numRows, cols, dst, layout == LAYOUT_Q8_MIN, scratch, refused);
       }
     }
   }
 }
 
+/** Keeps a scale as a half. The kernels read these as finite numbers (loadHalves4), so others are refused here. */
+// @ts-ignore: decorator
+@inline
+function storeScale(out: usize, half: u32, refused: usize): void {
+  if ((half & 0x7c00) == 0x7c00) atomic.store<i32>(refused, 1);
+  store<u16>(out, <u16>half);
+}
+
 // Q4_0 blocks already pair column i with column 16 + i in one byte, as our chunks do: four bytes move at a time.
-function packQ4(src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usize): void {
+function packQ4(src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usize, refused: usize): void {
   const numBlocks = cols / 32;
   for (let b = 0; b < numBlocks; b++) {
     const out = dst + <usize>b * 72;
     for (let r: usize = 0; r < <usize>numRows; r++) {
       const block = src + r * rowBytes + <usize>b * 18;
-      store<u16>(out + r * 2, load<u16>(block));
+      storeScale(out + r * 2, load<u16>(block), refused);
       for (let c: usize = 0; c < 4; c++) store<u32>(out + 8 + c * 16 + r * 4, load<u32>(block + 2 + c * 4));
     }
   }
@@ -162,14 +174,14 @@ function packCodebook(index: usize, type: i32, src: usize, rowBytes: usize, numR
   }
 }
 
-function packQ8(type: i32, src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usize, hasMins: bool, scratch: usize): void {
+function packQ8(type: i32, src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usize, hasMins: bool, scratch: usize, refused: usize): void {
   const blockBytes: usize = hasMins ? 176 : 136;
   const quants: usize = hasMins ? 48 : 8;
   for (let b = 0, n = cols / 32; b < n; b++) {
     const out = dst + <usize>b * blockBytes;
     for (let r: usize = 0; r < <usize>numRows; r++) {
       decode32(type, src + r * rowBytes, <usize>b, scratch);
-      if (!hasMins) store<u16>(out + r * 2, floatToHalf(load<f32>(scratch, 32))); // exact: it was a half in the file
+      if (!hasMins) storeScale(out + r * 2, floatToHalf(load<f32>(scratch, 32)), refused); // exact: it was a half in the file
       else {
         store<f32>(out + r * 4, load<f32>(scratch, 32));
         store<f32>(out + 16 + r * 4, load<f32>(scratch, 36));
