@@ -51,3 +51,14 @@ test("white space is Unicode's: a next-line character is, a byte order mark is n
   expect(splitterOf('gpt-2')('a \u0085b')).toEqual(['a', ' ', '\u0085', 'b']);
   expect(splitterOf('gpt-2')('a \ufeffb')).toEqual(['a', ' \ufeff', 'b']);
 });
+
+// A quadratic pattern takes minutes for one of these; a linear one milliseconds.
+test.each(PRE_TOKENIZERS.map(({ names }) => names[0]!))('%s scans a long run of one kind only once', (name) => {
+  const split = splitterOf(name);
+  for (const unit of [' ', '\n', '1', 'A', '!', '漢', 'é', "'"]) {
+    for (const end of ['', 'x', '1', '!', '漢', '\u0301']) {
+      const run = `x${unit.repeat(100_000)}${end}`;
+      expect(split(run).join('') === run, JSON.stringify(unit + end)).toBe(true);
+    }
+  }
+});

@@ -114,7 +114,7 @@ export const PRE_TOKENIZERS: readonly PreTokenizer[] = [
       raw`[\r\n]`,
       raw`\s?[A-Za-z${CASED_LETTERS}]+`,
       raw`\s?[!-\/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3001\u3002]+`,
-      raw`\s+$`,
+      raw`(?<!\s)\s+$`, // without the look back every space of a long run would scan to its end
       EAST_ASIAN,
       raw`\p{N}+`,
     ],
