@@ -163,7 +163,16 @@ export const nodeHubFiles: HubFiles = {
       'cannot create',
       path,
       async () => {
-        await fs.writeFile(path, text, { flag: 'wx' });
+        const handle = await fs.open(path, 'wx');
+        try {
+          await handle.writeFile(text);
+        } catch (error) {
+          // On a full disk the file is there all the same: as a lock it would keep everybody waiting for nobody.
+          await fs.rm(path, { force: true });
+          throw error;
+        } finally {
+          await handle.close();
+        }
         return true;
       },
       ['EEXIST'],
