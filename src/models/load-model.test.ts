@@ -157,6 +157,20 @@ test.each<[string, Partial<RandomModelOptions>, string, RegExp]>([
   expect(plan).toThrowError(expect.objectContaining({ code, message: expect.stringMatching(message) }));
 });
 
+test('a system that refuses the memory is out_of_memory with the bytes, other failures stay as they are', async () => {
+  const failing = (error: Error) => ({
+    ...createReferencePackFactory(),
+    create: () => Promise.reject(error),
+  });
+  const load = (error: Error) => loadModel(open({}), failing(error), { limits: testLimits });
+  const { totalBytes } = planModel(open({}), createReferencePackFactory(), testLimits);
+  await expect(load(new RangeError('Array buffer allocation failed'))).rejects.toMatchObject({
+    code: 'out_of_memory',
+    message: `the system refused ${totalBytes} bytes: Array buffer allocation failed`,
+  });
+  await expect(load(new TypeError('a bug'))).rejects.toThrow('a bug');
+});
+
 test('a list of equal head counts is as good as one number', () => {
   const value = Uint32Array.of(2, 2);
   const gguf = open({ metadata: [{ key: 'llama.attention.head_count_kv', type: 'array<u32>', value }] });

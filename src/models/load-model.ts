@@ -48,7 +48,11 @@ export async function loadModel(
   checkMemory(plan, Math.min(factory.maxArenaBytes, memoryLimitBytes ?? Infinity));
   const { totalBytes: arenaBytes, maxCols } = plan;
   const maxTokens = Math.max(limits.maxBatchTokens, limits.maxLogitRows);
-  const pack = await factory.create({ arenaBytes, numThreads, maxTokens, maxCols });
+  const pack = await factory.create({ arenaBytes, numThreads, maxTokens, maxCols }).catch((error: unknown) => {
+    // How JavaScript says that the system has no memory left, or gives this process none.
+    if (error instanceof RangeError) throw refusedMemory(arenaBytes, error);
+    throw error;
+  });
   try {
     return fillPack(gguf, pack, plan, limits, onProgress ?? (() => {}));
   } catch (error) {
@@ -113,6 +117,13 @@ function fillPack(
     },
     dispose: () => pack.dispose(),
   };
+}
+
+function refusedMemory(neededBytes: number, cause: RangeError): RuvLLMError {
+  return new RuvLLMError('out_of_memory', `the system refused ${neededBytes} bytes: ${cause.message}`, {
+    cause,
+    data: { neededBytes },
+  });
 }
 
 function checkMemory(plan: ModelPlan, limitBytes: number): void {
