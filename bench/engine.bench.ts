@@ -15,6 +15,7 @@ const { values: options } = parseArgs({
     prompt: { type: 'string', default: '512' },
     decode: { type: 'string', default: '64' },
     depth: { type: 'string', default: '0' },
+    kernels: { type: 'string', default: 'wasm' },
   },
 });
 const numThreads = Number(options.threads);
@@ -26,7 +27,8 @@ const context = Math.ceil((Math.max(numPrompt, depth) + numDecode + 64) / 256) *
 
 const model = benchModel(options.size, options.type as TensorTypeName);
 const kvBytes = context * 2 * model.shape.numLayers * model.shape.numKvHeads * model.shape.headDim * 2;
-const ours = startContestant('ruvllm wasm', new URL('support/ruvllm-contestant.js', import.meta.url));
+const kernels = options.kernels === 'native' ? 'native' : 'wasm';
+const ours = startContestant(`ruvllm ${kernels}`, new URL('support/ruvllm-contestant.js', import.meta.url));
 const peer = startContestant('node-llama-cpp', new URL('support/llama-cpp-contestant.js', import.meta.url));
 
 interface Figures {
@@ -40,7 +42,7 @@ interface Figures {
 async function race(contestants: readonly Contestant[], { path }: BenchModel): Promise<Map<string, Figures>> {
   const figures = new Map<string, Figures>();
   for (const contestant of contestants) {
-    const { ms } = await contestant.ask({ do: 'load', path, numThreads, context });
+    const { ms } = await contestant.ask({ do: 'load', path, numThreads, context, kernels });
     figures.set(contestant.name, { loadMs: ms, rssBytes: 0, prefill: [], decode: [] });
   }
   // Round -1 warms caches, page tables and compilers of both, and is not counted.
@@ -71,9 +73,9 @@ try {
     loadMs.toFixed(0),
     (rssBytes / 2 ** 20).toFixed(0),
   ];
-  const ratios = {
-    wasm_prefill: median(us.prefill.map((speed, round) => speed / them.prefill[round]!)),
-    wasm_decode: median(us.decode.map((speed, round) => speed / them.decode[round]!)),
+  const ratios: Record<string, number> = {
+    [`${kernels}_prefill`]: median(us.prefill.map((speed, round) => speed / them.prefill[round]!)),
+    [`${kernels}_decode`]: median(us.decode.map((speed, round) => speed / them.decode[round]!)),
     memory: us.rssBytes / (model.sizeBytes + kvBytes),
   };
   console.log(`${options.size} ${options.type}, ${numThreads} threads, ${numRounds} rounds, medians`);
@@ -82,7 +84,7 @@ try {
     row(ours.name, us),
     row(peer.name, them),
   ]);
-  console.log(`memory of ours / (file + KV): ${ratios.memory.toFixed(2)}`);
+  console.log(`memory of ours / (file + KV): ${ratios['memory']!.toFixed(2)}`);
   console.log(JSON.stringify({ bench: 'engine', ...options, model: model.path, ...ratios, ours: us, peer: them }));
 } finally {
   ours.stop();

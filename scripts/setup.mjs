@@ -13,7 +13,10 @@ export function run(command, args, options = {}) {
     shell: process.platform === 'win32',
     ...options,
   });
-  if (result.error) throw result.error;
+  if (result.error) {
+    if (options.throws === false) return 1;
+    throw result.error;
+  }
   return result.status ?? 1;
 }
 

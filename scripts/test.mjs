@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from './build.mjs';
+import { buildNative } from './build-native.mjs';
 import { ensureInstalled, nodeTool, root, run } from './setup.mjs';
 
 // A set-up step that fails ends the process: that too must read as a failure.
@@ -10,6 +11,8 @@ process.once('exit', () => isReported || console.log('0 passed, 1 failed'));
 
 ensureInstalled();
 build(); // first: bench/ imports the library by its name, so its types must be there
+const problem = buildNative();
+if (problem !== null) console.log(`native kernels are not tested here: ${problem}`);
 const checks = [
   ['format', nodeTool('prettier/bin/prettier.cjs', '--check', '--log-level', 'warn', '.')],
   ['lint', nodeTool('oxlint/bin/oxlint', '--deny-warnings')],

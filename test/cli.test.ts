@@ -327,7 +327,9 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     const [{ code, document }, text] = await Promise.all([json(['doctor']), ruvllm(['doctor'])]);
     expect({ code, text: text.code }).toEqual({ code: 0, text: 0 });
     expect(Object.keys(document)).toEqual(['version', 'node', 'system', 'threads', 'kernels', 'cache', 'defaultModel']);
-    expect(document.kernels.map(({ name, build }: { name: string; build: string }) => [name, build])).toEqual([
+    const packs = document.kernels.map(({ name, build }: { name: string; build: string }) => [name, build]);
+    expect(packs[0][0]).toBe('native'); // built or not depends on the machine's compiler
+    expect(packs.filter(([name]: [string]) => name !== 'native')).toEqual([
       ['wasm', 'relaxed-simd'],
       ['wasm', 'simd128'],
       ['reference', null],

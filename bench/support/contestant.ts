@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 
 /** What a contestant process is asked to do, and what it answers with. */
 export type Request =
-  | { do: 'load'; path: string; numThreads: number; context: number }
+  | { do: 'load'; path: string; numThreads: number; context: number; kernels: 'native' | 'wasm' }
   | { do: 'prefill'; numTokens: number }
   | { do: 'decode'; numTokens: number; depth: number };
 export interface Answer {

@@ -7,8 +7,8 @@ let salt = 0;
 serveRequests(async (request) => {
   const start = performance.now();
   if (request.do === 'load') {
-    const { path, numThreads, context } = request;
-    model = await loadModel(path, { numThreads, maxContext: context, maxSequences: 1, kernels: 'wasm' });
+    const { path, numThreads, context, kernels } = request;
+    model = await loadModel(path, { numThreads, maxContext: context, maxSequences: 1, kernels });
     return performance.now() - start;
   }
   const { vocabSize } = model.modelInfo();

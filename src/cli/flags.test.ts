@@ -34,7 +34,7 @@ test('a value out of range is refused with the name of the flag, before anything
     }),
   );
   expect(() => readModelConfig({ '--kernels': 'cuda' }, {})).toThrow(
-    '--kernels must be one of auto, wasm, reference, got "cuda"',
+    '--kernels must be one of auto, native, wasm, reference, got "cuda"',
   );
 });
 

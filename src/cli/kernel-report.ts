@@ -1,12 +1,13 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { KernelChoice } from '../engine/protocol.ts';
 import type { WasmModule } from '../kernels/wasm/platform.ts';
+import { loadNativeBuilds } from '../platform/node/native-addon.ts';
 import { createNodeWasmPlatform } from '../platform/node/wasm-platform.ts';
 
 export interface KernelReport {
-  readonly name: 'wasm' | 'reference';
-  /** null where there is only one. */
-  readonly build: WasmModule['build'] | null;
+  readonly name: 'native' | 'wasm' | 'reference';
+  /** null where there is only one, or none. */
+  readonly build: string | null;
   readonly isUsable: boolean;
   /** Why it is used, or why not. */
   readonly reason: string;
@@ -23,14 +24,26 @@ async function probe(build: WasmModule['build']): Promise<string | null> {
   }
 }
 
+function reportNative(choice: KernelChoice): KernelReport[] {
+  const builds = loadNativeBuilds();
+  if (builds.length === 0) {
+    const reason = 'not built: npm run build:native, which needs a C compiler';
+    return [{ name: 'native', build: null, isUsable: false, reason, isChosen: false }];
+  }
+  return builds.map(({ build }, i): KernelReport => {
+    const reason = i === 0 ? 'the best build for this processor, on request: --kernels native' : 'a plainer build';
+    return { name: 'native', build, isUsable: true, reason, isChosen: choice === 'native' && i === 0 };
+  });
+}
+
 /** Which kernel packs there are, and which one `choice` leads to here. */
 export async function reportKernels(choice: KernelChoice): Promise<KernelReport[]> {
-  const reports: KernelReport[] = [];
+  const reports = reportNative(choice);
   const builds = [
     { build: 'relaxed-simd', good: 'fastest: this JavaScript engine has relaxed SIMD' },
     { build: 'simd128', good: 'for engines with SIMD but without relaxed SIMD' },
   ] as const;
-  let isDecided = choice === 'reference';
+  let isDecided = choice === 'reference' || choice === 'native';
   for (const { build, good } of builds) {
     const failure = await probe(build);
     const isChosen = !isDecided && failure === null;

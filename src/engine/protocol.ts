@@ -38,7 +38,7 @@ export interface ModelSpec {
   readonly memoryLimitBytes: number | null;
 }
 
-export type KernelChoice = 'auto' | 'wasm' | 'reference';
+export type KernelChoice = 'auto' | 'native' | 'wasm' | 'reference';
 
 /** A sequence to continue; `sampling.seed` is set. */
 export interface GenerateRequest {

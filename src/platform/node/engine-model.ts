@@ -1,15 +1,24 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { KernelChoice, LoadProgress, ModelSpec } from '../../engine/protocol.ts';
 import type { KernelPackFactory } from '../../kernels/contract.ts';
+import { createNativePackFactory } from '../../kernels/native/native-pack.ts';
 import { createReferencePackFactory } from '../../kernels/reference/reference-pack.ts';
 import { createWasmPackFactory } from '../../kernels/wasm/wasm-pack.ts';
 import { loadModel } from '../../models/load-model.ts';
 import type { LoadedModel } from '../../models/types.ts';
+import { loadNativeBuilds } from './native-addon.ts';
 import { openModelFile } from './open-model-file.ts';
 import { createNodeWasmPlatform } from './wasm-platform.ts';
 
 const FACTORIES: Readonly<Record<KernelChoice, () => Promise<KernelPackFactory>>> = {
   reference: async () => createReferencePackFactory(),
+  async native() {
+    const [best] = loadNativeBuilds();
+    if (best === undefined) {
+      throw new RuvLLMError('unsupported', 'native kernels are not built for this machine: npm run build:native');
+    }
+    return createNativePackFactory(best);
+  },
   wasm: async () => createWasmPackFactory(createNodeWasmPlatform()),
   async auto() {
     const platform = createNodeWasmPlatform();

@@ -1,0 +1,146 @@
+// The pack behind Node-API. All checks of sizes are on the TypeScript side; here only misuse of the addon itself is refused.
+#define NAPI_VERSION 8
+#include "pack.h"
+#include <node_api.h>
+#include <stdlib.h>
+#include <string.h>
+#if !defined(_WIN32)
+#include <sys/mman.h>
+#endif
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#define CHECK(call)                                                                                                   \
+  do {                                                                                                                \
+    if ((call) != napi_ok) {                                                                                          \
+      napi_throw_error(env, NULL, "native kernels: " #call " failed");                                                \
+      return NULL;                                                                                                    \
+    }                                                                                                                 \
+  } while (0)
+
+static void free_arena(napi_env env, void *data, void *hint) {
+  (void)env;
+  munmap(data, (size_t)(uintptr_t)hint);
+}
+
+// createArena(sizeBytes): zeroed memory in large pages where the system gives them, committed as it is touched.
+static napi_value create_arena(napi_env env, napi_callback_info info) {
+  napi_value argument, buffer;
+  size_t count = 1;
+  double size;
+  CHECK(napi_get_cb_info(env, info, &count, &argument, NULL, NULL));
+  CHECK(napi_get_value_double(env, argument, &size));
+  void *data = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) {
+    napi_throw_error(env, "ENOMEM", "the system refused the memory");
+    return NULL;
+  }
+#if defined(MADV_HUGEPAGE)
+  madvise(data, (size_t)size, MADV_HUGEPAGE);
+#endif
+  if (napi_create_external_arraybuffer(env, data, (size_t)size, free_arena, (void *)(uintptr_t)(size_t)size, &buffer) != napi_ok) {
+    munmap(data, (size_t)size);
+    napi_throw_error(env, NULL, "this runtime has no external array buffers");
+    return NULL;
+  }
+  return buffer;
+}
+
+// startPool(arena, numThreads, scratchOffset, scratchBytes, iq2Grid): a handle for run and stopPool.
+static napi_value start_pool(napi_env env, napi_callback_info info) {
+  napi_value arguments[5], handle;
+  size_t count = 5, grid_bytes;
+  void *base, *grid;
+  int32_t num_threads;
+  double scratch_offset, scratch_bytes;
+  CHECK(napi_get_cb_info(env, info, &count, arguments, NULL, NULL));
+  CHECK(napi_get_arraybuffer_info(env, arguments[0], &base, NULL));
+  CHECK(napi_get_value_int32(env, arguments[1], &num_threads));
+  CHECK(napi_get_value_double(env, arguments[2], &scratch_offset));
+  CHECK(napi_get_value_double(env, arguments[3], &scratch_bytes));
+  CHECK(napi_get_typedarray_info(env, arguments[4], NULL, &grid_bytes, &grid, NULL, NULL));
+  if (grid_bytes == 2048) set_iq2_grid(grid);
+  Pool *pool = pool_start(num_threads, base, (size_t)scratch_offset, (size_t)scratch_bytes);
+  if (!pool) {
+    napi_throw_error(env, "ENOMEM", "no memory for the thread pool");
+    return NULL;
+  }
+  CHECK(napi_create_external(env, pool, NULL, NULL, &handle));
+  return handle;
+}
+
+// run(pool, program: Float64Array, numOps)
+static napi_value run(napi_env env, napi_callback_info info) {
+  napi_value arguments[3];
+  size_t count = 3, length;
+  void *pool, *program;
+  int32_t num_ops;
+  CHECK(napi_get_cb_info(env, info, &count, arguments, NULL, NULL));
+  CHECK(napi_get_value_external(env, arguments[0], &pool));
+  CHECK(napi_get_typedarray_info(env, arguments[1], NULL, &length, &program, NULL, NULL));
+  CHECK(napi_get_value_int32(env, arguments[2], &num_ops));
+  if (num_ops < 0 || num_ops > MAX_RECORDS || (size_t)num_ops * RECORD_WORDS > length) {
+    napi_throw_range_error(env, NULL, "more operations than the program holds");
+    return NULL;
+  }
+  pool_run(pool, program, num_ops);
+  return NULL;
+}
+
+static napi_value stop_pool(napi_env env, napi_callback_info info) {
+  napi_value argument;
+  size_t count = 1;
+  void *pool;
+  CHECK(napi_get_cb_info(env, info, &count, &argument, NULL, NULL));
+  CHECK(napi_get_value_external(env, argument, &pool));
+  pool_stop(pool);
+  return NULL;
+}
+
+// cpuFeatures(): what this processor and system offer of what the builds want.
+static napi_value cpu_features(napi_env env, napi_callback_info info) {
+  napi_value list, name;
+  uint32_t n = 0;
+  (void)info;
+  CHECK(napi_create_array(env, &list));
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  int has_amx = 0;
+#if defined(__linux__)
+  unsigned a, b, c, d;
+  // AMX-INT8 by CPUID, and the system's permission to use tile registers, which threads started later inherit.
+  has_amx = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 25 & 1) && syscall(SYS_arch_prctl, 0x1023, 18) == 0;
+#endif
+  const struct {
+    const char *name;
+    int has;
+  } features[] = {
+      {"avx2", __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")},
+      {"avx512vnni", __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")},
+      {"amx", has_amx && __builtin_cpu_supports("avx512vnni")},
+  };
+  for (size_t i = 0; i < sizeof features / sizeof *features; i++) {
+    if (!features[i].has) continue;
+    CHECK(napi_create_string_utf8(env, features[i].name, NAPI_AUTO_LENGTH, &name));
+    CHECK(napi_set_element(env, list, n++, name));
+  }
+#else
+  (void)name, (void)n;
+#endif
+  return list;
+}
+
+NAPI_MODULE_INIT() {
+  const napi_property_descriptor exports_list[] = {
+      {"createArena", NULL, create_arena, NULL, NULL, NULL, napi_default, NULL},
+      {"startPool", NULL, start_pool, NULL, NULL, NULL, napi_default, NULL},
+      {"run", NULL, run, NULL, NULL, NULL, napi_default, NULL},
+      {"stopPool", NULL, stop_pool, NULL, NULL, NULL, napi_default, NULL},
+      {"cpuFeatures", NULL, cpu_features, NULL, NULL, NULL, napi_default, NULL},
+  };
+  CHECK(napi_define_properties(env, exports, sizeof exports_list / sizeof *exports_list, exports_list));
+  return exports;
+}

@@ -1,0 +1,135 @@
+// Threads that run a program in lockstep. A waiting thread spins briefly, then sleeps on a condition, so that a busy
+// neighbour costs its share of the machine and not a collapse.
+#include "pack.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#define RELAX() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define RELAX() __asm__ volatile("yield")
+#else
+#define RELAX() ((void)0)
+#endif
+
+// About 20 us of pauses: most operations at decode end within.
+enum { SPINS = 500, LINE = 64 };
+
+struct Pool {
+  int num_threads;
+  pthread_t *threads;
+  uint8_t *base;
+  size_t scratch_offset, scratch_bytes;
+  const Record *program;
+  int num_ops;
+  atomic_int counters[MAX_RECORDS];
+  _Alignas(LINE) atomic_int arrived;
+  _Alignas(LINE) atomic_int phase; // bumped when all have arrived
+  _Alignas(LINE) atomic_int generation; // bumped to start a program
+  _Alignas(LINE) atomic_int sleepers;
+  atomic_int is_stopping;
+  pthread_mutex_t mutex;
+  pthread_cond_t changed;
+};
+
+// Returns once `word` is no longer `seen`.
+static void wait_for_change(Pool *pool, atomic_int *word, int seen) {
+  for (int i = 0; i < SPINS; i++) {
+    if (atomic_load_explicit(word, memory_order_acquire) != seen) return;
+    RELAX();
+  }
+  pthread_mutex_lock(&pool->mutex);
+  atomic_fetch_add(&pool->sleepers, 1);
+  while (atomic_load(word) == seen) pthread_cond_wait(&pool->changed, &pool->mutex);
+  atomic_fetch_sub(&pool->sleepers, 1);
+  pthread_mutex_unlock(&pool->mutex);
+}
+
+static void change(Pool *pool, atomic_int *word) {
+  atomic_fetch_add(word, 1);
+  if (atomic_load(&pool->sleepers) == 0) return;
+  pthread_mutex_lock(&pool->mutex); // a sleeper between its check and its wait holds this
+  pthread_cond_broadcast(&pool->changed);
+  pthread_mutex_unlock(&pool->mutex);
+}
+
+static void barrier(Pool *pool) {
+  if (pool->num_threads == 1) return;
+  const int seen = atomic_load(&pool->phase);
+  if (atomic_fetch_add(&pool->arrived, 1) == pool->num_threads - 1) {
+    atomic_store(&pool->arrived, 0);
+    change(pool, &pool->phase);
+  } else wait_for_change(pool, &pool->phase, seen);
+}
+
+typedef void OpFn(const Context *, const Record *program, const Record *op);
+static OpFn *const operations[] = {op_round, op_matmul, op_gather, op_rms_norm, op_rope, op_write_kv, op_attention, op_map, op_copy_rows, op_repack};
+
+static void run_as(Pool *pool, int thread) {
+  const Context context = {pool->base, pool->counters, pool->base + pool->scratch_offset + (size_t)thread * pool->scratch_bytes};
+  const Record *program = pool->program;
+  const int num_ops = pool->num_ops;
+  for (int i = 0; i < num_ops; i++) {
+    operations[arg_i(&program[i], 0)](&context, program, &program[i]);
+    if (arg_i(&program[i], 1)) barrier(pool);
+  }
+}
+
+typedef struct {
+  Pool *pool;
+  int thread;
+} Start;
+
+static void *help(void *argument) {
+  const Start start = *(Start *)argument;
+  free(argument);
+  int seen = 0;
+  for (;;) {
+    wait_for_change(start.pool, &start.pool->generation, seen);
+    seen = atomic_load(&start.pool->generation);
+    if (atomic_load(&start.pool->is_stopping)) return NULL;
+    run_as(start.pool, start.thread);
+  }
+}
+
+Pool *pool_start(int num_threads, uint8_t *base, size_t scratch_offset, size_t scratch_bytes) {
+  Pool *pool = aligned_alloc(LINE, (sizeof(Pool) + LINE - 1) / LINE * LINE);
+  if (!pool) return NULL;
+  memset(pool, 0, sizeof *pool);
+  pool->num_threads = num_threads;
+  pool->base = base;
+  pool->scratch_offset = scratch_offset;
+  pool->scratch_bytes = scratch_bytes;
+  pthread_mutex_init(&pool->mutex, NULL);
+  pthread_cond_init(&pool->changed, NULL);
+  pool->threads = calloc((size_t)num_threads, sizeof(pthread_t));
+  for (int t = 1; t < num_threads; t++) {
+    Start *start = malloc(sizeof *start);
+    *start = (Start){pool, t};
+    if (pthread_create(&pool->threads[t], NULL, help, start) != 0) { // fewer threads are slower, not wrong
+      free(start);
+      pool->num_threads = t;
+      break;
+    }
+  }
+  return pool;
+}
+
+void pool_run(Pool *pool, const Record *program, int num_ops) {
+  pool->program = program;
+  pool->num_ops = num_ops;
+  for (int i = 0; i < num_ops; i++) atomic_store_explicit(&pool->counters[i], 0, memory_order_relaxed);
+  if (pool->num_threads > 1) change(pool, &pool->generation);
+  run_as(pool, 0);
+}
+
+void pool_stop(Pool *pool) {
+  atomic_store(&pool->is_stopping, 1);
+  change(pool, &pool->generation);
+  for (int t = 1; t < pool->num_threads; t++) pthread_join(pool->threads[t], NULL);
+  pthread_mutex_destroy(&pool->mutex);
+  pthread_cond_destroy(&pool->changed);
+  free(pool->threads);
+  free(pool);
+}
