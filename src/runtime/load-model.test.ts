@@ -86,3 +86,11 @@ test('a context beyond the model is refused before an engine is started', async 
   expect(transport.sent).toEqual([]);
   expect(numOpenFiles()).toBe(0);
 });
+
+test('a context length that cannot be is the fault of the file, not of an option', async () => {
+  for (const value of [0, 0.5, -4, NaN]) {
+    const { load, numOpenFiles } = setUp({ metadata: [{ key: 'llama.context_length', type: 'f32', value }] });
+    await expect(load()).rejects.toMatchObject({ code: 'invalid_model_file' });
+    expect(numOpenFiles()).toBe(0);
+  }
+});

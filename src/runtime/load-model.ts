@@ -88,7 +88,15 @@ async function readTextSide(
 }
 
 function readContextLength(metadata: Metadata): number {
-  return metadata.number(`${metadata.string('general.architecture')}.context_length`);
+  const key = `${metadata.string('general.architecture')}.context_length`;
+  const contextLength = metadata.number(key);
+  // Here, for as an option derived from it the nonsense would be blamed on the caller.
+  if (!Number.isSafeInteger(contextLength) || contextLength < 1) {
+    throw new RuvLLMError('invalid_model_file', `metadata key "${key}" is ${contextLength}, must be 1 or more`, {
+      data: { key, contextLength },
+    });
+  }
+  return contextLength;
 }
 
 /** A template that does not parse fails the chats, not the model: plain prompts need none. */
