@@ -139,6 +139,14 @@ async function packFactory(): Promise<KernelPackFactory> {
     );
     return module.createReferencePackFactory();
   }
+  if (options.kernels === 'native') {
+    const node = await importBuilt<typeof import('../src/platform/node/native-addon.ts')>('platform/node/native-addon');
+    const native =
+      await importBuilt<typeof import('../src/kernels/native/native-pack.ts')>('kernels/native/native-pack');
+    const [best] = node.loadNativeBuilds();
+    if (best === undefined) throw new Error('native kernels are not built: npm run build:native');
+    return native.createNativePackFactory(best);
+  }
   const pack = await importBuilt<typeof import('../src/kernels/wasm/wasm-pack.ts')>('kernels/wasm/wasm-pack');
   const node = await importBuilt<typeof import('../src/platform/node/wasm-platform.ts')>('platform/node/wasm-platform');
   return pack.createWasmPackFactory(node.createNodeWasmPlatform());
