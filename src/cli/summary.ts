@@ -2,15 +2,18 @@ import type { GenerateSummary } from '../runtime/generation-types.ts';
 import type { ModelInfo } from '../runtime/model-info.ts';
 import { formatBytes, formatCount, formatRate } from './format.ts';
 
-/** One line about a finished answer. */
-export function describeAnswer({ usage, timings, finishReason }: GenerateSummary): string {
+/** One line about a finished answer of a model with this context. */
+export function describeAnswer({ usage, timings, finishReason }: GenerateSummary, maxContext: number): string {
   const parts = [
     `${usage.completionTokens} tokens, ${formatRate(timings.tokensPerSecond)} tokens/s`,
     `prompt ${usage.promptTokens} tokens, ${formatRate(timings.promptTokensPerSecond)} tokens/s`,
     `first token after ${Math.round(timings.firstTokenMs)} ms`,
   ];
   // An answer that was cut off looks like one that ended badly; say which.
-  if (finishReason === 'length') parts.push(`cut off after ${usage.completionTokens} tokens (--max-tokens)`);
+  if (finishReason === 'length') {
+    const bound = usage.totalTokens >= maxContext ? '--context' : '--max-tokens';
+    parts.push(`cut off after ${usage.completionTokens} tokens (${bound})`);
+  }
   return parts.join(' · ');
 }
 

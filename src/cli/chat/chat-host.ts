@@ -41,7 +41,7 @@ export function createChatHost(
     turns.push(turn);
     output.text('\n');
     if (turn.isStopped) return output.aside('stopped');
-    output.aside(describeAnswer(turn.answer));
+    output.aside(describeAnswer(turn.answer, model.modelInfo().maxContext));
     if (turn.isContextFull)
       output.note(`the context of ${model.modelInfo().maxContext} tokens is full; /clear empties it`);
   }

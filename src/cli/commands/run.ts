@@ -39,8 +39,9 @@ export const run: CommandRunner = async (context) => {
       () => (io.stdout.isTerminal ? output.text('\n') : undefined),
     );
     output.document({ model: { reference, ...info }, promptFormat, promptTokenIds, ...answer });
-    if (values['--verbose'] === true) output.note(describeAnswer(answer));
-    else output.aside(describeAnswer(answer));
+    const summary = describeAnswer(answer, info.maxContext);
+    if (values['--verbose'] === true) output.note(summary);
+    else output.aside(summary);
   } finally {
     await model.dispose();
   }

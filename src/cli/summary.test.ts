@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import type { GenerateSummary } from '../runtime/generation-types.ts';
+import { describeAnswer } from './summary.ts';
+
+const answer = (promptTokens: number, finishReason: GenerateSummary['finishReason']): GenerateSummary => ({
+  finishReason,
+  stopString: null,
+  seed: 1,
+  usage: { promptTokens, completionTokens: 10, totalTokens: promptTokens + 10 },
+  timings: {
+    firstTokenMs: 5,
+    queuedMs: 0,
+    promptMs: 5,
+    generateMs: 10,
+    promptTokensPerSecond: 100,
+    tokensPerSecond: 1000,
+  },
+});
+
+test('an answer that was cut off names the flag that bounds it', () => {
+  expect(describeAnswer(answer(5, 'length'), 64)).toMatch(/cut off after 10 tokens \(--max-tokens\)$/);
+  expect(describeAnswer(answer(54, 'length'), 64)).toMatch(/cut off after 10 tokens \(--context\)$/);
+  expect(describeAnswer(answer(54, 'stop'), 64)).not.toContain('cut off');
+});
