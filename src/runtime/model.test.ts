@@ -299,4 +299,9 @@ test('options that are no object are refused, not ignored', async () => {
   for (const options of [null, 5, 'x', [], () => {}]) {
     await expect(model.generate('a', options as object)).rejects.toMatchObject({ code: 'invalid_option' });
   }
+  for (const options of [null, 5, { parseSpecials: true }, { parseSpecial: 1 }]) {
+    expect(() => model.encodePrompt('a', options as object)).toThrow(
+      expect.objectContaining({ code: 'invalid_option' }),
+    );
+  }
 });

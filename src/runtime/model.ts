@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../core/errors.ts';
+import { booleanOption, resolveOptions } from '../core/options.ts';
 import type { EngineStats } from '../engine/types.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
 import { type GenerateOptions, resolveGenerateOptions } from './generate-options.ts';
@@ -36,7 +37,12 @@ export function createModel(context: GenerationContext, info: ModelInfo): Model 
 
   return {
     tokenizer,
-    encodePrompt: (prompt, options) => encodePrompt(prompt, context, { parseSpecial: options?.parseSpecial ?? false }),
+    encodePrompt: (prompt, options) =>
+      encodePrompt(
+        prompt,
+        context,
+        resolveOptions<{ parseSpecial: boolean }>('encodePrompt', options, { parseSpecial: booleanOption(false) }),
+      ),
     generate: async (prompt, options) => collectChunks(start(prompt, options)),
     async *generateStream(prompt, options) {
       yield* start(prompt, options);
