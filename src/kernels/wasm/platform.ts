@@ -2,7 +2,7 @@
 export interface WasmPlatform {
   /** The fastest build this engine validates, compiled once; threads share it. */
   loadModule(): Promise<WasmModule>;
-  /** Starts a thread that instantiates the module on the shared memory and calls its `help` export. */
+  /** Starts a thread that instantiates the module on the shared memory, calls its `help` export, and `abandon` if that throws. */
   spawnHelper(start: HelperStart): HelperThread;
 }
 

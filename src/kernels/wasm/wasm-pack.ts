@@ -20,7 +20,7 @@ import { writeTables } from './tables.ts';
 const WASM_PAGE = 65536;
 /** The first page holds the module's own data and the threads' control block (assembly/control.ts). */
 const FIRST_FREE = WASM_PAGE;
-/** 32-bit addresses; the last page stays unused so that an end offset still fits an i32 comparison. */
+/** 32-bit addresses; the last page stays unused so that the address behind the end is one too. */
 const MAX_MEMORY = 65535 * WASM_PAGE;
 /** Raw rows on their way from the file into a packed layout. */
 const STAGING_BYTES = 4 << 20;
@@ -114,10 +114,14 @@ async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions
     if (program.numRecords === 0) return;
     const numOps = program.numRecords;
     program.clear();
-    if (failure !== null) throw new RuvLLMError('kernel_failed', 'a kernel thread died', { cause: failure });
+    if (failure !== null) {
+      throw new RuvLLMError('kernel_failed', `the kernels stopped: ${String(failure)}`, { cause: failure });
+    }
     try {
       kernels.run(programAt, numOps, numThreads, scratchAt);
     } catch (cause) {
+      // The helpers wait in the middle of this program: with another they would run the wrong operations.
+      failure = cause;
       throw new RuvLLMError('kernel_failed', `WASM kernels trapped: ${String(cause)}`, { cause });
     }
   }
@@ -178,6 +182,10 @@ async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions
 
     matmul({ x, numTokens, outputs }) {
       if (numTokens === 0) return;
+      if (numTokens > options.maxTokens) {
+        // The rounded activations would run over the caller's memory.
+        throw new RuvLLMError('internal', `matmul of ${numTokens} tokens, this pack was made for ${options.maxTokens}`);
+      }
       const numCols = outputs[0]!.weight.numCols;
       const layouts = outputs.map(({ weight }) => (weight as WasmMatrix).layout);
       const tileOf = (layout: WasmLayout): number => (layout.isTiled && numTokens > 1 ? 4 : 1);
@@ -259,6 +267,7 @@ async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions
     },
 
     async dispose() {
+      failure ??= 'the pack is disposed';
       kernels.stopHelpers(numThreads);
       await Promise.all(helpers.map((helper) => helper.terminate()));
     },

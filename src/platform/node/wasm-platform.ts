@@ -11,7 +11,13 @@ const KERNELS = new URL('../../../dist/kernels/wasm/', import.meta.url);
 const HELPER = `
 const { workerData } = require('node:worker_threads');
 const { module, memory, scratch, started } = workerData;
-new WebAssembly.Instance(module, { env: { memory } }).exports.help(scratch, started);
+const { help, abandon } = new WebAssembly.Instance(module, { env: { memory } }).exports;
+try {
+  help(scratch, started);
+} catch (error) {
+  abandon();
+  throw error;
+}
 `;
 
 const BUILDS = [

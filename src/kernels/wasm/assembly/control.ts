@@ -8,6 +8,7 @@ const BARRIER_PHASE: usize = CONTROL + 192; // bumped when the last one arrives
 const SLEEPERS: usize = CONTROL + 256; //      threads asleep in a barrier: only then is a wake-up call worth a syscall
 const PROGRAM: usize = CONTROL + 320; //       [address, number of operations]
 const NUM_THREADS: usize = CONTROL + 384;
+const ABANDONED: usize = CONTROL + 512; //      1: a helper died; whoever waits for it must not wait for ever
 const BAD_HALVES: usize = CONTROL + 448; //     1: some KV page was given an infinity or NaN; never reset
 
 // How long a thread spins before it sleeps. An operation at decode takes 10-500 us, so most waits end while spinning
@@ -24,12 +25,25 @@ export function barrier(numThreads: i32): void {
     if (atomic.load<i32>(SLEEPERS) > 0) atomic.notify(BARRIER_PHASE, numThreads);
     return;
   }
+  // Before the wait too: a helper that died earlier has moved the phase already, and nobody will again.
+  if (!atomic.load<i32>(ABANDONED)) waitForPhaseAfter(phase);
+  if (atomic.load<i32>(ABANDONED)) unreachable();
+}
+
+function waitForPhaseAfter(phase: i32): void {
   for (let spin = 0; spin < SPINS_IN_BARRIER; spin++) {
     if (atomic.load<i32>(BARRIER_PHASE) != phase) return;
   }
   atomic.add<i32>(SLEEPERS, 1);
   while (atomic.load<i32>(BARRIER_PHASE) == phase) atomic.wait<i32>(BARRIER_PHASE, phase, -1);
   atomic.sub<i32>(SLEEPERS, 1);
+}
+
+/** Called for a helper that trapped: all others leave their barrier by a trap of their own. */
+export function abandonProgram(): void {
+  atomic.store<i32>(ABANDONED, 1);
+  atomic.add<i32>(BARRIER_PHASE, 1);
+  atomic.notify(BARRIER_PHASE, -1);
 }
 
 /** Publishes a program to the helpers; the caller then runs it as thread 0. */

@@ -1,6 +1,6 @@
 // A step's operations are recorded by TypeScript as 128-byte records and run here by all threads in lockstep:
 // word 0 the operation, word 1 whether a barrier follows, words 2-30 arguments, word 31 the chunk counter.
-import { barrier, generation, programAddress, programLength, programThreads, publish, stop, waitForProgram } from './control';
+import { abandonProgram, barrier, generation, programAddress, programLength, programThreads, publish, stop, waitForProgram } from './control';
 import { matmulOp, roundOp } from './matmul';
 import { gatherOp } from './gather';
 import { repackOp } from './repack';
@@ -58,3 +58,5 @@ export function help(scratch: usize, started: usize): void {
 }
 
 export function stopHelpers(numThreads: i32): void { stop(numThreads); }
+
+export function abandon(): void { abandonProgram(); }
