@@ -48,7 +48,7 @@ function rounded4(x: usize, factor: f32): v128 {
   return i32x4.min_s(i32x4.trunc_sat_f32x4_s(f32x4.nearest(f32x4.mul(v128.load(x), f32x4.splat(factor)))), i32x4.splat(127));
 }
 
-/** Rounds 32 values to i8 at `q8` and i16 at `q16` where those are not 0; returns sums of the halves as (hi << 16 | lo). */
+/** Rounds 32 values to i8 at `q8` and i16 at `q16` where those are not 0; sums of the two halves go to i32[2] at `halfSum`. */
 // @ts-ignore: decorator
 @inline
 function round32(x: usize, factor: f32, q8: usize, q16: usize, halfSum: usize): void {
