@@ -1,7 +1,7 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { TensorTypeName } from '../core/tensor-type.ts';
 import { quantFormats, rowBytes } from '../quant/index.ts';
-import type { Arena, KernelPack, KvRegion, Offset, WeightMatrix } from './contract.ts';
+import { alignArena, type Arena, type KernelPack, type KvRegion, type Offset, type WeightMatrix } from './contract.ts';
 import { checkedMatrixBytes } from './matrix-bytes.ts';
 
 /** Operation numbers, shared with the kernels of every recorded pack. */
@@ -51,8 +51,11 @@ export interface RecordedPackParts {
   /** Rows kept together. */
   readonly groupRows: number;
   readonly maxCols: number;
+  readonly maxTokens: number;
   /** Raw rows on their way from the file into a packed layout. */
   readonly staging: { readonly at: Offset; readonly sizeBytes: number };
+  /** int32: kernels set it when a scale in the file is no number that their layout can hold. */
+  readonly refusedAt: Offset;
   /** Where activations go, by rounding. */
   readonly roundedAt: readonly Offset[];
   /** Rounded activations of one pass over a chunk of rows: what stays in a near cache beside the weights. */
@@ -65,6 +68,20 @@ export interface RecordedPackParts {
 
 interface PackedMatrix extends WeightMatrix {
   readonly layout: RecordedLayout;
+}
+
+/** Bytes to reserve for the activations of each rounding: whole tiles of the layouts that meet it. */
+export function roundedBytes(
+  layouts: Readonly<Record<string, RecordedLayout>>,
+  { maxCols, maxTokens }: { maxCols: number; maxTokens: number },
+): number[] {
+  const bytes: number[] = [];
+  for (const { activation, activationBytesPerCol, tileTokens } of Object.values(layouts)) {
+    if (activation === null) continue;
+    const size = Math.ceil(maxTokens / tileTokens) * tileTokens * maxCols * activationBytesPerCol;
+    bytes[activation] = Math.max(bytes[activation] ?? 0, alignArena(size));
+  }
+  return bytes;
 }
 
 /** Bytes of a matrix in groups of rows; the last group is padded. */
@@ -99,7 +116,10 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
       const sourceRowBytes = rowBytes(type, numCols);
       const rowsPerStrip = Math.floor(parts.staging.sizeBytes / sourceRowBytes / groupRows) * groupRows;
       if (rowsPerStrip === 0 || numCols > parts.maxCols) {
-        throw new RuvLLMError('unsupported', `${name} has ${numCols} columns, this pack was made for ${parts.maxCols}`);
+        throw new RuvLLMError(
+          'unsupported',
+          `${name} has ${numCols} columns, this pack was made for ${parts.maxCols} and ${groupRows} rows in ${parts.staging.sizeBytes} bytes`,
+        );
       }
       const sizeBytes = packedBytes(layout, groupRows, numRows, numCols);
       const offset = arena.allocate(sizeBytes, name);
@@ -109,8 +129,17 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
         source.readInto(arena.u8(parts.staging.at, rows * sourceRowBytes), row * sourceRowBytes);
         const target = offset + (row / groupRows) * groupBytes;
         const typeId = quantFormats[type].ggufId;
-        record(OPCODES.repack, [parts.staging.at, typeId, rows, numCols, sourceRowBytes, target, layout.id]);
+        const words = [parts.staging.at, typeId, rows, numCols, sourceRowBytes, target, layout.id, parts.refusedAt];
+        record(OPCODES.repack, words);
         parts.run();
+        if (arena.i32(parts.refusedAt, 1)[0] !== 0) {
+          arena.i32(parts.refusedAt, 1)[0] = 0;
+          throw new RuvLLMError(
+            'invalid_model_file',
+            `${name} (${type}) has a scale that is infinite or not a number in rows ${row} to ${row + rows - 1}`,
+            { data: { name, type, firstRow: row, numRows: rows } },
+          );
+        }
       }
       const matrix: PackedMatrix = { name, type, numRows, numCols, offset, sizeBytes, layout };
       return matrix;
@@ -123,6 +152,10 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
 
     matmul({ x, numTokens, outputs }) {
       if (numTokens === 0) return;
+      if (numTokens > parts.maxTokens) {
+        // The rounded activations would run over the caller's memory.
+        throw new RuvLLMError('internal', `matmul of ${numTokens} tokens, this pack was made for ${parts.maxTokens}`);
+      }
       const { numCols } = outputs[0]!.weight;
       const matrixLayouts = outputs.map(({ weight }) => (weight as PackedMatrix).layout);
       const tileOf = (layout: RecordedLayout): number => (numTokens > 1 ? layout.tileTokens : 1);

@@ -8,7 +8,6 @@ const TILE_TOKENS = 8;
 const ROUND_Q8_0 = 0;
 const ROUND_Q8_K = 1;
 const ROUND_BF16 = 2;
-export const NUM_ROUNDINGS = 3;
 
 /** i8 q, f32 scale per 32, i16 sum per 16 (c/pack.h). */
 const ROUNDED_BYTES_PER_COL = 1 + 4 / 32 + 2 / 16;

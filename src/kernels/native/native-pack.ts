@@ -3,13 +3,14 @@ import { IQ2_XXS_GRID } from '../../quant/iq2-xxs-grid.ts';
 import { createArena } from '../arena.ts';
 import {
   alignArena,
+  ARENA_ALIGNMENT,
   type KernelPack,
   type KernelPackFactory,
   type KernelPackOptions,
   PAGE_TOKENS,
 } from '../contract.ts';
-import { createRecordedPack, MAX_HEAD_DIM, MAX_HEAD_GROUP, packedBytes } from '../recorded-pack.ts';
-import { GROUP_ROWS, NATIVE_LAYOUTS, NUM_ROUNDINGS } from './layouts.ts';
+import { createRecordedPack, MAX_HEAD_DIM, MAX_HEAD_GROUP, packedBytes, roundedBytes } from '../recorded-pack.ts';
+import { GROUP_ROWS, NATIVE_LAYOUTS } from './layouts.ts';
 
 /** The functions of the addon (c/addon.c). */
 export interface NativeAddon {
@@ -54,17 +55,19 @@ function scratchBytesFor(maxCols: number): number {
 function createNativePack({ addon, build }: NativeBuild, options: KernelPackOptions): KernelPack {
   const { numThreads, maxCols, maxTokens } = options;
   const scratchBytes = scratchBytesFor(maxCols);
-  const roundedBytes = Array.from({ length: NUM_ROUNDINGS }, (_, kind) => {
-    const layout = Object.values(NATIVE_LAYOUTS).find(({ activation }) => activation === kind)!;
-    return alignArena(maxTokens * maxCols * layout.activationBytesPerCol);
-  });
+  const roundings = roundedBytes(NATIVE_LAYOUTS, options);
   const ownBytes =
-    FIRST_FREE + STAGING_BYTES + numThreads * scratchBytes + roundedBytes.reduce((sum, bytes) => sum + bytes, 0);
+    FIRST_FREE +
+    STAGING_BYTES +
+    ARENA_ALIGNMENT +
+    numThreads * scratchBytes +
+    roundings.reduce((sum, bytes) => sum + bytes, 0);
   const buffer = allocate(addon, ownBytes + options.arenaBytes);
   const arena = createArena(buffer, FIRST_FREE);
   const staging = { at: arena.allocate(STAGING_BYTES, 'staging'), sizeBytes: STAGING_BYTES };
   const scratchAt = arena.allocate(numThreads * scratchBytes, 'thread scratch');
-  const roundedAt = roundedBytes.map((bytes) => arena.allocate(bytes, 'rounded activations'));
+  const roundedAt = roundings.map((bytes) => arena.allocate(bytes, 'rounded activations'));
+  const refusedAt = arena.allocate(ARENA_ALIGNMENT, 'refused scales');
   const pool = addon.startPool(buffer, numThreads, scratchAt, scratchBytes, Int8Array.from(IQ2_XXS_GRID));
 
   const program = new Float64Array(MAX_RECORDS * RECORD_WORDS);
@@ -87,7 +90,9 @@ function createNativePack({ addon, build }: NativeBuild, options: KernelPackOpti
     layouts: NATIVE_LAYOUTS,
     groupRows: GROUP_ROWS,
     maxCols,
+    maxTokens,
     staging,
+    refusedAt,
     roundedAt,
     passBytes: PASS_BYTES,
     record(opcode, words, barrierAfter = true) {

@@ -1,16 +1,4 @@
-/** Operation numbers, shared with assembly/index.ts. */
-export const OPCODES = {
-  round: 0,
-  matmul: 1,
-  gather: 2,
-  rmsNorm: 3,
-  rope: 4,
-  writeKv: 5,
-  attention: 6,
-  map: 7,
-  copyRows: 8,
-  repack: 9,
-} as const;
+import type { Word } from '../recorded-pack.ts';
 
 const RECORD_WORDS = 32;
 const COUNTER_WORD = 31;
@@ -22,7 +10,7 @@ export const PROGRAM_BYTES = MAX_RECORDS * RECORD_WORDS * 4;
 export interface Program {
   readonly numRecords: number;
   /** `words` go to word 2 and up; a `{ f32 }` is stored by its bits. */
-  record(opcode: number, words: readonly (number | { f32: number })[], barrierAfter?: boolean): void;
+  record(opcode: number, words: readonly Word[], barrierAfter?: boolean): void;
   clear(): void;
 }
 

@@ -1,20 +1,17 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import { quantFormats, rowBytes } from '../../quant/index.ts';
 import { createArena } from '../arena.ts';
-import { checkedMatrixBytes } from '../matrix-bytes.ts';
 import {
   alignArena,
   ARENA_ALIGNMENT,
   type KernelPack,
   type KernelPackFactory,
   type KernelPackOptions,
-  type KvRegion,
   PAGE_TOKENS,
-  type WeightMatrix,
 } from '../contract.ts';
-import { activationBytes, matrixBytes, NUM_ROUNDINGS, WASM_LAYOUTS, type WasmLayout } from './layouts.ts';
+import { createRecordedPack, MAX_HEAD_DIM, MAX_HEAD_GROUP, packedBytes, roundedBytes } from '../recorded-pack.ts';
+import { GROUP_ROWS, WASM_LAYOUTS } from './layouts.ts';
 import type { HelperThread, WasmPlatform } from './platform.ts';
-import { createProgram, OPCODES, PROGRAM_BYTES } from './program.ts';
+import { createProgram, PROGRAM_BYTES } from './program.ts';
 import { writeTables } from './tables.ts';
 
 const WASM_PAGE = 65536;
@@ -24,14 +21,10 @@ const FIRST_FREE = WASM_PAGE;
 const MAX_MEMORY = 65535 * WASM_PAGE;
 /** Raw rows on their way from the file into a packed layout. */
 const STAGING_BYTES = 4 << 20;
-/** Largest head and head group the attention scratch is sized for. */
-const MAX_HEAD_DIM = 512;
-const MAX_HEAD_GROUP = 64;
+/** Tokens of one attention tile (assembly/attention.ts). */
 const TILE_TOKENS = 8;
 /** Rounded activations of one pass over a chunk of rows: what stays in the first-level cache beside the weights. */
 const PASS_BYTES = 48 << 10;
-
-const MAP_KINDS = { add: 0, silu: 1, gelu: 2, softcap: 3, scale: 4 } as const;
 
 interface KernelExports {
   run(program: number, numOps: number, numThreads: number, scratch: number): void;
@@ -39,16 +32,12 @@ interface KernelExports {
   stopHelpers(numThreads: number): void;
 }
 
-interface WasmMatrix extends WeightMatrix {
-  readonly layout: WasmLayout;
-}
-
 /** The portable fast pack: AssemblyScript kernels on shared memory, spread over helper threads. */
 export function createWasmPackFactory(platform: WasmPlatform): KernelPackFactory {
   return {
     name: 'wasm',
     maxArenaBytes: MAX_MEMORY,
-    matrixBytes,
+    matrixBytes: (type, numRows, numCols) => packedBytes(WASM_LAYOUTS[type], GROUP_ROWS, numRows, numCols),
     create: (options) => createWasmPack(platform, options),
   };
 }
@@ -58,20 +47,10 @@ function threadScratchBytes(maxCols: number): number {
   return alignArena(Math.max(attention, 64 + 4 * maxCols * 4));
 }
 
-function roundingBytes(options: KernelPackOptions): number[] {
-  const bytes = Array.from({ length: NUM_ROUNDINGS }, () => 0);
-  for (const layout of Object.values(WASM_LAYOUTS)) {
-    if (layout.activation === null) continue;
-    const size = alignArena(activationBytes(layout, options.maxCols, options.maxTokens));
-    bytes[layout.activation] = Math.max(bytes[layout.activation]!, size);
-  }
-  return bytes;
-}
-
 async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions): Promise<KernelPack> {
   const { numThreads } = options;
   const scratchBytes = threadScratchBytes(options.maxCols);
-  const roundings = roundingBytes(options);
+  const roundings = roundedBytes(WASM_LAYOUTS, options);
   const ownBytes =
     FIRST_FREE +
     PROGRAM_BYTES +
@@ -126,152 +105,26 @@ async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions
     }
   }
 
-  function recordKv(kv: KvRegion, layer: number): number[] {
-    return [kv.base, kv.pageBytes, layer * kv.layerBytes, kv.numKvHeads, kv.headDim];
-  }
-
-  function map(kind: number, x: number, y: number, out: number, count: number, factor = 0): void {
-    program.record(OPCODES.map, [kind, x, y, out, count, { f32: factor }]);
-  }
-
-  return {
+  return createRecordedPack({
     name: `wasm (${build})`,
     numThreads,
     arena,
-
-    loadMatrix(source) {
-      const { name, type, numRows, numCols } = source;
-      checkedMatrixBytes(source);
-      const layout = WASM_LAYOUTS[type];
-      const sourceRowBytes = rowBytes(type, numCols);
-      const rowsPerStrip = Math.floor(STAGING_BYTES / sourceRowBytes / 4) * 4;
-      if (rowsPerStrip === 0 || numCols > options.maxCols) {
-        throw new RuvLLMError(
-          'unsupported',
-          `${name} has ${numCols} columns, this pack was made for ${options.maxCols}`,
-        );
-      }
-      const sizeBytes = matrixBytes(type, numRows, numCols);
-      const offset = arena.allocate(sizeBytes, name);
-      const groupBytes = (numCols / layout.blockCols) * layout.blockBytes;
-      for (let row = 0; row < numRows; row += rowsPerStrip) {
-        const rows = Math.min(rowsPerStrip, numRows - row);
-        source.readInto(arena.u8(stagingAt, rows * sourceRowBytes), row * sourceRowBytes);
-        const target = offset + (row / 4) * groupBytes;
-        const typeId = quantFormats[type].ggufId;
-        const words = [stagingAt, typeId, rows, numCols, sourceRowBytes, target, layout.id, refusedAt];
-        program.record(OPCODES.repack, words);
-        runNow();
-        if (arena.i32(refusedAt, 1)[0] !== 0) {
-          arena.i32(refusedAt, 1)[0] = 0;
-          throw new RuvLLMError(
-            'invalid_model_file',
-            `${name} (${type}) has a scale that is infinite or not a number in rows ${row} to ${row + rows - 1}`,
-            { data: { name, type, firstRow: row, numRows: rows } },
-          );
-        }
-      }
-      const matrix: WasmMatrix = { name, type, numRows, numCols, offset, sizeBytes, layout };
-      return matrix;
-    },
-
-    gatherRows({ table, ids, out, numRows, scale }) {
-      const { layout } = table as WasmMatrix;
-      program.record(OPCODES.gather, [table.offset, layout.id, table.numCols, ids, out, numRows, { f32: scale }]);
-    },
-
-    matmul({ x, numTokens, outputs }) {
-      if (numTokens === 0) return;
-      if (numTokens > options.maxTokens) {
-        // The rounded activations would run over the caller's memory.
-        throw new RuvLLMError('internal', `matmul of ${numTokens} tokens, this pack was made for ${options.maxTokens}`);
-      }
-      const numCols = outputs[0]!.weight.numCols;
-      const layouts = outputs.map(({ weight }) => (weight as WasmMatrix).layout);
-      const tileOf = (layout: WasmLayout): number => (layout.isTiled && numTokens > 1 ? 4 : 1);
-      const roundings = new Map(layouts.map((layout) => [layout.activation, tileOf(layout)]));
-      roundings.delete(null);
-      let numLeft = roundings.size;
-      for (const [kind, tile] of roundings) {
-        program.record(OPCODES.round, [x, roundedAt[kind!]!, kind!, numCols, numTokens, tile], --numLeft === 0);
-      }
-      outputs.forEach(({ weight, out, bias, accumulate }, i) => {
-        const layout = layouts[i]!;
-        const kind = layout.activation;
-        const groups = Math.ceil(weight.numRows / 4);
-        const groupsPerChunk = Math.max(1, Math.min(16, Math.floor(groups / (numThreads * 4))));
-        const tileBytes = layout.activationBytesPerCol * numCols * 4;
-        const tilesPerPass = layout.isTiled ? Math.max(1, Math.floor(PASS_BYTES / tileBytes)) : 1;
-        program.record(
-          OPCODES.matmul,
-          [
-            weight.offset,
-            layout.id,
-            weight.numRows,
-            numCols,
-            kind === null ? x : roundedAt[kind]!,
-            kind ?? 0,
-            numTokens,
-            tileOf(layout),
-            out,
-            bias ?? 0,
-            accumulate ? 1 : 0,
-            groupsPerChunk,
-            tilesPerPass,
-          ],
-          i === outputs.length - 1,
-        );
-      });
-    },
-
-    rmsNorm: ({ x, weight, out, numRows, dim, epsilon }) =>
-      program.record(OPCODES.rmsNorm, [x, weight, out, numRows, dim, { f32: epsilon }]),
-
-    rope: ({ x, cosSin, numTokens, numHeads, headDim, rotaryDim, pairing }) =>
-      program.record(OPCODES.rope, [x, cosSin, numTokens, numHeads, headDim, rotaryDim, pairing === 'halves' ? 1 : 0]),
-
-    writeKv: ({ kv, layer, k, v, slots, numTokens }) =>
-      program.record(OPCODES.writeKv, [...recordKv(kv, layer), k, v, slots, numTokens, kv.precision === 'f32' ? 1 : 0]),
-
-    attention({ kv, layer, q, out, numHeads, sequences, numSequences, pageTables, scale, window, softcap }) {
-      const group = numHeads / kv.numKvHeads;
-      if (kv.headDim > MAX_HEAD_DIM || kv.headDim % 4 !== 0 || group > MAX_HEAD_GROUP || !Number.isInteger(group)) {
-        throw new RuvLLMError(
-          'unsupported',
-          `attention with ${numHeads} heads over ${kv.numKvHeads} KV heads of ${kv.headDim} values: at most ` +
-            `${MAX_HEAD_GROUP} heads a KV head and ${MAX_HEAD_DIM} values, in fours`,
-        );
-      }
-      const tables = [sequences, numSequences, pageTables];
-      const words = [
-        q,
-        out,
-        numHeads,
-        ...tables,
-        { f32: scale },
-        window,
-        { f32: softcap },
-        kv.precision === 'f32' ? 1 : 0,
-      ];
-      program.record(OPCODES.attention, [...recordKv(kv, layer), ...words]);
-    },
-
-    gatedActivation: ({ gate, up, out, count, activation }) => map(MAP_KINDS[activation], gate, up, out, count),
-    add: ({ x, y, out, count }) => map(MAP_KINDS.add, x, y, out, count),
-    softcap: ({ x, count, cap }) => map(MAP_KINDS.softcap, x, x, x, count, cap),
-    scale: ({ x, count, factor }) => map(MAP_KINDS.scale, x, x, x, count, factor),
-    copyRows: ({ x, rows, out, numRows, dim }) => program.record(OPCODES.copyRows, [x, rows, out, numRows, dim]),
-
-    async sync() {
-      runNow();
-    },
-
+    layouts: WASM_LAYOUTS,
+    groupRows: GROUP_ROWS,
+    maxCols: options.maxCols,
+    maxTokens: options.maxTokens,
+    staging: { at: stagingAt, sizeBytes: STAGING_BYTES },
+    refusedAt,
+    roundedAt,
+    passBytes: PASS_BYTES,
+    record: program.record,
+    run: runNow,
     async dispose() {
       failure ??= 'the pack is disposed';
       kernels.stopHelpers(numThreads);
       await Promise.all(helpers.map((helper) => helper.terminate()));
     },
-  };
+  });
 }
 
 function allocateMemory(pages: number): WebAssembly.Memory {
