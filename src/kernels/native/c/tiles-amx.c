@@ -79,8 +79,8 @@ void amx_tile(const uint8_t *panel, const uint8_t *x, size_t stride, int cols, f
     for (int t = 0; t < 16; t++) {
       float dt;
       memcpy(&dt, d + (size_t)t * stride, 4);
-      const __m512 value = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_load_si512(sums[b & 1][t])), _mm512_set1_ps(dt));
-      acc[t] = _mm512_fmadd_ps(value, scale, acc[t]);
+      const __m512 sum = _mm512_cvtepi32_ps(_mm512_load_si512(sums[b & 1][t]));
+      acc[t] = _mm512_fmadd_ps(sum, _mm512_mul_ps(scale, _mm512_set1_ps(dt)), acc[t]);
     }
   }
   for (int t = 0; t < 16; t++) _mm512_storeu_ps(out + t * GROUP_ROWS, acc[t]);

@@ -26,7 +26,7 @@ static inline __attribute__((always_inline)) __m512i block_dot(const __m512i n[8
 
 static inline __attribute__((always_inline)) __m512 add_scaled(__m512 acc, __m512i sum, const Rounded *x, int b, int offset, __m512 scales) {
   const __m512i exact = _mm512_sub_epi32(sum, _mm512_set1_epi32(offset * sum32(x, b)));
-  return _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(exact), _mm512_set1_ps(x->d[b])), scales, acc);
+  return _mm512_fmadd_ps(_mm512_cvtepi32_ps(exact), _mm512_mul_ps(scales, _mm512_set1_ps(x->d[b])), acc);
 }
 
 // Each body is compiled for every number of tokens, so that accumulators stay in registers.
@@ -146,8 +146,9 @@ BODY tile_q4k_n(const uint8_t *w, const Rounded *x, const int tokens, int cols, 
     }
     const __m512 d = halves(w), dmin = halves(w + 32);
     for (int t = 0; t < tokens; t++) {
-      const __m512 value = _mm512_sub_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sum[t]), d), _mm512_mul_ps(_mm512_cvtepi32_ps(min[t]), dmin));
-      acc[t] = _mm512_fmadd_ps(value, _mm512_set1_ps(x[t].d[b * 8]), acc[t]);
+      const __m512 xd = _mm512_set1_ps(x[t].d[b * 8]);
+      acc[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[t]), _mm512_mul_ps(d, xd), acc[t]);
+      acc[t] = _mm512_fnmadd_ps(_mm512_cvtepi32_ps(min[t]), _mm512_mul_ps(dmin, xd), acc[t]);
     }
   }
   STORE;
@@ -187,7 +188,7 @@ BODY tile_q6k_n(const uint8_t *w, const Rounded *x, const int tokens, int cols, 
     }
     const __m512 d = halves(w);
     for (int t = 0; t < tokens; t++)
-      acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sum[t]), d), _mm512_set1_ps(x[t].d[b * 8]), acc[t]);
+      acc[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[t]), _mm512_mul_ps(d, _mm512_set1_ps(x[t].d[b * 8])), acc[t]);
   }
   STORE;
 }

@@ -26,7 +26,7 @@ static void add_block(uint8_t chunks[8][64], const float *scales, int offset, co
     int32_t sum[GROUP_ROWS] = {0};
     for (int g = 0; g < 8; g++) add_chunk(chunks[g], x[t].q + b * 32 + g * 4, sum);
     const int correction = offset * sum32(&x[t], b);
-    for (int r = 0; r < GROUP_ROWS; r++) out[t * GROUP_ROWS + r] += (float)(sum[r] - correction) * x[t].d[b] * scales[r];
+    for (int r = 0; r < GROUP_ROWS; r++) out[t * GROUP_ROWS + r] += (float)(sum[r] - correction) * (x[t].d[b] * scales[r]);
   }
 }
 
@@ -111,7 +111,7 @@ void tile_q4k(const uint8_t *w, const Rounded *x, int tokens, int cols, const ui
     }
     for (int t = 0; t < tokens; t++)
       for (int r = 0; r < GROUP_ROWS; r++)
-        out[t * GROUP_ROWS + r] += ((float)sums[t][r] * d[r] - (float)mins[t][r] * dmin[r]) * x[t].d[b * 8];
+        out[t * GROUP_ROWS + r] += (float)sums[t][r] * (d[r] * x[t].d[b * 8]) - (float)mins[t][r] * (dmin[r] * x[t].d[b * 8]);
   }
 }
 
@@ -140,7 +140,7 @@ void tile_q6k(const uint8_t *w, const Rounded *x, int tokens, int cols, const ui
         }
     }
     for (int t = 0; t < tokens; t++)
-      for (int r = 0; r < GROUP_ROWS; r++) out[t * GROUP_ROWS + r] += (float)sums[t][r] * d[r] * x[t].d[b * 8];
+      for (int r = 0; r < GROUP_ROWS; r++) out[t * GROUP_ROWS + r] += (float)sums[t][r] * (d[r] * x[t].d[b * 8]);
   }
 }
 

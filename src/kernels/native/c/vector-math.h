@@ -5,19 +5,16 @@
 #include <stdint.h>
 #include <string.h>
 
-// e^x to about 1e-7 relative: range reduction by ln 2 in two parts, degree-6 polynomial (Cephes). A NaN stays one.
+// e^x to about 1e-7 relative: range reduction by ln 2 in two parts, then the degree-5 minimax polynomial of Arm's optimized
+// routines, as in llama.cpp. A NaN stays one.
 static inline float fast_exp(float x) {
   const float clamped = x < -87.3f ? -87.3f : x > 88.3f ? 88.3f : x;
-  const float n = rintf(clamped * 1.44269504088896341f);
-  float r = clamped - n * 0.693359375f;
-  r = r + n * 2.12194440e-4f;
-  float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * (r * r) + r + 1;
+  const float n = rintf(clamped * 0x1.715476p+0f);
+  float r = clamped - n * 0x1.62e4p-1f;
+  r = r - n * 0x1.7f7d1cp-20f;
+  const float square = r * r;
+  const float high = 0x1.0e4020p-7f * r + 0x1.573e2ep-5f, middle = 0x1.555e66p-3f * r + 0x1.fffdb6p-2f;
+  const float p = (high * square + middle) * square + (0x1.ffffecp-1f * r + 1);
   const int32_t bits = (int32_t)(((uint32_t)(int32_t)n + 127u) << 23);
   float power;
   memcpy(&power, &bits, 4);

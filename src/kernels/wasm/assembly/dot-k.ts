@@ -42,8 +42,8 @@ export function q4kTile1(w: usize, x: usize, numBlocks: i32, out: usize): void {
 // @ts-ignore: decorator
 @inline
 function addK(acc: v128, sum: v128, minSum: v128, d: v128, dmin: v128, xd: v128): v128 {
-  const value = f32x4.sub(f32x4.mul(f32x4.convert_i32x4_s(sum), d), f32x4.mul(f32x4.convert_i32x4_s(minSum), dmin));
-  return fma(value, xd, acc);
+  const withSum = fma(f32x4.convert_i32x4_s(sum), f32x4.mul(d, xd), acc);
+  return fma(f32x4.convert_i32x4_s(minSum), f32x4.neg(f32x4.mul(dmin, xd)), withSum);
 }
 
 // @ts-ignore: decorator
@@ -163,7 +163,7 @@ function half6(q: usize, x: usize, c: usize, scale: v128): v128 {
 @inline
 function add6(acc: v128, sum: v128, offsetSum: v128, d: v128, xd: v128): v128 {
   const exact = i32x4.sub(sum, i32x4.shl(offsetSum, 5));
-  return fma(f32x4.mul(f32x4.convert_i32x4_s(exact), d), xd, acc);
+  return fma(f32x4.convert_i32x4_s(exact), f32x4.mul(d, xd), acc);
 }
 
 /** Sum over the 16 sub-blocks of scale times sum of activations; 32 times that is what the offset of 32 added too much. */

@@ -43,8 +43,8 @@ export function nibbleBlockDot(w: usize, x: usize): v128 {
 // @ts-ignore: decorator
 @inline
 function addScaled(acc: v128, dot: v128, rowScales: v128, d: v128, correction: v128): v128 {
-  const sum = f32x4.convert_i32x4_s(i32x4.dot_i16x8_s(dot, i16x8.splat(1)));
-  return fma(fma(sum, d, correction), rowScales, acc);
+  const sum = i32x4.sub(i32x4.dot_i16x8_s(dot, i16x8.splat(1)), correction);
+  return fma(f32x4.convert_i32x4_s(sum), f32x4.mul(rowScales, d), acc);
 }
 
 /** Four rows, one token (activation kind 0, tile 1). */

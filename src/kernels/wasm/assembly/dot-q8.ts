@@ -38,7 +38,7 @@ function blockDot(w: usize, x: usize): v128 {
 // @ts-ignore: decorator
 @inline
 function addScaled(acc: v128, dot: v128, rowScales: v128, d: v128): v128 {
-  return fma(f32x4.mul(f32x4.convert_i32x4_s(dot), d), rowScales, acc);
+  return fma(f32x4.convert_i32x4_s(dot), f32x4.mul(rowScales, d), acc);
 }
 
 export function q8Tile1(w: usize, x: usize, numBlocks: i32, out: usize): void { tile1(w, x, numBlocks, out, false); }

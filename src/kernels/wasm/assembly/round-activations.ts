@@ -1,7 +1,7 @@
 // Activations become small integers before they meet packed weights. Tokens are laid out in tiles of T (1 or 4): the inner
 // loops then walk one pointer with constant offsets.
 //
-// kind 0, for Q4_0:       per tile and block of 32:   i8[T][32], then f32[2][T]: d, -8 * d * sum
+// kind 0, for Q4_0:       per tile and block of 32:   i8[T][32], then f32[T] d, i32[T] 8 * sum
 // kind 1, blocks of 32:   per tile and block of 32:   i16[T][32], then f32[3][T]: d, d * sum of the first 16, of the last 16
 // kind 2, blocks of 256:  the same layout; d comes from the block of 256
 // kinds 4 and 5, for codebooks: per tile and block of 32: u8[T][64]: high nibbles of q + 128, then low ones; then f32[T] d, from
@@ -137,7 +137,7 @@ export function roundToken(kind: i32, x: usize, cols: i32, tileBase: usize, tile
     if (isSplit) continue;
     const lo = load<i32>(scratch);
     const hi = load<i32>(scratch, 4);
-    if (is4) store<f32>(f + t * 4, d * <f32>((lo + hi) * -8));
+    if (is4) store<i32>(f + t * 4, (lo + hi) * 8);
     else {
       store<f32>(f + t * 4, d * <f32>lo);
       store<f32>(f + t * 8, d * <f32>hi);

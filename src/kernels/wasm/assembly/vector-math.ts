@@ -17,19 +17,21 @@ export function horizontalMax(v: v128): f32 {
   return max(max(f32x4.extract_lane(v, 0), f32x4.extract_lane(v, 1)), max(f32x4.extract_lane(v, 2), f32x4.extract_lane(v, 3)));
 }
 
-/** e^x to about 1e-7 relative: range reduction by ln 2 in two parts, degree-6 polynomial (Cephes). Only NaN gives NaN. */
+/**
+ * e^x to about 1e-7 relative: range reduction by ln 2 in two parts, then the degree-5 minimax polynomial of Arm's
+ * optimized routines, as in llama.cpp: with fused multiply-adds the results are the same bits. Only NaN gives NaN.
+ */
 export function expVector(x: v128): v128 {
   const clamped = f32x4.min(f32x4.max(x, f32x4.splat(-87.3)), f32x4.splat(88.3));
-  const n = f32x4.nearest(f32x4.mul(clamped, f32x4.splat(1.44269504088896341)));
-  let r = fma(n, f32x4.splat(-0.693359375), clamped);
-  r = fma(n, f32x4.splat(2.12194440e-4), r);
-  let p = f32x4.splat(1.9875691500e-4);
-  p = fma(p, r, f32x4.splat(1.3981999507e-3));
-  p = fma(p, r, f32x4.splat(8.3334519073e-3));
-  p = fma(p, r, f32x4.splat(4.1665795894e-2));
-  p = fma(p, r, f32x4.splat(1.6666665459e-1));
-  p = fma(p, r, f32x4.splat(5.0000001201e-1));
-  p = f32x4.add(fma(p, f32x4.mul(r, r), r), f32x4.splat(1));
+  const shift = f32x4.splat(12582912); // 1.5 * 2^23: the sum's last bit is worth 1, so that it rounds to an integer
+  const n = f32x4.sub(fma(clamped, f32x4.splat(1.4426950216293335), shift), shift);
+  let r = fma(n, f32x4.splat(-0.693145751953125), clamped);
+  r = fma(n, f32x4.splat(-1.428606765330187e-06), r);
+  const square = f32x4.mul(r, r);
+  const high = fma(f32x4.splat(0.008247390389442444), r, f32x4.splat(0.04189976677298546));
+  const middle = fma(f32x4.splat(0.16668395698070526), r, f32x4.splat(0.4999912679195404));
+  const low = fma(f32x4.splat(0.9999994039535522), r, f32x4.splat(1));
+  const p = fma(fma(high, square, middle), square, low);
   const power = i32x4.shl(i32x4.add(i32x4.trunc_sat_f32x4_s(n), i32x4.splat(127)), 23);
   return f32x4.mul(p, power);
 }
