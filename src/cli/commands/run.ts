@@ -33,8 +33,9 @@ export const run: CommandRunner = async (context) => {
     if (values['--verbose'] === true) output.note(describeModel(info));
     const promptFormat = askedFormat ?? (info.chatTemplate === 'file' ? 'chat' : 'raw');
     const prompt = toPrompt(text, promptFormat, values['--system'] as string | undefined);
-    const options = { ...params, parseSpecial: values['--special'] === true, signal: io.signal };
-    const promptTokenIds = model.encodePrompt(prompt, options);
+    const parseSpecial = values['--special'] === true;
+    const promptTokenIds = model.encodePrompt(prompt, { parseSpecial });
+    const options = { ...params, parseSpecial, signal: io.signal };
     const answer = await collectAnswer(model.generateStream(prompt, options), (piece) => output.text(piece)).finally(
       () => (io.stdout.isTerminal ? output.text('\n') : undefined),
     );
