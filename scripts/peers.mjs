@@ -1,5 +1,5 @@
 // Installs what RuvLLM is compared with into a folder of its own, away from our dependencies.
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, run } from './setup.mjs';
 
@@ -12,6 +12,8 @@ export function ensurePeers() {
   const binary = `@node-llama-cpp/${process.platform === 'darwin' ? 'mac' : process.platform}-${process.arch}`;
   const has = (name) => existsSync(join(folder, 'node_modules', name, 'package.json'));
   if (has('node-llama-cpp') && has(binary)) return true;
+  // Without a package.json of its own, npm would install into ours.
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
   console.error('Installing node-llama-cpp to compare with …');
   return (
     run('npm', ['install', ...FLAGS, '--no-save', 'node-llama-cpp@3.22.1', `${binary}@3.22.1`], { cwd: folder }) === 0

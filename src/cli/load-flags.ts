@@ -22,7 +22,7 @@ export const LOAD_FLAGS: readonly Flag[] = [
   },
   {
     name: '--kernels',
-    value: 'auto|wasm|reference',
+    value: 'auto|native|wasm|reference',
     option: 'kernels',
     variable: 'RUVLLM_KERNELS',
     description: 'which kernels compute (RUVLLM_KERNELS)',
