@@ -1,4 +1,4 @@
-import { test } from 'vitest';
+import { expect, test } from 'vitest';
 import { loadNativeBuilds } from '../../platform/node/native-addon.ts';
 import { describeKernelPack } from '../pack.contract.ts';
 import { createNativePackFactory } from './native-pack.ts';
@@ -6,7 +6,11 @@ import { createNativePackFactory } from './native-pack.ts';
 const builds = loadNativeBuilds();
 if (builds.length === 0)
   console.log('native kernels are not built here (npm run build:native): their tests are skipped');
-test.skipIf(builds.length > 0)('native kernels, where they are built', () => {});
+test.skipIf(builds.length === 0)('builds come best first, and the plainest is always there', () => {
+  const order = ['amx', 'avx512vnni', 'avx2', 'baseline'];
+  expect(builds.at(-1)!.build).toBe('baseline');
+  expect(builds.map(({ build }) => build)).toEqual(order.filter((name) => builds.some(({ build }) => build === name)));
+});
 
 for (const native of builds) {
   const factory = createNativePackFactory(native);
