@@ -94,6 +94,36 @@ export function describeMatmul(makeFactory: () => KernelPackFactory): void {
       });
     });
 
+    // Packs walk several groups of rows at once where a matrix is tall enough to be cut into large chunks.
+    test('gives a row of a tall matrix the same bits as in a matrix of its own', async () => {
+      const numCols = blockSize === 1 ? 99 : 2 * blockSize;
+      const [numRows, perSlice] = [301, 7];
+      const { bytes, rowBytes } = randomMatrix(type, numRows, numCols, 11);
+      const bias = normals(numRows, 13);
+      await withPack(makeFactory(), async ({ pack, put, output, matrix }) => {
+        const tall = matrix(type, numRows, numCols, bytes);
+        for (const numTokens of [1, 5]) {
+          const x = put(normals(numTokens * numCols, 12));
+          const start = normals(numTokens * numRows, 14);
+          const whole = output(start.length, start);
+          const tallOutput = { weight: tall, out: whole.offset, bias: put(bias), accumulate: true };
+          pack.matmul({ x, numTokens, outputs: [tallOutput] });
+          const result = await whole.read();
+          for (let row = 0; row < numRows; row += perSlice) {
+            const weight = matrix(type, perSlice, numCols, bytes.subarray(row * rowBytes, (row + perSlice) * rowBytes));
+            const pick = (values: Float32Array): Float32Array =>
+              Float32Array.from({ length: numTokens * perSlice }, (_, i) => {
+                return values[Math.floor(i / perSlice) * numRows + row + (i % perSlice)]!;
+              });
+            const slice = output(numTokens * perSlice, pick(start));
+            const sliceBias = put(bias.slice(row, row + perSlice));
+            pack.matmul({ x, numTokens, outputs: [{ weight, out: slice.offset, bias: sliceBias, accumulate: true }] });
+            expectSameBits(pick(result), await slice.read(), `${type}, rows from ${row}, ${numTokens} tokens`);
+          }
+        }
+      });
+    });
+
     test('gives a token the same bits alone as in a batch', async () => {
       const numCols = blockSize === 1 ? 99 : 3 * blockSize;
       const numRows = 13;
