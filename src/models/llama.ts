@@ -1,4 +1,5 @@
-import type { Architecture, ModelFile } from './architecture.ts';
+import type { RopeOp } from '../kernels/contract.ts';
+import type { Architecture, Decoder, ModelFile } from './architecture.ts';
 import {
   activateGate,
   addProjected,
@@ -16,19 +17,19 @@ import type { DecoderShape } from './types.ts';
 import type { WeightLoader } from './weight-loader.ts';
 
 /** Llama 1 to 3.x, Mistral and everything converted to look like them. */
-export const llama: Architecture = {
-  name: 'llama',
-  open(file) {
-    const config = readConfig(file);
-    return {
-      ropes: [readRope(file, 'adjacent')],
-      bind(loader) {
-        const weights = readWeights(loader, config.shape);
-        return (step) => forward(step, config, weights);
-      },
-    };
-  },
-};
+export const llama: Architecture = { name: 'llama', open: (file) => openLlamaLike(file, 'adjacent') };
+
+/** Llama's blocks, with heads rotated in either way. */
+export function openLlamaLike(file: ModelFile, pairing: RopeOp['pairing']): Decoder {
+  const config = readConfig(file);
+  return {
+    ropes: [readRope(file, pairing)],
+    bind(loader) {
+      const weights = readWeights(loader, config.shape);
+      return (step) => forward(step, config, weights);
+    },
+  };
+}
 
 function readConfig(file: ModelFile) {
   const attention: AttentionRule = {

@@ -1,70 +1,8 @@
-import type { Architecture, ModelFile } from './architecture.ts';
-import {
-  activateGate,
-  addProjected,
-  attend,
-  type AttentionRule,
-  embedTokens,
-  normalize,
-  writeLogits,
-} from './decoder-blocks.ts';
-import type { DecoderStep } from './decoder-step.ts';
-import { readAttention, readEnds, readFeedForward, readNorm } from './decoder-weights.ts';
-import { readEpsilon, readWindow } from './metadata-keys.ts';
-import { readRope } from './rope.ts';
-import type { DecoderShape } from './types.ts';
-import type { WeightLoader } from './weight-loader.ts';
+import type { Architecture } from './architecture.ts';
+import { openLlamaLike } from './llama.ts';
 
-/** Phi 3, 3.5 and 4: q, k, v and gate, up come stacked; the long-context ones bring rope factors for each pair. */
-export const phi3: Architecture = {
-  name: 'phi3',
-  open(file) {
-    const config = readConfig(file);
-    return {
-      ropes: [readRope(file, 'halves')],
-      bind(loader) {
-        const weights = readWeights(loader, config.shape);
-        return (step) => forward(step, config, weights);
-      },
-    };
-  },
-};
-
-function readConfig(file: ModelFile) {
-  const attention: AttentionRule = {
-    rope: 0,
-    scale: 1 / Math.sqrt(file.shape.headDim),
-    window: readWindow(file, 0),
-    softcap: 0,
-  };
-  return { shape: file.shape, epsilon: readEpsilon(file), attention };
-}
-
-function readWeights(loader: WeightLoader, shape: DecoderShape) {
-  return {
-    ...readEnds(loader, shape),
-    layers: Array.from({ length: shape.numLayers }, (_, layer) => ({
-      attentionNorm: readNorm(loader, layer, 'attn_norm', shape),
-      attention: readAttention(loader, layer, shape),
-      feedForwardNorm: readNorm(loader, layer, 'ffn_norm', shape),
-      feedForward: readFeedForward(loader, layer, shape),
-    })),
-  };
-}
-
-function forward(
-  step: DecoderStep,
-  { epsilon, attention }: ReturnType<typeof readConfig>,
-  weights: ReturnType<typeof readWeights>,
-): void {
-  embedTokens(step, weights.embedding, 1);
-  for (const [index, layer] of weights.layers.entries()) {
-    normalize(step, layer.attentionNorm, epsilon);
-    attend(step, index, layer.attention, attention, epsilon);
-    addProjected(step, step.buffers.attended, layer.attention.output);
-    normalize(step, layer.feedForwardNorm, epsilon);
-    activateGate(step, layer.feedForward, 'silu');
-    addProjected(step, step.buffers.gate, layer.feedForward.down);
-  }
-  writeLogits(step, weights.output, epsilon, 0);
-}
+/**
+ * Phi 3, 3.5 and 4: Llama's blocks. q, k, v and gate, up come stacked and are split where weights are read; the
+ * long-context ones bring rope factors for each pair.
+ */
+export const phi3: Architecture = { name: 'phi3', open: (file) => openLlamaLike(file, 'halves') };
