@@ -1,31 +1,100 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { RuvLLMError } from '../../core/errors.ts';
 import type { NativeAddon, NativeBuild } from '../../kernels/native/native-pack.ts';
 
 // Three folders up from both src/platform/node and dist/platform/node.
 const PREBUILDS = new URL(`../../../prebuilds/${process.platform}-${process.arch}/`, import.meta.url);
 
-/** Builds from best to plainest, with what the processor must have. */
-const BUILDS = [
-  { build: 'amx', needs: 'amx' },
-  { build: 'avx512vnni', needs: 'avx512vnni' },
-  { build: 'avx2', needs: 'avx2' },
-  { build: 'baseline', needs: null },
-] as const;
+/** A build of the kernels in C, and what the processor must have to run it (a name of the addon's cpuFeatures). */
+export interface NativeBuildKind {
+  readonly build: string;
+  readonly needs: string | null;
+}
 
-const load = (build: string): (NativeAddon & { cpuFeatures(): string[] }) | null => {
-  const file = fileURLToPath(new URL(`ruvllm-${build}.node`, PREBUILDS));
-  return existsSync(file) ? createRequire(import.meta.url)(file) : null;
+/** Builds from best to plainest; scripts/build-native.mjs has the compiler flags of each. */
+export const NATIVE_BUILDS: Readonly<Record<string, readonly NativeBuildKind[]>> = {
+  x64: [
+    { build: 'amx', needs: 'amx' },
+    { build: 'avx512vnni', needs: 'avx512vnni' },
+    { build: 'avx2vnni', needs: 'avxvnni' },
+    { build: 'avx2', needs: 'avx2' },
+    { build: 'baseline', needs: null },
+  ],
+  arm64: [
+    { build: 'i8mm', needs: 'i8mm' },
+    { build: 'dotprod', needs: 'dotprod' },
+    { build: 'baseline', needs: null },
+  ],
 };
 
-/** The native kernels this processor can run, best first; empty where none were built. */
-export function loadNativeBuilds(): NativeBuild[] {
-  const baseline = load('baseline');
-  if (baseline === null) return [];
-  const features = new Set(baseline.cpuFeatures());
-  return BUILDS.flatMap(({ build, needs }) => {
-    const addon = needs === null || features.has(needs) ? load(build) : null;
-    return addon === null ? [] : [{ addon, build }];
+type LoadedAddon = NativeAddon & { cpuFeatures(): string[] };
+
+/** Where a build stands: loaded, or why not. */
+export type NativeBuildState =
+  | { readonly build: string; readonly addon: NativeAddon; readonly problem: null }
+  | { readonly build: string; readonly addon: null; readonly problem: NativeProblem };
+
+export interface NativeProblem {
+  /** `broken` is worth a warning; the others are how machines differ. */
+  readonly kind: 'missing' | 'unfit' | 'excluded' | 'broken';
+  readonly message: string;
+}
+
+export interface NativeSearch {
+  readonly folder?: URL;
+  readonly architecture?: string;
+  /** The best build allowed (RUVLLM_NATIVE_BUILD); empty or undefined: any. */
+  readonly limit?: string | undefined;
+}
+
+function load(folder: URL, build: string): LoadedAddon | NativeProblem {
+  const file = fileURLToPath(new URL(`ruvllm-${build}.node`, folder));
+  if (!existsSync(file)) return { kind: 'missing', message: 'not built' };
+  try {
+    return createRequire(import.meta.url)(file) as LoadedAddon;
+  } catch (error) {
+    // A truncated file, or one linked against a newer C library: as good as not there, but worth saying.
+    const reason = error instanceof Error ? error.message.split('\n')[0] : String(error);
+    return { kind: 'broken', message: `cannot be loaded: ${reason}` };
+  }
+}
+
+/** Every build this architecture can have, best first, loaded where this processor can run it. */
+export function inspectNativeBuilds({
+  folder = PREBUILDS,
+  architecture = process.arch,
+  limit = process.env['RUVLLM_NATIVE_BUILD'],
+}: NativeSearch = {}): NativeBuildState[] {
+  const kinds = NATIVE_BUILDS[architecture] ?? [];
+  const first = limit ? kinds.findIndex(({ build }) => build === limit) : 0;
+  if (first < 0) {
+    const names = kinds.map(({ build }) => build);
+    throw new RuvLLMError(
+      'invalid_option',
+      `RUVLLM_NATIVE_BUILD is "${limit}", on ${architecture} it is one of: ${names.join(', ') || 'none'}`,
+      { data: { option: 'RUVLLM_NATIVE_BUILD', names } },
+    );
+  }
+  // The plainest build runs everywhere, so it is the one that can be asked what the processor has.
+  const plain = load(folder, 'baseline');
+  const features = 'kind' in plain ? null : new Set(plain.cpuFeatures());
+  return kinds.map(({ build, needs }, i): NativeBuildState => {
+    const refuse = (problem: NativeProblem): NativeBuildState => ({ build, addon: null, problem });
+    if (i < first) return refuse({ kind: 'excluded', message: `excluded by RUVLLM_NATIVE_BUILD=${limit}` });
+    if (needs !== null && features === null) {
+      return refuse({ kind: 'unfit', message: 'the baseline build, which knows the processor, is not usable' });
+    }
+    if (needs !== null && !features!.has(needs)) {
+      return refuse({ kind: 'unfit', message: `this processor or system has no ${needs}` });
+    }
+    const addon = needs === null ? plain : load(folder, build);
+    return 'kind' in addon ? refuse(addon) : { build, addon, problem: null };
   });
+}
+
+/** The native kernels this processor can run, best first; empty where none were built. */
+export function loadNativeBuilds(search?: NativeSearch): NativeBuild[] {
+  return inspectNativeBuilds(search).flatMap(({ build, addon }) => (addon === null ? [] : [{ addon, build }]));
 }

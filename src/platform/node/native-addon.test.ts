@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect, test } from 'vitest';
+import { inspectNativeBuilds, loadNativeBuilds, NATIVE_BUILDS } from './native-addon.ts';
+
+const here = NATIVE_BUILDS[process.arch] ?? [];
+const builds = loadNativeBuilds({ limit: '' });
+const names = builds.map(({ build }) => build);
+if (builds.length === 0)
+  console.log('native kernels are not built here (npm run build:native): some tests are skipped');
+
+test.skipIf(builds.length === 0)('RUVLLM_NATIVE_BUILD leaves what is not better than the named build', () => {
+  for (const [i, name] of names.entries()) {
+    expect(loadNativeBuilds({ limit: name }).map(({ build }) => build)).toEqual(names.slice(i));
+  }
+  process.env['RUVLLM_NATIVE_BUILD'] = 'baseline';
+  try {
+    expect(loadNativeBuilds().map(({ build }) => build)).toEqual(['baseline']);
+    expect(inspectNativeBuilds()[0]).toMatchObject({
+      build: here[0]!.build,
+      problem: { kind: 'excluded', message: 'excluded by RUVLLM_NATIVE_BUILD=baseline' },
+    });
+  } finally {
+    delete process.env['RUVLLM_NATIVE_BUILD'];
+  }
+});
+
+test('an unknown RUVLLM_NATIVE_BUILD is refused with the names there are', () => {
+  expect(() => loadNativeBuilds({ limit: 'avx9000', architecture: 'x64' })).toThrow(
+    expect.objectContaining({
+      code: 'invalid_option',
+      message: 'RUVLLM_NATIVE_BUILD is "avx9000", on x64 it is one of: amx, avx512vnni, avx2vnni, avx2, baseline',
+    }),
+  );
+  expect(() => loadNativeBuilds({ limit: 'amx', architecture: 'mips' })).toThrow('on mips it is one of: none');
+});
+
+test('a file that is no addon is refused, not thrown; nothing built is no fault', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ruvllm-prebuilds-'));
+  try {
+    const search = { folder: pathToFileURL(`${folder}/`), architecture: 'x64', limit: '' };
+    expect(inspectNativeBuilds(search).at(-1)).toMatchObject({ problem: { kind: 'missing', message: 'not built' } });
+    writeFileSync(join(folder, 'ruvllm-baseline.node'), '\x7fELF, and then the disk was full');
+    expect(loadNativeBuilds(search)).toEqual([]);
+    const states = inspectNativeBuilds(search);
+    expect(states.at(-1)).toMatchObject({ build: 'baseline', addon: null, problem: { kind: 'broken' } });
+    expect(states.at(-1)!.problem!.message).toMatch(/^cannot be loaded: .+/);
+    expect(states[0]!.problem!.kind).toBe('unfit');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
