@@ -16,4 +16,4 @@ if (!topics.includes(topic)) {
 }
 ensureInstalled();
 if (NEEDS_PEERS.has(topic) && !ensurePeers()) process.exit(1);
-process.exitCode = runTool(`bench/${topic}.bench.ts`, args);
+process.exitCode = await runTool(`bench/${topic}.bench.ts`, args);

@@ -1,52 +1,141 @@
 // npm run build:native: the kernel pack in C, once per instruction set, into prebuilds/PLATFORM-ARCH. Optional: without a
-// compiler everything works on WASM.
-import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+// compiler everything works on WASM. With --optional (npm install) nothing that goes wrong here is an error.
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { root, run } from './setup.mjs';
+import { root } from './setup.mjs';
 
-const BUILDS = {
+/** Compiler flags by build; src/platform/node/native-addon.ts says what a processor must have for each. */
+export const BUILD_FLAGS = {
   x64: {
     baseline: [],
     avx2: ['-mavx2', '-mfma', '-mf16c'],
+    avx2vnni: ['-mavx2', '-mfma', '-mf16c', '-mavxvnni'],
     avx512vnni: ['-march=icelake-server'],
     amx: ['-march=sapphirerapids'],
   },
-  arm64: { baseline: [] },
+  arm64: {
+    baseline: [],
+    dotprod: ['-march=armv8.2-a+dotprod+fp16'],
+    i8mm: ['-march=armv8.6-a+i8mm+fp16'],
+  },
 };
 const FLAGS = '-O3 -std=gnu11 -fPIC -shared -fvisibility=hidden -fno-math-errno -fno-trapping-math -ffp-contract=fast';
+const AT_ONCE = 2;
 
-/** Returns null when built (or up to date), else why not. */
-export function buildNative() {
-  const builds = BUILDS[process.arch];
-  if (process.platform !== 'linux' || builds === undefined)
-    return `no native build for ${process.platform}-${process.arch}`;
-  const headers = [
-    join(dirname(process.execPath), '../include/node'),
-    '/usr/include/node',
-    '/usr/local/include/node',
-  ].find((folder) => existsSync(join(folder, 'node_api.h')));
-  if (headers === undefined) return "Node's headers (node_api.h) are not installed";
-  const compiler = process.env.CC ?? 'cc';
-  if (run(compiler, ['--version'], { stdio: 'ignore', throws: false }) !== 0) return `no C compiler (${compiler})`;
-  const sources = join(root, 'src/kernels/native/c');
-  const files = readdirSync(sources);
-  const newest = Math.max(...files.map((file) => statSync(join(sources, file)).mtimeMs));
-  const folder = join(root, `prebuilds/${process.platform}-${process.arch}`);
+/** Node-API's headers: the pinned package first, so that a system without Node's own headers builds the same binary. */
+const HEADERS = [
+  join(root, 'node_modules/node-api-headers/include'),
+  join(dirname(process.execPath), '../include/node'),
+  '/usr/include/node',
+  '/usr/local/include/node',
+];
+
+/** Runs a command without a shell; a command that does not exist is status 127, as in one. */
+function capture(command, args) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: root });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text) => (output += text));
+    child.on('error', (error) => resolve({ status: 127, output: error.message }));
+    child.on('close', (status) => resolve({ status: status ?? 1, output }));
+  });
+}
+
+/** Everything that goes into a binary: another compiler, another flag or another source is another hash. */
+function hashOf(parts, sources, files) {
+  const hash = createHash('sha256').update(JSON.stringify(parts));
+  for (const file of files) hash.update(`\0${file}\0`).update(readFileSync(join(sources, file)));
+  return hash.digest('hex');
+}
+
+/** The size and time of a binary go into its stamp, so that one put there by hand is not taken for ours. */
+const identity = (file) => (existsSync(file) ? `${statSync(file).size} ${statSync(file).mtimeMs}` : 'none');
+
+/**
+ * Builds what is not up to date, two at a time. `unavailable`: this machine has no compiler or no headers, which is no
+ * fault; `failed`: the compiler refused our sources. Both come with a message.
+ */
+export async function buildNative({
+  platform = process.platform,
+  arch = process.arch,
+  sources = join(root, 'src/kernels/native/c'),
+  out = join(root, 'prebuilds'),
+  stamps = join(root, '.cache/native'),
+  headers = HEADERS.find((folder) => existsSync(join(folder, 'node_api.h'))),
+  compiler = process.env.CC || 'cc',
+  builds = BUILD_FLAGS[arch],
+  log = (line) => console.error(line),
+} = {}) {
+  const unavailable = (message) => ({ state: 'unavailable', message, built: [] });
+  if (platform !== 'linux' || builds === undefined) return unavailable(`no native build for ${platform}-${arch}`);
+  if (headers === undefined) return unavailable('no Node-API headers: npm install');
+  const [command, ...prefix] = compiler.split(' ');
+  const version = await capture(command, [...prefix, '--version']);
+  if (version.status !== 0)
+    return unavailable(`no C compiler (${compiler}): for example, apt-get install gcc libc6-dev`);
+
+  const folder = join(out, `${platform}-${arch}`);
   mkdirSync(folder, { recursive: true });
-  for (const [build, flags] of Object.entries(builds)) {
-    const out = join(folder, `ruvllm-${build}.node`);
-    if (existsSync(out) && statSync(out).mtimeMs > newest) continue;
-    const inputs = files.filter((file) => file.endsWith('.c')).map((file) => join(sources, file));
-    const args = [...FLAGS.split(' '), ...flags, `-I${headers}`, ...inputs, '-o', out, '-lpthread', '-lm'];
-    if (run(compiler, args) !== 0) return `${compiler} failed on the ${build} build`;
-  }
-  return null;
+  mkdirSync(stamps, { recursive: true });
+  const files = readdirSync(sources).sort();
+  const inputs = files.filter((file) => file.endsWith('.c')).map((file) => join(sources, file));
+  const built = [];
+  const failures = [];
+
+  const buildOne = async ([build, flags]) => {
+    const target = join(folder, `ruvllm-${build}.node`);
+    const stamp = join(stamps, `${platform}-${arch}-${build}`);
+    const hash = hashOf([version.output, FLAGS, flags, headers], sources, files);
+    const readStamp = () => (existsSync(stamp) ? readFileSync(stamp, 'utf8') : '');
+    if (readStamp() === `${hash} ${identity(target)}`) return;
+    // From here on the old binary is one of other sources, whose records this version may not speak.
+    rmSync(target, { force: true });
+    const probe = await capture(command, [...prefix, ...flags, '-E', '-x', 'c', '/dev/null']);
+    if (probe.status === 0) {
+      log(`Compiling native kernels for ${build} …`);
+      // Under a name of its own, then renamed: nobody ever loads half a file, and two builds at once do no harm.
+      const partial = `${target}.${process.pid}.tmp`;
+      const args = [...FLAGS.split(' '), ...flags, `-I${headers}`, ...inputs, '-o', partial, '-lpthread', '-lm'];
+      const { status, output } = await capture(command, [...prefix, ...args]);
+      if (status !== 0) {
+        rmSync(partial, { force: true });
+        failures.push(build);
+        log(output.trimEnd());
+        return;
+      }
+      if (output !== '') log(output.trimEnd());
+      renameSync(partial, target);
+      built.push(build);
+    } else {
+      log(`native kernels: no ${build} build, this compiler does not know ${flags.join(' ')}`);
+    }
+    writeFileSync(stamp, `${hash} ${identity(target)}`);
+  };
+
+  const queue = Object.entries(builds);
+  const worker = async () => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) await buildOne(next);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  if (failures.length > 0) return { state: 'failed', message: `${compiler} failed on: ${failures.join(', ')}`, built };
+  return { state: 'ready', message: null, built };
+}
+
+/** For commands that go on without native kernels: says in one line why there are none. */
+export async function tryBuildNative() {
+  const result = await buildNative().catch((error) => ({ state: 'failed', message: error.message, built: [] }));
+  if (result.state !== 'ready') console.error(`native kernels are not built, WASM computes: ${result.message}`);
+  return result;
 }
 
 if (process.argv[1] && import.meta.filename === process.argv[1]) {
-  const problem = buildNative();
-  if (problem !== null) {
-    console.error(`error: ${problem}`);
+  const isOptional = process.argv[2] === '--optional';
+  const { state, message } = await (isOptional ? tryBuildNative() : buildNative());
+  if (state !== 'ready' && !isOptional) {
+    console.error(`error: ${message}`);
     process.exitCode = 1;
   }
 }

@@ -4,4 +4,4 @@ import { ensureInstalled } from './setup.mjs';
 import { runTool } from './tools.mjs';
 
 ensureInstalled();
-process.exitCode = ensurePeers() ? runTool('bench/compare.ts', process.argv.slice(2)) : 1;
+process.exitCode = ensurePeers() ? await runTool('bench/compare.ts', process.argv.slice(2)) : 1;

@@ -3,10 +3,12 @@ import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { build } from './build.mjs';
+import { tryBuildNative } from './build-native.mjs';
 import { ensureInstalled, root } from './setup.mjs';
 
 ensureInstalled();
 build();
+await tryBuildNative();
 
 const chat = spawn(process.execPath, [join(root, 'bin/ruvllm.mjs'), 'chat', ...process.argv.slice(2)], {
   stdio: 'inherit',
