@@ -1,92 +1,70 @@
 // Our engine beside node-llama-cpp: the same file, the same number of threads, taking turns in one run.
-import { availableParallelism } from 'node:os';
-import { parseArgs } from 'node:util';
-import type { TensorTypeName } from '../src/core/tensor-type.ts';
-import { type BenchModel, benchModel } from './support/bench-model.ts';
-import { type Contestant, type Request, startContestant } from './support/contestant.ts';
-import { median, printTable } from './support/report.ts';
+//   npm run bench -- engine                           the promised rows
+//   npm run bench -- engine --size 0.5b --type Q4_K   one shape
+//   npm run bench -- engine --full                    the rows, then all sizes and types (takes an hour)
+import { benchModel } from './support/bench-model.ts';
+import { type EngineBenchOptions, readEngineOptions } from './support/engine-options.ts';
+import { measureRows, type Row, type RowsInput } from './support/engine-rows.ts';
+import { findNativeEntrants } from './support/entrants.ts';
+import { type MachineProbe, startMachineProbe } from './support/machine-peak.ts';
+import type { RaceResult } from './support/race.ts';
+import { printTable } from './support/report.ts';
+import { raceAllShapes, raceShape } from './support/shape-races.ts';
 
-const { values: options } = parseArgs({
-  options: {
-    size: { type: 'string', default: '1b' },
-    type: { type: 'string', default: 'Q4_0' },
-    threads: { type: 'string', default: String(availableParallelism()) },
-    rounds: { type: 'string', default: '3' },
-    prompt: { type: 'string', default: '512' },
-    decode: { type: 'string', default: '64' },
-    depth: { type: 'string', default: '0' },
-    kernels: { type: 'string', default: 'wasm' },
-  },
-});
-const numThreads = Number(options.threads);
-const numRounds = Number(options.rounds);
-const numPrompt = Number(options.prompt);
-const numDecode = Number(options.decode);
-const depth = Number(options.depth);
-const context = Math.ceil((Math.max(numPrompt, depth) + numDecode + 64) / 256) * 256;
-
-const model = benchModel(options.size, options.type as TensorTypeName);
-const kvBytes = context * 2 * model.shape.numLayers * model.shape.numKvHeads * model.shape.headDim * 2;
-const kernels = options.kernels === 'native' ? 'native' : 'wasm';
-const ours = startContestant(`ruvllm ${kernels}`, new URL('support/ruvllm-contestant.js', import.meta.url));
-const peer = startContestant('node-llama-cpp', new URL('support/llama-cpp-contestant.js', import.meta.url));
-
-interface Figures {
-  loadMs: number;
-  rssBytes: number;
-  /** Tokens per second, a number a round. */
-  prefill: number[];
-  decode: number[];
+function readOptions(): EngineBenchOptions {
+  try {
+    return readEngineOptions(process.argv.slice(2));
+  } catch (error) {
+    console.error(`error: ${(error as Error).message}`);
+    process.exit(2);
+  }
 }
 
-async function race(contestants: readonly Contestant[], { path }: BenchModel): Promise<Map<string, Figures>> {
-  const figures = new Map<string, Figures>();
-  for (const contestant of contestants) {
-    const { ms } = await contestant.ask({ do: 'load', path, numThreads, context, kernels });
-    figures.set(contestant.name, { loadMs: ms, rssBytes: 0, prefill: [], decode: [] });
-  }
-  // Round -1 warms caches, page tables and compilers of both, and is not counted.
-  for (let round = -1; round < numRounds; round++) {
-    for (const task of ['prefill', 'decode'] as const) {
-      for (const contestant of round % 2 === 0 ? contestants : contestants.toReversed()) {
-        const numTokens = task === 'prefill' ? numPrompt : numDecode;
-        const request: Request = task === 'prefill' ? { do: task, numTokens } : { do: task, numTokens, depth };
-        const { ms, rssBytes } = await contestant.ask(request);
-        const entry = figures.get(contestant.name)!;
-        entry.rssBytes = Math.max(entry.rssBytes, rssBytes);
-        if (round >= 0) entry[task].push((numTokens * 1000) / ms);
-      }
-    }
-  }
-  return figures;
+function printMachine(probe: MachineProbe | string, numThreads: number): void {
+  if (typeof probe === 'string') return console.log(probe);
+  const gmacs = (value: number | null): string => (value === null ? 'none' : `${value.toFixed(0)} GMAC/s`);
+  const { vnni, amx } = probe.peak;
+  console.log(`\nint8 peak of ${numThreads} threads here: AVX-512 VNNI ${gmacs(vnni)}, AMX ${gmacs(amx)}`);
 }
 
-try {
-  const figures = await race([ours, peer], model);
-  const us = figures.get(ours.name)!;
-  const them = figures.get(peer.name)!;
-  const row = (name: string, { loadMs, rssBytes, prefill, decode }: Figures): string[] => [
-    name,
-    median(prefill).toFixed(1),
-    median(decode).toFixed(2),
-    ((median(decode) * model.sizeBytes) / 1e9).toFixed(1),
-    loadMs.toFixed(0),
-    (rssBytes / 2 ** 20).toFixed(0),
-  ];
-  const ratios: Record<string, number> = {
-    [`${kernels}_prefill`]: median(us.prefill.map((speed, round) => speed / them.prefill[round]!)),
-    [`${kernels}_decode`]: median(us.decode.map((speed, round) => speed / them.decode[round]!)),
-    memory: us.rssBytes / (model.sizeBytes + kvBytes),
-  };
-  console.log(`${options.size} ${options.type}, ${numThreads} threads, ${numRounds} rounds, medians`);
+function printRows(rows: readonly Row[]): void {
+  console.log('');
   printTable([
-    ['', `prompt ${numPrompt} tok/s`, `decode ${numDecode} tok/s`, 'decode GB/s', 'load ms', 'memory MiB'],
-    row(ours.name, us),
-    row(peer.name, them),
+    ['ours to node-llama-cpp', 'measured', 'wanted'],
+    ...rows.map(({ name, value, wanted }) => [name, value?.toFixed(3) ?? '-', wanted]),
   ]);
-  console.log(`memory of ours / (file + KV): ${ratios['memory']!.toFixed(2)}`);
-  console.log(JSON.stringify({ bench: 'engine', ...options, model: model.path, ...ratios, ours: us, peer: them }));
-} finally {
-  ours.stop();
-  peer.stop();
+  for (const { name, value, reason } of rows) if (value === null) console.log(`${name}: null, ${reason}`);
+}
+
+const plainRace = ({ model, streamRead, figures }: RaceResult): object => ({
+  model: model.name,
+  streamRead,
+  ...Object.fromEntries(figures),
+});
+
+const options = readOptions();
+const { shape, isFull, hasNative, hasWasm, ...settings } = options;
+const { size, type } = shape ?? { size: '1b', type: 'Q4_0' as const };
+const natives = await findNativeEntrants();
+const probe = startMachineProbe(settings.numThreads, benchModel(size, type).sizeBytes);
+const input: RowsInput = { settings, natives, hasNative, hasWasm, probe };
+console.log(
+  `${settings.numThreads} threads, ${settings.numRounds} rounds, prompt ${settings.numPrompt}, decode ${settings.numDecode} after ${settings.depth}; medians`,
+);
+if (hasNative && natives.best === null) console.log(`No native kernels: ${natives.whyNot('baseline')}`);
+
+const printSummary = (values: object, races: readonly RaceResult[]): void => {
+  const peak = typeof probe === 'string' ? null : probe.peak;
+  console.log(JSON.stringify({ bench: 'engine', ...settings, ...values, peak, races: races.map(plainRace) }));
+};
+if (shape !== null) {
+  const { result, ratios } = await raceShape(shape, input);
+  printMachine(probe, settings.numThreads);
+  printSummary({ ...shape, ...ratios }, [result]);
+} else {
+  const { rows, races } = await measureRows(input);
+  if (isFull) races.push(...(await raceAllShapes(input)));
+  printMachine(probe, settings.numThreads);
+  printRows(rows);
+  printSummary(Object.fromEntries(rows.map(({ name, value }) => [name, value])), races);
 }

@@ -1,6 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TensorTypeName } from '../../src/core/tensor-type.ts';
+import { quantFormats } from '../../src/quant/index.ts';
 import { type RandomShape, writeRandomModel } from '../../test/support/random-model.ts';
 
 /** Llama shapes about the size of real models. */
@@ -14,10 +15,26 @@ function shape(given: Omit<RandomShape, 'headDim' | 'vocabSize' | 'contextLength
   return { ...given, headDim: given.embeddingDim / given.numHeads, vocabSize: 32000, contextLength: 8192 };
 }
 
+export const BENCH_SIZES: readonly string[] = Object.keys(SHAPES);
+
 export interface BenchModel {
+  /** Size and type, for titles. */
+  name: string;
   path: string;
   sizeBytes: number;
-  shape: RandomShape;
+  /** Multiply-adds of a prompt token: all matrices but the last, which only the last token needs. */
+  promptMacs: number;
+  /** Bytes of weights read for a token: all but the embedding table, of which it is one row. */
+  decodeBytes: number;
+  /** Bytes of keys and values a token of context takes at 16 bits each. */
+  kvBytesPerToken: number;
+}
+
+/** Rows must be whole blocks; null when they are, else why there is no such model. */
+export function whyNoModel(size: string, type: TensorTypeName): string | null {
+  const { embeddingDim } = SHAPES[size]!;
+  const { blockSize } = quantFormats[type];
+  return embeddingDim % blockSize === 0 ? null : `rows of ${embeddingDim} are not whole ${type} blocks of ${blockSize}`;
 }
 
 /** Writes the random model once into .cache/bench and reuses it. */
@@ -37,5 +54,19 @@ export function benchModel(size: string, type: TensorTypeName): BenchModel {
     closeSync(file);
     renameSync(`${path}.part`, path);
   }
-  return { path, sizeBytes: statSync(path).size, shape: modelShape };
+  return { name: `${size} ${type}`, path, sizeBytes: statSync(path).size, ...costs(modelShape, type) };
+}
+
+function costs(
+  { numLayers, embeddingDim, numHeads, numKvHeads, headDim, feedForwardDim, vocabSize }: RandomShape,
+  type: TensorTypeName,
+): Pick<BenchModel, 'promptMacs' | 'decodeBytes' | 'kvBytesPerToken'> {
+  const attentionRows = (2 * numHeads + 2 * numKvHeads) * headDim;
+  const promptMacs = numLayers * embeddingDim * (attentionRows + 3 * feedForwardDim);
+  const { blockBytes, blockSize } = quantFormats[type];
+  return {
+    promptMacs,
+    decodeBytes: ((promptMacs + vocabSize * embeddingDim) * blockBytes) / blockSize,
+    kvBytesPerToken: 2 * numLayers * numKvHeads * headDim * 2,
+  };
 }

@@ -1,16 +1,39 @@
 import { fork } from 'node:child_process';
 
+export type LoadRequest = {
+  do: 'load';
+  path: string;
+  numThreads: number;
+  /** Tokens each sequence may hold. */
+  context: number;
+  numSequences: number;
+  /** Ours only: the name the loaded kernels must report, so that nobody races under a wrong name. */
+  kernels: string;
+};
+
 /** What a contestant process is asked to do, and what it answers with. */
 export type Request =
-  | { do: 'load'; path: string; numThreads: number; context: number; kernels: 'native' | 'wasm' }
+  | LoadRequest
   | { do: 'prefill'; numTokens: number }
-  | { do: 'decode'; numTokens: number; depth: number };
+  /** Sequences side by side, `numTokens` each after the first one, which belongs to the prompt of `depth` tokens. */
+  | { do: 'decode'; numTokens: number; numSequences: number; depth: number }
+  /** From the call to the first token; the median of some repetitions. */
+  | { do: 'first-token'; numPrompt: number; repeats: number };
+
 export interface Answer {
   /** Time of the work itself. */
   ms: number;
-  /** Resident memory after it. */
-  rssBytes: number;
+  /** Tokens of all sequences computed in that time. */
+  numTokens: number;
+  memory: Memory;
   error?: string;
+}
+
+/** Resident memory after the work. */
+export interface Memory {
+  rssBytes: number;
+  /** The part that no file backs; null where the system does not say. */
+  anonymousBytes: number | null;
 }
 
 /** An engine in a process of its own, so that memory and crashes are its own too. */
@@ -20,8 +43,8 @@ export interface Contestant {
   stop(): void;
 }
 
-export function startContestant(name: string, script: URL): Contestant {
-  const child = fork(script, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+export function startContestant(name: string, script: URL, env: Record<string, string> = {}): Contestant {
+  const child = fork(script, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], env: { ...process.env, ...env } });
   return {
     name,
     ask: (request) =>
@@ -37,19 +60,4 @@ export function startContestant(name: string, script: URL): Contestant {
       }),
     stop: () => child.kill(),
   };
-}
-
-/** The child's side: answers each request with the time `work` says it took. */
-export function serveRequests(work: (request: Request) => Promise<number>): void {
-  process.on('message', (request: Request) => {
-    work(request)
-      .then((ms): Answer => ({ ms, rssBytes: process.memoryUsage.rss() }))
-      .catch((error: unknown): Answer => ({ ms: 0, rssBytes: 0, error: String(error) }))
-      .then((answer) => process.send!(answer));
-  });
-}
-
-/** Prompts that never share a prefix with an earlier one, so that no cache helps anybody. */
-export function freshTokens(count: number, vocabSize: number, salt: number): number[] {
-  return Array.from({ length: count }, (_, i) => 300 + ((i * 7919 + salt * 104729) % (vocabSize - 400)));
 }

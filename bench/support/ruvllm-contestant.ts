@@ -1,21 +1,27 @@
 import { loadModel, type Model } from 'ruvllm';
-import { freshTokens, serveRequests } from './contestant.ts';
+import { serveEngine } from './serve-engine.ts';
 
 let model: Model;
-let salt = 0;
 
-serveRequests(async (request) => {
-  const start = performance.now();
-  if (request.do === 'load') {
-    const { path, numThreads, context, kernels } = request;
-    model = await loadModel(path, { numThreads, maxContext: context, maxSequences: 1, kernels });
-    return performance.now() - start;
-  }
-  const { vocabSize } = model.modelInfo();
-  const promptTokens = request.do === 'prefill' ? request.numTokens : Math.max(1, request.depth);
-  const maxTokens = request.do === 'prefill' ? 1 : request.numTokens + 1;
-  const prompt = freshTokens(promptTokens, vocabSize, salt++);
-  const { timings, usage } = await model.generate(prompt, { temperature: 0, maxTokens, ignoreEos: true });
-  if (usage.completionTokens !== maxTokens) throw new Error(`${usage.completionTokens} tokens, wanted ${maxTokens}`);
-  return request.do === 'prefill' ? timings.promptMs : timings.generateMs;
+serveEngine({
+  async load({ path, numThreads, context, numSequences, kernels }) {
+    model = await loadModel(path, {
+      numThreads,
+      maxContext: context,
+      kvCacheTokens: context * numSequences,
+      maxSequences: numSequences,
+      kernels: kernels.startsWith('native') ? 'native' : 'wasm',
+    });
+    const { kernels: loaded, vocabSize } = model.modelInfo();
+    if (!loaded.startsWith(kernels)) throw new Error(`loaded the kernels "${loaded}", wanted "${kernels}"`);
+    return { vocabSize };
+  },
+  clear: async () => {},
+  async prefill(prompt) {
+    await model.generate(prompt, { temperature: 0, maxTokens: 1, ignoreEos: true });
+  },
+  async *generate(_sequence, prompt, numTokens) {
+    const options = { temperature: 0, maxTokens: numTokens, ignoreEos: true };
+    for await (const { tokenIds } of model.generateStream(prompt, options)) yield* tokenIds;
+  },
 });

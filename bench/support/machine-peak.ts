@@ -1,0 +1,48 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+
+/** 10^9 int8 multiply-adds per second of all threads together; null where the processor has no such instruction. */
+export interface PeakSpeeds {
+  readonly vnni: number | null;
+  readonly amx: number | null;
+}
+
+/** What the machine gives to a number of threads, measured by machine-peak.c. */
+export interface MachineProbe {
+  /** The best of all measurements so far: what is less was disturbed. */
+  readonly peak: PeakSpeeds;
+  /** Measures the peak once more, and how fast a buffer larger than the model is read, GB/s. */
+  measure(): number;
+}
+
+/** Larger than any cache, so that memory is what is measured. */
+const MIN_STREAM_BYTES = 2 ** 30;
+
+/** Compiled anew each time: a build for another processor would not run here. A string says why there is none. */
+export function startMachineProbe(numThreads: number, modelBytes: number): MachineProbe | string {
+  const program = '.cache/bench/machine-peak';
+  const ask = (task: string, ...args: string[]): Record<string, number | null> =>
+    JSON.parse(execFileSync(program, [task, String(numThreads), ...args], { encoding: 'utf8' }));
+  const sizeBytes = Math.max(MIN_STREAM_BYTES, modelBytes);
+  let peak: PeakSpeeds = { vnni: null, amx: null };
+  const better = (a: number | null, b: number | null): number | null => (a === null || b === null ? b : Math.max(a, b));
+  const probe: MachineProbe = {
+    get peak() {
+      return peak;
+    },
+    measure() {
+      const { vnni = null, amx = null } = ask('peak');
+      peak = { vnni: better(peak.vnni, vnni), amx: better(peak.amx, amx) };
+      return ask('stream', String(sizeBytes))['gigabytesPerSecond']!;
+    },
+  };
+  try {
+    mkdirSync('.cache/bench', { recursive: true });
+    const flags = ['-O3', '-march=native', 'bench/support/machine-peak.c', '-o', program, '-lpthread'];
+    execFileSync(process.env['CC'] ?? 'cc', flags, { stdio: ['ignore', 'ignore', 'pipe'] });
+    probe.measure();
+    return probe;
+  } catch (error) {
+    return `the machine's own speed is not measured: ${(error as Error).message.split('\n')[0]}`;
+  }
+}

@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs';
+import type { Answer, LoadRequest, Memory, Request } from './contestant.ts';
+import { median } from './report.ts';
+
+/** What an engine must be able to do to take part. */
+export interface BenchEngine {
+  load(request: LoadRequest): Promise<{ vocabSize: number }>;
+  /** Forgets a sequence's text; not part of any time. */
+  clear(sequence: number): Promise<void>;
+  /** Computes a prompt. */
+  prefill(prompt: number[]): Promise<void>;
+  /** Greedy, not stopping at an end of text; yields once a token. */
+  generate(sequence: number, prompt: number[], numTokens: number): AsyncIterable<number>;
+}
+
+type Work = Pick<Answer, 'ms' | 'numTokens'>;
+
+/** The child's side of a contestant: both engines are timed by this same code. */
+export function serveEngine(engine: BenchEngine): void {
+  let vocabSize = 0;
+  let salt = 0;
+  const freshPrompt = (count: number): number[] => freshTokens(count, vocabSize, salt++);
+
+  async function work(request: Request): Promise<Work> {
+    if (request.do === 'load') {
+      const start = performance.now();
+      ({ vocabSize } = await engine.load(request));
+      return { ms: performance.now() - start, numTokens: 0 };
+    }
+    if (request.do === 'prefill') {
+      await engine.clear(0);
+      const prompt = freshPrompt(request.numTokens);
+      const start = performance.now();
+      await engine.prefill(prompt);
+      return { ms: performance.now() - start, numTokens: request.numTokens };
+    }
+    if (request.do === 'decode') return decode(request);
+    const times: number[] = [];
+    for (let repeat = 0; repeat < request.repeats; repeat++) times.push(await timeFirstToken(request.numPrompt));
+    return { ms: median(times), numTokens: 1 };
+  }
+
+  async function timeFirstToken(numPrompt: number): Promise<number> {
+    await engine.clear(0);
+    const prompt = freshPrompt(numPrompt);
+    const start = performance.now();
+    for await (const _ of engine.generate(0, prompt, 1)) return performance.now() - start;
+    throw new Error('no token');
+  }
+
+  async function decode({ numSequences, numTokens, depth }: Request & { do: 'decode' }): Promise<Work> {
+    const sequences = Array.from({ length: numSequences }, (_, i) => i);
+    for (const sequence of sequences) await engine.clear(sequence);
+    const arrivals = await Promise.all(
+      sequences.map(async (sequence) => {
+        const times: number[] = [];
+        for await (const _ of engine.generate(sequence, freshPrompt(depth), numTokens + 1)) {
+          times.push(performance.now());
+        }
+        if (times.length !== numTokens + 1) throw new Error(`${times.length} tokens, wanted ${numTokens + 1}`);
+        return times;
+      }),
+    );
+    return timeTogether(arrivals);
+  }
+
+  process.on('message', (request: Request) => {
+    work(request)
+      .then((done): Answer => ({ ...done, memory: readMemory() }))
+      .catch((error: unknown) => ({ error: String(error) }))
+      .then((answer) => process.send!(answer));
+  });
+}
+
+/** From when the last sequence has its first token to when all have ended, with the tokens that came in between. */
+function timeTogether(arrivals: readonly (readonly number[])[]): Work {
+  const from = Math.max(...arrivals.map((times) => times[0]!));
+  const until = Math.max(...arrivals.map((times) => times.at(-1)!));
+  return { ms: until - from, numTokens: arrivals.flat().filter((time) => time > from).length };
+}
+
+function readMemory(): Memory {
+  const rssBytes = process.memoryUsage.rss();
+  if (process.platform !== 'linux') return { rssBytes, anonymousBytes: null };
+  const anonymous = /^RssAnon:\s*(\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
+  return { rssBytes, anonymousBytes: anonymous === undefined ? null : Number(anonymous) * 1024 };
+}
+
+/** Prompts that never share a prefix with an earlier one, so that no cache helps anybody. */
+function freshTokens(count: number, vocabSize: number, salt: number): number[] {
+  return Array.from({ length: count }, (_, i) => 300 + ((i * 7919 + salt * 104729) % (vocabSize - 400)));
+}

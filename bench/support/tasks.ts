@@ -1,0 +1,92 @@
+import { withCompetitor } from './competitor.ts';
+import type { Answer, Contestant, Request } from './contestant.ts';
+
+export interface RaceSettings {
+  readonly numThreads: number;
+  readonly numRounds: number;
+  readonly numPrompt: number;
+  readonly numDecode: number;
+  /** Tokens of context before the first decoded one. */
+  readonly depth: number;
+}
+
+/** Something a contestant is timed at once a round. */
+export interface Task {
+  readonly title: string;
+  readonly unit: 'tok/s' | 'ms';
+  readonly numSequences: number;
+  /** Most tokens one sequence holds. */
+  maxTokens(settings: RaceSettings): number;
+  run(contestant: Contestant, settings: RaceSettings, isWarmUp: boolean): Promise<Answer>;
+}
+
+export type TaskName = 'prefill' | 'decode' | 'decodeDeep' | 'decodeBatch' | 'decodeContended' | 'firstToken';
+
+/** Enough to touch all that decoding touches. */
+const WARM_UP_TOKENS = 16;
+const DEEP = 4096;
+const BATCH = 8;
+const BATCH_PROMPT = 16;
+const SMALL_PROMPT = 100;
+const SMALL_REPEATS = 15;
+
+const decode = (
+  contestant: Contestant,
+  { numDecode }: RaceSettings,
+  isWarmUp: boolean,
+  { numSequences = 1, depth }: { numSequences?: number; depth: number },
+): Promise<Answer> => {
+  const numTokens = isWarmUp ? Math.min(numDecode, WARM_UP_TOKENS) : numDecode;
+  const request: Request = { do: 'decode', numTokens, numSequences, depth: Math.max(1, depth) };
+  return contestant.ask(request);
+};
+
+export const TASKS: Readonly<Record<TaskName, Task>> = {
+  prefill: {
+    title: 'prompt',
+    unit: 'tok/s',
+    numSequences: 1,
+    maxTokens: ({ numPrompt }) => numPrompt + 1,
+    run: (contestant, { numPrompt }) => contestant.ask({ do: 'prefill', numTokens: numPrompt }),
+  },
+  decode: {
+    title: 'decode',
+    unit: 'tok/s',
+    numSequences: 1,
+    maxTokens: ({ numDecode, depth }) => depth + numDecode + 2,
+    run: (contestant, settings, isWarmUp) => decode(contestant, settings, isWarmUp, { depth: settings.depth }),
+  },
+  decodeDeep: {
+    title: `decode after ${DEEP}`,
+    unit: 'tok/s',
+    numSequences: 1,
+    maxTokens: ({ numDecode }) => DEEP + numDecode + 2,
+    run: (contestant, settings, isWarmUp) => decode(contestant, settings, isWarmUp, { depth: isWarmUp ? 1 : DEEP }),
+  },
+  decodeBatch: {
+    title: `decode ${BATCH} at once`,
+    unit: 'tok/s',
+    numSequences: BATCH,
+    maxTokens: ({ numDecode }) => BATCH_PROMPT + numDecode + 2,
+    run: (contestant, settings, isWarmUp) =>
+      decode(contestant, settings, isWarmUp, { numSequences: BATCH, depth: BATCH_PROMPT }),
+  },
+  decodeContended: {
+    title: 'decode, one core busy',
+    unit: 'tok/s',
+    numSequences: 1,
+    maxTokens: ({ numDecode, depth }) => depth + numDecode + 2,
+    // Fewer tokens: an engine that suffers takes many times as long.
+    run: (contestant, { numDecode, ...rest }, isWarmUp) =>
+      withCompetitor(() =>
+        decode(contestant, { ...rest, numDecode: Math.ceil(numDecode / 4) }, isWarmUp, { depth: rest.depth }),
+      ),
+  },
+  firstToken: {
+    title: `first token after ${SMALL_PROMPT}`,
+    unit: 'ms',
+    numSequences: 1,
+    maxTokens: () => SMALL_PROMPT + 1,
+    run: (contestant) => contestant.ask({ do: 'first-token', numPrompt: SMALL_PROMPT, repeats: SMALL_REPEATS }),
+  },
+};
