@@ -326,7 +326,16 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
   test('doctor tells of the machine, the kernels and the cache', async () => {
     const [{ code, document }, text] = await Promise.all([json(['doctor']), ruvllm(['doctor'])]);
     expect({ code, text: text.code }).toEqual({ code: 0, text: 0 });
-    expect(Object.keys(document)).toEqual(['version', 'node', 'system', 'threads', 'kernels', 'cache', 'defaultModel']);
+    expect(Object.keys(document)).toEqual([
+      'version',
+      'node',
+      'system',
+      'threads',
+      'kernels',
+      'native',
+      'cache',
+      'defaultModel',
+    ]);
     const packs = document.kernels.map(({ name, build }: { name: string; build: string }) => [name, build]);
     expect(packs[0][0]).toBe('native'); // built or not depends on the machine's compiler
     expect(packs.filter(([name]: [string]) => name !== 'native')).toEqual([

@@ -1,7 +1,9 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { KernelChoice } from '../engine/protocol.ts';
 import type { WasmModule } from '../kernels/wasm/platform.ts';
-import { loadNativeBuilds } from '../platform/node/native-addon.ts';
+import { checkNativeBuild } from '../platform/node/choose-native.ts';
+import { inspectNativeBuilds } from '../platform/node/native-addon.ts';
+import { describeMissingBuild } from '../platform/node/native-tools.ts';
 import { createNodeWasmPlatform } from '../platform/node/wasm-platform.ts';
 
 export interface KernelReport {
@@ -24,26 +26,34 @@ async function probe(build: WasmModule['build']): Promise<string | null> {
   }
 }
 
-function reportNative(choice: KernelChoice): KernelReport[] {
-  const builds = loadNativeBuilds();
-  if (builds.length === 0) {
-    const reason = 'not built: npm run build:native, which needs a C compiler';
+async function reportNative(choice: KernelChoice, numThreads: number): Promise<KernelReport[]> {
+  const states = inspectNativeBuilds();
+  const plainest = states.at(-1);
+  if (plainest === undefined || plainest.problem?.kind === 'missing') {
+    const reason = plainest === undefined ? `none for ${process.arch}` : `not built: ${describeMissingBuild()}`;
     return [{ name: 'native', build: null, isUsable: false, reason, isChosen: false }];
   }
-  return builds.map(({ build }, i): KernelReport => {
-    const reason = i === 0 ? 'the best build for this processor, on request: --kernels native' : 'a plainer build';
-    return { name: 'native', build, isUsable: true, reason, isChosen: choice === 'native' && i === 0 };
-  });
+  let isDecided = choice !== 'auto' && choice !== 'native';
+  const reports: KernelReport[] = [];
+  for (const { build, addon, problem } of states) {
+    const refusal = addon === null ? null : await checkNativeBuild({ build, addon }, { numThreads });
+    const reason = problem?.message ?? refusal;
+    const isChosen = !isDecided && reason === null;
+    isDecided ||= isChosen;
+    const good = isChosen ? 'the best build that this processor runs and that computes right' : 'computes right';
+    reports.push({ name: 'native', build, isUsable: reason === null, reason: reason ?? good, isChosen });
+  }
+  return reports;
 }
 
 /** Which kernel packs there are, and which one `choice` leads to here. */
-export async function reportKernels(choice: KernelChoice): Promise<KernelReport[]> {
-  const reports = reportNative(choice);
+export async function reportKernels(choice: KernelChoice, numThreads: number): Promise<KernelReport[]> {
+  const reports = await reportNative(choice, numThreads);
   const builds = [
-    { build: 'relaxed-simd', good: 'fastest: this JavaScript engine has relaxed SIMD' },
+    { build: 'relaxed-simd', good: 'this JavaScript engine has relaxed SIMD' },
     { build: 'simd128', good: 'for engines with SIMD but without relaxed SIMD' },
   ] as const;
-  let isDecided = choice === 'reference' || choice === 'native';
+  let isDecided = choice === 'reference' || choice === 'native' || reports.some(({ isChosen }) => isChosen);
   for (const { build, good } of builds) {
     const failure = await probe(build);
     const isChosen = !isDecided && failure === null;

@@ -17,8 +17,11 @@ test('every pack that is here passes', async () => {
   for (const factory of factories) expect(await findKernelFault(factory, reference, 2), factory.name).toBeNull();
 });
 
-/** A pack whose `operation` goes wrong after it ran. */
-function sabotaged(operation: 'matmul' | 'attention' | 'rmsNorm'): KernelPackFactory {
+/** A pack whose `operation` goes wrong after it ran, where `isHit` says. */
+function sabotaged(
+  operation: 'matmul' | 'gatherRows' | 'attention' | 'rope' | 'rmsNorm' | 'gatedActivation' | 'add',
+  isHit: (op: { numTokens?: number }) => boolean = () => true,
+): KernelPackFactory {
   return {
     ...reference,
     async create(options) {
@@ -27,18 +30,43 @@ function sabotaged(operation: 'matmul' | 'attention' | 'rmsNorm'): KernelPackFac
         ...pack,
         [operation](op: never): void {
           (pack[operation] as (op: unknown) => void)(op);
-          const given = op as { out?: number; outputs?: { out: number }[] };
-          pack.arena.f32(given.out ?? given.outputs![0]!.out, 4)[3]! *= 1.01;
+          const given = op as { x?: number; out?: number; outputs?: { out: number }[]; numTokens?: number };
+          const values = pack.arena.f32(given.out ?? given.outputs?.[0]!.out ?? given.x!, 16);
+          if (isHit(given)) values[3]! += 0.01 * Math.max(...values.map(Math.abs));
         },
       };
     },
   };
 }
 
-test.each(['matmul', 'attention', 'rmsNorm'] as const)(
-  'one wrong value in %s is found and named',
-  async (operation) => {
-    const fault = await findKernelFault(sabotaged(operation), reference, 1);
-    expect(fault).toMatch(/^(matmul F32|attention|norm and activation): value 3 is .*, the reference says /);
-  },
-);
+test.each([
+  ['matmul', 'matmul F32, 17 rows: value 3 of row 0'],
+  ['gatherRows', 'rows of F32, 1 rows: value 3 of row 0'],
+  ['attention', 'attention, 1 rows: value 3 of row 16'], // row 0 of the 17 is not in the sample
+  ['rope', 'attention, 1 rows: value'],
+  ['rmsNorm', 'norm and activation, 17 rows: value 3 of row 0'],
+  ['gatedActivation', 'norm and activation, 17 rows: value 3 of row 0'],
+  ['add', 'norm and activation, 17 rows: value 3 of row 0'],
+] as const)('one wrong value of %s is found and named', async (operation, fault) => {
+  expect(await findKernelFault(sabotaged(operation), reference, 1)).toMatch(
+    new RegExp(`^${fault}.* is .*, the reference says `),
+  );
+});
+
+test('a kernel that is wrong only for one token at a time is found', async () => {
+  const decodes = sabotaged('matmul', ({ numTokens }) => numTokens === 1);
+  expect(await findKernelFault(decodes, reference, 1, ['Q6_K'])).toMatch(/^matmul Q6_K, 1 rows: value 3 of row 6 /);
+});
+
+test('only the types that will be computed are asked for', async () => {
+  const loaded: string[] = [];
+  const counting: KernelPackFactory = {
+    ...reference,
+    async create(options) {
+      const pack = await reference.create(options);
+      return { ...pack, loadMatrix: (source) => (loaded.push(source.type), pack.loadMatrix(source)) };
+    },
+  };
+  expect(await findKernelFault(counting, reference, 1, ['Q8_0', 'F16'])).toBeNull();
+  expect(loaded).toEqual(['Q8_0', 'F16']);
+});

@@ -1,23 +1,32 @@
 import type { TensorTypeName } from '../core/tensor-type.ts';
-import { quantFormats, quantizeRow } from '../quant/index.ts';
+import { quantFormats, quantizeRow, rowBytes } from '../quant/index.ts';
 import { type KernelPack, type KernelPackFactory, type KvRegion, kvLayerBytes, type Offset } from './contract.ts';
 
-const NUM_ROWS = 20;
+const NUM_ROWS = 20; // a whole group of rows of every pack, and some more
 const NUM_COLS = 256;
 const NUM_TOKENS = 17; // a whole tile of every pack, and one more
-const HEADS = { numHeads: 4, numKvHeads: 2, headDim: 32 };
+const ALL = [...Array(NUM_TOKENS).keys()];
+const ALONE = 6;
+/** What the slow reference computes: a row's result does not depend on the rows beside it. */
+const SAMPLE = [0, ALONE, 15, 16];
+const HEADS = { numHeads: 4, numKvHeads: 2, headDim: 64 };
 /** Sums in another order differ by about 1e-6 of the largest result; a wrong kernel by far more. */
 const TOLERANCE = 1e-4;
 
+const WAVES = Float32Array.from({ length: 8192 }, (_, i) => Math.sin(i * 0.7) + 0.3 * Math.cos(i * 2.3));
 /** Smooth, varied and the same everywhere. */
-const wave = (length: number, seed: number): Float32Array =>
-  Float32Array.from({ length }, (_, i) => Math.sin(i * 0.7 + seed) + 0.3 * Math.cos(i * 2.3 * seed));
+const wave = (length: number, seed: number): Float32Array => WAVES.subarray(seed * 401, seed * 401 + length);
 
-/** One problem: records operations and says where its result will be. */
-interface Probe {
+/** Results in the arena: `width` values of each token in `tokens`. */
+interface Place {
   readonly name: string;
-  run(pack: KernelPack): { out: Offset; length: number };
+  readonly tokens: readonly number[];
+  readonly width: number;
+  readonly out: Offset;
 }
+
+/** One kind of problem: records operations for each group of tokens and says where the results will be. */
+type Probe = (pack: KernelPack, groups: readonly (readonly number[])[]) => Place[];
 
 const put = (pack: KernelPack, values: Float32Array): Offset => {
   const offset = pack.arena.allocate(values.byteLength, 'self-check');
@@ -30,11 +39,33 @@ const putInts = (pack: KernelPack, values: readonly number[]): Offset => {
   return offset;
 };
 const room = (pack: KernelPack, length: number): Offset => pack.arena.allocate(length * 4, 'self-check');
+/** The rows of `tokens`, `width` values each. */
+const putRows = (pack: KernelPack, tokens: readonly number[], width: number, seed: number): Offset => {
+  const values = new Float32Array(tokens.length * width);
+  tokens.forEach((token, i) =>
+    values.set(wave(NUM_TOKENS * width, seed).subarray(token * width, (token + 1) * width), i * width),
+  );
+  return put(pack, values);
+};
 
-const matmulProbe = (type: TensorTypeName): Probe => ({
-  name: `matmul ${type}`,
-  run(pack) {
-    const bytes = quantizeRow(type, wave(NUM_ROWS * NUM_COLS, 1));
+/**
+ * A matrix without fitting one, which would take longer than all the rest: any bytes, but bits 14 and 13 of each 16-bit word
+ * are 0 and 1, so that whichever words are half-precision scales are between 2^-7 and 2.
+ */
+function anyBlocks(type: TensorTypeName): Uint8Array {
+  const bytes = new Uint8Array(NUM_ROWS * rowBytes(type, NUM_COLS));
+  let state = 1;
+  for (let i = 0; i < bytes.length; i++) {
+    state = (Math.imul(state, 1664525) + 1013904223) | 0;
+    bytes[i] = i % 2 === 0 ? state >>> 24 : ((state >>> 24) & 0x9f) | 0x20;
+  }
+  return bytes;
+}
+
+const createMatmulProbe = (type: TensorTypeName): Probe => {
+  const isPlain = quantFormats[type].blockSize === 1;
+  const bytes = isPlain ? quantizeRow(type, wave(NUM_ROWS * NUM_COLS, 1)) : anyBlocks(type);
+  return (pack, groups) => {
     const weight = pack.loadMatrix({
       name: 'self-check',
       type,
@@ -42,98 +73,123 @@ const matmulProbe = (type: TensorTypeName): Probe => ({
       numCols: NUM_COLS,
       readInto: (target, at) => target.set(bytes.subarray(at, at + target.length)),
     });
-    const length = NUM_TOKENS * NUM_ROWS;
-    const out = room(pack, length);
-    const x = put(pack, wave(NUM_TOKENS * NUM_COLS, 2));
-    pack.matmul({ x, numTokens: NUM_TOKENS, outputs: [{ weight, out, bias: null, accumulate: false }] });
-    return { out, length };
-  },
-});
-
-const attentionProbe: Probe = {
-  name: 'attention',
-  run(pack) {
-    const { numHeads, numKvHeads, headDim } = HEADS;
-    const layerBytes = kvLayerBytes(numKvHeads, headDim, 'f16');
-    const base = pack.arena.allocate(2 * layerBytes, 'self-check');
-    const kv: KvRegion = {
-      base,
-      pageBytes: layerBytes,
-      layerBytes,
-      numPages: 2,
-      numKvHeads,
-      headDim,
-      precision: 'f16',
-    };
-    const rows = NUM_TOKENS * numHeads * headDim;
-    const kvRows = NUM_TOKENS * numKvHeads * headDim;
-    const slots = putInts(pack, [...Array(NUM_TOKENS).keys()]);
-    const out = room(pack, rows);
-    pack.writeKv({
-      kv,
-      layer: 0,
-      k: put(pack, wave(kvRows, 3)),
-      v: put(pack, wave(kvRows, 4)),
-      slots,
-      numTokens: NUM_TOKENS,
+    const rows = room(pack, 2 * NUM_COLS);
+    pack.gatherRows({ table: weight, ids: putInts(pack, [18, 3]), out: rows, numRows: 2, scale: 1 });
+    const products = groups.map((tokens): Place => {
+      const out = room(pack, tokens.length * NUM_ROWS);
+      const x = putRows(pack, tokens, NUM_COLS, 2);
+      pack.matmul({ x, numTokens: tokens.length, outputs: [{ weight, out, bias: null, accumulate: false }] });
+      return { name: `matmul ${type}`, tokens, width: NUM_ROWS, out };
     });
+    return [...products, { name: `rows of ${type}`, tokens: [0], width: 2 * NUM_COLS, out: rows }];
+  };
+};
+
+/** A group of n is the last n tokens: many rows are a prompt, one is a step of an answer. */
+const probeAttention: Probe = (pack, groups) => {
+  const { numHeads, numKvHeads, headDim } = HEADS;
+  const layerBytes = kvLayerBytes(numKvHeads, headDim, 'f16');
+  const base = pack.arena.allocate(2 * layerBytes, 'self-check');
+  const kv: KvRegion = { base, pageBytes: layerBytes, layerBytes, numPages: 2, numKvHeads, headDim, precision: 'f16' };
+  const width = numHeads * headDim;
+  const k = put(pack, wave(NUM_TOKENS * numKvHeads * headDim, 3));
+  const v = put(pack, wave(NUM_TOKENS * numKvHeads * headDim, 4));
+  const turn = { headDim, rotaryDim: headDim, pairing: 'halves' } as const;
+  pack.rope({ ...turn, x: k, cosSin: putRows(pack, ALL, headDim, 8), numTokens: NUM_TOKENS, numHeads: numKvHeads });
+  pack.writeKv({ kv, layer: 0, k, v, slots: putInts(pack, ALL), numTokens: NUM_TOKENS });
+  return groups.map(({ length: numTokens }): Place => {
+    const tokens = ALL.slice(-numTokens);
+    const out = room(pack, numTokens * width);
+    const q = putRows(pack, tokens, width, 5);
+    pack.rope({ ...turn, x: q, cosSin: putRows(pack, tokens, headDim, 8), numTokens, numHeads });
     pack.attention({
       kv,
       layer: 0,
-      q: put(pack, wave(rows, 5)),
+      q,
       out,
       numHeads,
-      sequences: putInts(pack, [0, NUM_TOKENS, NUM_TOKENS, 0]),
+      sequences: putInts(pack, [0, numTokens, NUM_TOKENS, 0]),
       numSequences: 1,
       pageTables: putInts(pack, [0, 1]),
       scale: 0.2,
       window: 0,
       softcap: 0,
     });
-    return { out, length: rows };
-  },
+    return { name: 'attention', tokens, width, out };
+  });
 };
 
-const elementwiseProbe: Probe = {
-  name: 'norm and activation',
-  run(pack) {
-    const length = NUM_TOKENS * NUM_COLS;
-    const out = room(pack, length);
-    const x = put(pack, wave(length, 6));
-    pack.rmsNorm({ x, weight: put(pack, wave(NUM_COLS, 7)), out, numRows: NUM_TOKENS, dim: NUM_COLS, epsilon: 1e-5 });
-    pack.gatedActivation({ gate: out, up: x, out, count: length, activation: 'silu' });
-    return { out, length };
-  },
-};
+const probeElementwise: Probe = (pack, groups) =>
+  groups.map((tokens): Place => {
+    const count = tokens.length * NUM_COLS;
+    const out = room(pack, count);
+    const x = putRows(pack, tokens, NUM_COLS, 6);
+    const weight = put(pack, wave(NUM_COLS, 7));
+    pack.rmsNorm({ x, weight, out, numRows: tokens.length, dim: NUM_COLS, epsilon: 1e-5 });
+    pack.gatedActivation({ gate: out, up: x, out, count, activation: 'silu' });
+    pack.add({ x: out, y: x, out, count });
+    return { name: 'norm and activation', tokens, width: NUM_COLS, out };
+  });
 
-const PROBES = [...(Object.keys(quantFormats) as TensorTypeName[]).map(matmulProbe), attentionProbe, elementwiseProbe];
+interface Solution {
+  readonly place: Place;
+  readonly values: Float32Array;
+}
 
-async function solve(factory: KernelPackFactory, numThreads: number): Promise<Float32Array[]> {
-  const pack = await factory.create({ arenaBytes: 1 << 23, numThreads, maxTokens: 32, maxCols: NUM_COLS });
+async function solve(
+  factory: KernelPackFactory,
+  numThreads: number,
+  probes: readonly Probe[],
+  groups: readonly (readonly number[])[],
+): Promise<Solution[]> {
+  const arenaBytes = (1 + probes.length) << 18;
+  const pack = await factory.create({ arenaBytes, numThreads, maxTokens: 32, maxCols: NUM_COLS });
   try {
-    const places = PROBES.map((probe) => probe.run(pack));
+    const places = probes.flatMap((probe) => probe(pack, groups));
     await pack.sync();
-    return places.map(({ out, length }) => pack.arena.f32(out, length).slice());
+    return places.map((place) => ({
+      place,
+      values: pack.arena.f32(place.out, place.tokens.length * place.width).slice(),
+    }));
   } finally {
     await pack.dispose();
   }
 }
 
+function findDifference({ place, values }: Solution, { place: known, values: expected }: Solution): string | null {
+  const { name, width } = place;
+  const peak = expected.reduce((max, value) => Math.max(max, Math.abs(value)), 0);
+  for (const [row, token] of known.tokens.entries()) {
+    const ours = place.tokens.indexOf(token);
+    if (ours < 0) continue;
+    for (let i = 0; i < width; i++) {
+      const [value, wanted] = [values[ours * width + i]!, expected[row * width + i]!];
+      if (Math.abs(value - wanted) <= TOLERANCE * peak) continue; // a comparison that is false for NaN
+      return `${name}, ${place.tokens.length} rows: value ${i} of row ${token} is ${value}, the reference says ${wanted}`;
+    }
+  }
+  return null;
+}
+
 /**
- * Solves small problems of every kind with both packs. Returns the first that differs, with the numbers, or null: a pack
- * compiled by an unknown compiler for an unknown processor must show that it computes before it is trusted.
+ * Solves small problems with both packs: matrices of the given types by many tokens and by one, attention, norm and
+ * activation. Returns the first result that differs, with the numbers, or null: a pack compiled by an unknown compiler for
+ * an unknown processor must show that it computes before it is trusted. Takes about 20 ms for the types of one model.
  */
 export async function findKernelFault(
   factory: KernelPackFactory,
   reference: KernelPackFactory,
   numThreads: number,
+  types: Iterable<TensorTypeName> = Object.keys(quantFormats) as TensorTypeName[],
 ): Promise<string | null> {
-  const [ours, theirs] = [await solve(factory, numThreads), await solve(reference, 1)];
-  for (const [i, { name }] of PROBES.entries()) {
-    const expected = theirs[i]!;
-    const peak = expected.reduce((max, value) => Math.max(max, Math.abs(value)), 0);
-    const at = ours[i]!.findIndex((value, k) => !(Math.abs(value - expected[k]!) <= TOLERANCE * peak));
-    if (at >= 0) return `${name}: value ${at} is ${ours[i]![at]}, the reference says ${expected[at]}`;
+  const probes = [...[...types].map(createMatmulProbe), probeAttention, probeElementwise];
+  const known = await solve(reference, 1, probes, [SAMPLE]);
+  for (const solution of await solve(factory, numThreads, probes, [ALL, [ALONE]])) {
+    const fault = findDifference(
+      solution,
+      known.find(({ place }) => place.name === solution.place.name)!,
+    );
+    if (fault !== null) return fault;
   }
   return null;
 }

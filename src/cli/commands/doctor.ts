@@ -3,6 +3,8 @@ import { DEFAULT_MODELS } from '../../hub/default-models.ts';
 import type { Hub } from '../../hub/hub.ts';
 import { architectures } from '../../models/registry.ts';
 import { nodeHubFiles } from '../../platform/node/hub-files.ts';
+import { readNativeFeatures } from '../../platform/node/native-addon.ts';
+import { type AmxState, findAmxState, readLargePages } from '../../platform/node/native-tools.ts';
 import { readSystemInfo, type SystemInfo } from '../../platform/node/system-info.ts';
 import { resolveModelConfig } from '../../runtime/model-config.ts';
 import type { CommandRunner } from '../command.ts';
@@ -16,18 +18,33 @@ import { escapeLine } from '../safe-text.ts';
 const TELLING_FEATURES =
   /^(?:sse4_2|avx|avx2|fma|f16c|avx512f|avx512_vnni|avx_vnni|amx_int8|amx_bf16|asimd|asimddp|i8mm|sve2?)$/;
 
+const AMX_STATES: Readonly<Record<AmxState, string>> = {
+  permitted: 'in the processor, and this process may use it',
+  refused: 'in the processor, but the system does not let this process use it',
+  absent: 'not in this processor',
+  unknown: 'not known here',
+};
+
+const LARGE_PAGES = {
+  always: 'on: weights lie in them',
+  madvise: 'on request: weights lie in them',
+  never: 'off: weights lie in small pages (/sys/kernel/mm/transparent_hugepage/enabled)',
+} as const;
+
 /** Shows what this machine offers, and what would be used of it. */
 export const doctor: CommandRunner = async ({ io, output, version }) => {
   const system = readSystemInfo();
   const config = resolveModelConfig(readModelConfig({}, io.environment), { numCpus: system.numCpus });
-  const kernels = await reportKernels(config.kernels);
+  const kernels = await reportKernels(config.kernels, config.numThreads);
+  const features = readNativeFeatures();
+  const native = { features, amx: findAmxState(system.cpuFeatures, features), largePages: readLargePages() };
   const hub = openHub();
   const models = await hub.listModels();
   const freeBytes = await freeSpace(hub.cacheRoot);
   const defaultModel = await findDefault(hub, io.environment['RUVLLM_MODEL'] || null);
   const cache = { root: hub.cacheRoot, freeBytes, models };
   const node = process.version;
-  output.document({ version, node, system, threads: config.numThreads, kernels, cache, defaultModel });
+  output.document({ version, node, system, threads: config.numThreads, kernels, native, cache, defaultModel });
 
   const rows: [string, string][] = [
     ['ruvllm', `${version} on Node.js ${node}`],
@@ -37,6 +54,8 @@ export const doctor: CommandRunner = async ({ io, output, version }) => {
     ['memory', describeMemory(system)],
     ['threads', String(config.numThreads)],
     ...kernels.map((report): [string, string] => ['kernels', describeKernels(report)]),
+    ['amx', AMX_STATES[native.amx]],
+    ['large pages', native.largePages === null ? 'not known here' : LARGE_PAGES[native.largePages]],
     ['cache', `${hub.cacheRoot}, ${freeBytes === null ? 'unknown space' : formatBytes(freeBytes)} free`],
     ['models', models.length === 0 ? 'none yet' : models.map(({ reference }) => reference).join(', ')],
     ['default', defaultModel.summary],

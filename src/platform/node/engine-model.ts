@@ -1,43 +1,27 @@
-import { RuvLLMError } from '../../core/errors.ts';
-import type { KernelChoice, LoadProgress, ModelSpec } from '../../engine/protocol.ts';
-import type { KernelPackFactory } from '../../kernels/contract.ts';
-import { createNativePackFactory } from '../../kernels/native/native-pack.ts';
-import { createReferencePackFactory } from '../../kernels/reference/reference-pack.ts';
-import { createWasmPackFactory } from '../../kernels/wasm/wasm-pack.ts';
+import type { TensorTypeName } from '../../core/tensor-type.ts';
+import type { LoadProgress, ModelSpec } from '../../engine/protocol.ts';
+import type { GgufFile } from '../../gguf/types.ts';
 import { loadModel } from '../../models/load-model.ts';
 import type { LoadedModel } from '../../models/types.ts';
-import { loadNativeBuilds } from './native-addon.ts';
+import { createKernelFactory, type KernelWarning } from './kernel-factory.ts';
 import { openModelFile } from './open-model-file.ts';
-import { createNodeWasmPlatform } from './wasm-platform.ts';
 
-const FACTORIES: Readonly<Record<KernelChoice, () => Promise<KernelPackFactory>>> = {
-  reference: async () => createReferencePackFactory(),
-  async native() {
-    const [best] = loadNativeBuilds();
-    if (best === undefined) {
-      throw new RuvLLMError('unsupported', 'native kernels are not built for this machine: npm run build:native');
-    }
-    return createNativePackFactory(best);
-  },
-  wasm: async () => createWasmPackFactory(createNodeWasmPlatform()),
-  async auto() {
-    const platform = createNodeWasmPlatform();
-    try {
-      await platform.loadModule();
-      return createWasmPackFactory(platform);
-    } catch (error) {
-      if (error instanceof RuvLLMError && error.code === 'unsupported') return createReferencePackFactory();
-      throw error;
-    }
-  },
-};
+/** The types kernels will have to compute; tensors of one dimension (norms, biases) are read as plain floats. */
+function matrixTypes(gguf: GgufFile): TensorTypeName[] {
+  const matrices = [...gguf.tensors.values()].filter(({ dims }) => dims.length > 1);
+  return [...new Set(matrices.map(({ type }) => type))];
+}
 
 /** Loads the model a spec names, on the thread that will compute it. */
-export async function openEngineModel(spec: ModelSpec, onProgress: LoadProgress): Promise<LoadedModel> {
-  const factory = await FACTORIES[spec.kernels]();
+export async function openEngineModel(
+  spec: ModelSpec,
+  onProgress: LoadProgress,
+  warn: (warning: KernelWarning) => void = ({ message, code }) => process.emitWarning(message, { code }),
+): Promise<LoadedModel> {
   const gguf = openModelFile(spec.path);
   try {
-    return await loadModel(gguf, factory, {
+    const check = { numThreads: spec.numThreads, types: matrixTypes(gguf) };
+    return await loadModel(gguf, await createKernelFactory(spec.kernels, { ...check, warn }), {
       limits: {
         maxBatchTokens: spec.maxBatchTokens,
         maxSequences: spec.maxSequences,

@@ -5,13 +5,18 @@ import { createEngineServer } from '../../engine/engine-server.ts';
 import type { ClientMessage } from '../../engine/protocol.ts';
 import { createSampler } from '../../sampling/sampler.ts';
 import { openEngineModel } from './engine-model.ts';
+import type { WorkerWarning } from './spawn-engine.ts';
 
 const port = parentPort;
 assert(port !== null, 'engine-worker runs as a worker thread');
 
 const server = createEngineServer({
   post: (message) => port.postMessage(message),
-  openModel: openEngineModel,
+  // Warnings go the other thread's way: there the program listens to `process.on('warning')`.
+  openModel: (spec, onProgress) =>
+    openEngineModel(spec, onProgress, (warning) =>
+      port.postMessage({ type: 'warning', warning } satisfies WorkerWarning),
+    ),
   createSampler,
   now: () => performance.now(),
   // Immediates run after the port's messages of the same turn of the event loop.

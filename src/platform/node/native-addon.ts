@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { NativeAddon, NativeBuild } from '../../kernels/native/native-pack.ts';
+import { findElfFault } from './elf-file.ts';
 
 // Three folders up from both src/platform/node and dist/platform/node.
 const PREBUILDS = new URL(`../../../prebuilds/${process.platform}-${process.arch}/`, import.meta.url);
@@ -53,9 +54,11 @@ function load(folder: URL, build: string): LoadedAddon | NativeProblem {
   const file = fileURLToPath(new URL(`ruvllm-${build}.node`, folder));
   if (!existsSync(file)) return { kind: 'missing', message: 'not built' };
   try {
+    const fault = findElfFault(file);
+    if (fault !== null) return { kind: 'broken', message: `cannot be loaded: ${fault}` };
     return createRequire(import.meta.url)(file) as LoadedAddon;
   } catch (error) {
-    // A truncated file, or one linked against a newer C library: as good as not there, but worth saying.
+    // No library at all, or one linked against a newer C library: as good as not there, but worth saying.
     const reason = error instanceof Error ? error.message.split('\n')[0] : String(error);
     return { kind: 'broken', message: `cannot be loaded: ${reason}` };
   }
@@ -92,6 +95,12 @@ export function inspectNativeBuilds({
     const addon = needs === null ? plain : load(folder, build);
     return 'kind' in addon ? refuse(addon) : { build, addon, problem: null };
   });
+}
+
+/** What the processor and the system offer of what builds need; null where no build is here to tell. */
+export function readNativeFeatures(folder = PREBUILDS): string[] | null {
+  const plain = load(folder, 'baseline');
+  return 'kind' in plain ? null : plain.cpuFeatures();
 }
 
 /** The native kernels this processor can run, best first; empty where none were built. */

@@ -2,6 +2,13 @@ import { Worker } from 'node:worker_threads';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { ServerMessage } from '../../engine/protocol.ts';
 import type { Transport } from '../../runtime/engine-client.ts';
+import type { KernelWarning } from './kernel-factory.ts';
+
+/** What the worker says to the process and not to the engine's client. */
+export interface WorkerWarning {
+  readonly type: 'warning';
+  readonly warning: KernelWarning;
+}
 
 /** Starts an engine in a worker thread of its own. Runs from the built package only: the worker is a .js file. */
 export function spawnEngine(): Transport {
@@ -24,7 +31,10 @@ export function spawnEngine(): Transport {
       if (!isClosed) worker.postMessage(message);
     },
     onMessage(listener) {
-      worker.on('message', (message: ServerMessage) => listener(message));
+      worker.on('message', (message: ServerMessage | WorkerWarning) => {
+        if (message.type === 'warning') process.emitWarning(message.warning.message, { code: message.warning.code });
+        else listener(message);
+      });
     },
     onLost(listener) {
       onLost = listener;
