@@ -70,7 +70,9 @@ export function readControlGroupLimits(
       }
     }
     if (controllers.includes('cpu')) {
-      for (const folder of ancestors(join(root, 'cpu'), group)) {
+      // Mounted under the names of all its controllers; `cpu` alone is a link that not every system makes.
+      const mounts = new Set(['cpu', match[1]!]);
+      for (const folder of [...mounts].flatMap((mount) => ancestors(join(root, mount), group))) {
         const quota = Number(read(join(folder, 'cpu.cfs_quota_us')) ?? -1);
         const period = toNumber(read(join(folder, 'cpu.cfs_period_us')));
         if (quota > 0 && period !== null && period > 0) cpus = smaller(cpus, quota / period);

@@ -1,4 +1,9 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { resolveModelConfig } from '../../runtime/model-config.ts';
 import { readControlGroupLimits } from './control-group.ts';
 import { combineLimits, parseCpuFeatures, readSystemInfo } from './system-info.ts';
 
@@ -36,6 +41,15 @@ describe('readControlGroupLimits', () => {
       memoryLimitBytes: GiB,
       memoryUsedBytes: 1000,
     });
+  });
+
+  test('v1 without the short name of its mount', () => {
+    const read = reading({
+      '/p': '3:cpu,cpuacct:/docker/x\n',
+      '/cg/cpu,cpuacct/docker/cpu.cfs_quota_us': '300000\n',
+      '/cg/cpu,cpuacct/docker/cpu.cfs_period_us': '100000\n',
+    });
+    expect(readControlGroupLimits('/cg', '/p', read).cpus).toBe(3);
   });
 
   test('no limit: v1 says 2^63, v2 says max, elsewhere nothing is there', () => {
@@ -82,4 +96,37 @@ test('this machine makes sense', () => {
   expect(info.availableMemoryBytes).toBeGreaterThan(0);
   expect(info.availableMemoryBytes).toBeLessThanOrEqual(info.totalMemoryBytes);
   expect(info.cpuModel).not.toBe('');
+});
+
+/** The number of threads a model would get in a container with these files. */
+function threadsWith(files: Record<string, string>): number {
+  const root = mkdtempSync(join(tmpdir(), 'ruvllm-cgroup-'));
+  try {
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(root, path)), { recursive: true });
+      writeFileSync(join(root, path), text);
+    }
+    const { numCpus } = readSystemInfo(readControlGroupLimits(root, join(root, 'membership')));
+    return resolveModelConfig(undefined, { numCpus }).numThreads;
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+}
+
+test('a model gets as many threads as its container has processors', () => {
+  const all = availableParallelism();
+  expect(threadsWith({})).toBe(all);
+  expect(threadsWith({ membership: '0::/app\n', 'app/cpu.max': 'max 100000\n' })).toBe(all);
+  expect(threadsWith({ membership: '0::/app\n', 'app/cpu.max': '100000 100000\n' })).toBe(1);
+  expect(threadsWith({ membership: '0::/app/job\n', 'app/cpu.max': '20000 100000\n' })).toBe(1);
+  expect(threadsWith({ membership: '0::/app\n', 'app/cpu.max': '110000 100000\n' })).toBe(Math.min(all, 2));
+  const v1 = { membership: '5:cpu:/\n', 'cpu/cpu.cfs_quota_us': '100000\n', 'cpu/cpu.cfs_period_us': '100000\n' };
+  expect(threadsWith(v1)).toBe(1);
+});
+
+const canPin = spawnSync('taskset', ['-c', '0', 'true']).status === 0;
+if (!canPin) console.log('no taskset here: threads by affinity are not tested');
+test.skipIf(!canPin)('and no more than it is pinned to', () => {
+  const program = "process.stdout.write(String(require('node:os').availableParallelism()))";
+  expect(spawnSync('taskset', ['-c', '0', process.execPath, '-e', program], { encoding: 'utf8' }).stdout).toBe('1');
 });

@@ -56,8 +56,8 @@ function readOrEmpty(path: string): string {
 }
 
 /** Looks at the machine now; a few small file reads, no child process. */
-export function readSystemInfo(): SystemInfo {
-  const group = readControlGroupLimits();
+export function readSystemInfo(group: ControlGroupLimits = readControlGroupLimits()): SystemInfo {
+  // availableParallelism() counts the affinity mask, which a cpuset narrows too; quotas are ours to count.
   // os.freemem() is MemAvailable on Linux with libuv of Node 20; on macOS it is only the free list, so it errs low.
   const host = { numCpus: availableParallelism(), totalMemoryBytes: totalmem(), freeMemoryBytes: freemem() };
   const cpuInfo = readOrEmpty('/proc/cpuinfo');
