@@ -2,7 +2,6 @@
 //   npm run bench -- engine                           the promised rows
 //   npm run bench -- engine --size 0.5b --type Q4_K   one shape
 //   npm run bench -- engine --full                    the rows, then all sizes and types (takes an hour)
-import { benchModel } from './support/bench-model.ts';
 import { type EngineBenchOptions, readEngineOptions } from './support/engine-options.ts';
 import { measureRows, type Row, type RowsInput } from './support/engine-rows.ts';
 import { findNativeEntrants } from './support/entrants.ts';
@@ -44,9 +43,8 @@ const plainRace = ({ model, streamRead, figures }: RaceResult): object => ({
 
 const options = readOptions();
 const { shape, isFull, hasNative, hasWasm, ...settings } = options;
-const { size, type } = shape ?? { size: '1b', type: 'Q4_0' as const };
 const natives = await findNativeEntrants();
-const probe = startMachineProbe(settings.numThreads, benchModel(size, type).sizeBytes);
+const probe = startMachineProbe(settings.numThreads);
 const input: RowsInput = { settings, natives, hasNative, hasWasm, probe };
 console.log(
   `${settings.numThreads} threads, ${settings.numRounds} rounds, prompt ${settings.numPrompt}, decode ${settings.numDecode} after ${settings.depth}; medians`,

@@ -17,7 +17,10 @@ export interface LlamaContext {
 export interface LlamaSequence {
   evaluateWithoutGeneratingNewTokens(tokens: number[]): Promise<void>;
   evaluate(tokens: number[], options: object): AsyncGenerator<number>;
-  controlledEvaluate(input: [token: number, options: object][]): Promise<{ next: { logits: Map<number, number> } }[]>;
+  /** What is asked for by `generateNext` of a token is there in its result. */
+  controlledEvaluate(
+    input: [token: number, options: object][],
+  ): Promise<{ next: { token: number; logits: Map<number, number> } }[]>;
   clearHistory(): Promise<void>;
 }
 

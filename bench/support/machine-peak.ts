@@ -12,35 +12,34 @@ export interface MachineProbe {
   /** The best of all measurements so far: what is less was disturbed. */
   readonly peak: PeakSpeeds;
   /** Measures the peak once more, and how fast a buffer larger than the model is read, GB/s. */
-  measure(): number;
+  measure(modelBytes: number): number;
 }
 
 /** Larger than any cache, so that memory is what is measured. */
 const MIN_STREAM_BYTES = 2 ** 30;
 
 /** Compiled anew each time: a build for another processor would not run here. A string says why there is none. */
-export function startMachineProbe(numThreads: number, modelBytes: number): MachineProbe | string {
+export function startMachineProbe(numThreads: number): MachineProbe | string {
   const program = '.cache/bench/machine-peak';
   const ask = (task: string, ...args: string[]): Record<string, number | null> =>
     JSON.parse(execFileSync(program, [task, String(numThreads), ...args], { encoding: 'utf8' }));
-  const sizeBytes = Math.max(MIN_STREAM_BYTES, modelBytes);
   let peak: PeakSpeeds = { vnni: null, amx: null };
   const better = (a: number | null, b: number | null): number | null => (a === null || b === null ? b : Math.max(a, b));
   const probe: MachineProbe = {
     get peak() {
       return peak;
     },
-    measure() {
+    measure(modelBytes) {
       const { vnni = null, amx = null } = ask('peak');
       peak = { vnni: better(peak.vnni, vnni), amx: better(peak.amx, amx) };
-      return ask('stream', String(sizeBytes))['gigabytesPerSecond']!;
+      return ask('stream', String(Math.max(MIN_STREAM_BYTES, modelBytes)))['gigabytesPerSecond']!;
     },
   };
   try {
     mkdirSync('.cache/bench', { recursive: true });
     const flags = ['-O3', '-march=native', 'bench/support/machine-peak.c', '-o', program, '-lpthread'];
     execFileSync(process.env['CC'] ?? 'cc', flags, { stdio: ['ignore', 'ignore', 'pipe'] });
-    probe.measure();
+    probe.measure(0);
     return probe;
   } catch (error) {
     return `the machine's own speed is not measured: ${(error as Error).message.split('\n')[0]}`;

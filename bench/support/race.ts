@@ -47,7 +47,7 @@ export async function race(
     // Round -1 warms caches, page tables and compilers, and is not counted.
     for (let round = -1; round < settings.numRounds; round++) {
       for (const { name, task, takers } of tasks) {
-        if (name === 'decode' && probe !== null && round >= 0) streamRead.push(probe.measure());
+        if (name === 'decode' && probe !== null && round >= 0) streamRead.push(probe.measure(model.sizeBytes));
         for (const contestant of round % 2 === 0 ? contestants : contestants.toReversed()) {
           if (!takers.some((taker) => taker.name === contestant.name)) continue;
           const { ms, numTokens, memory } = await task.run(contestant, settings, round < 0);

@@ -20,8 +20,13 @@ serveEngine({
   async prefill(prompt) {
     await model.generate(prompt, { temperature: 0, maxTokens: 1, ignoreEos: true });
   },
-  async *generate(_sequence, prompt, numTokens) {
+  async generate(prompts, numTokens, onToken) {
     const options = { temperature: 0, maxTokens: numTokens, ignoreEos: true };
-    for await (const { tokenIds } of model.generateStream(prompt, options)) yield* tokenIds;
+    const read = async (prompt: number[], sequence: number): Promise<void> => {
+      for await (const { tokenIds } of model.generateStream(prompt, options)) {
+        for (const _ of tokenIds) onToken(sequence);
+      }
+    };
+    await Promise.all(prompts.map(read));
   },
 });

@@ -5,12 +5,12 @@ import { median } from './report.ts';
 /** What an engine must be able to do to take part. */
 export interface BenchEngine {
   load(request: LoadRequest): Promise<{ vocabSize: number }>;
-  /** Forgets a sequence's text; not part of any time. */
-  clear(sequence: number): Promise<void>;
+  /** Forgets the texts of the first sequences; not part of any time. */
+  clear(numSequences: number): Promise<void>;
   /** Computes a prompt. */
   prefill(prompt: number[]): Promise<void>;
-  /** Greedy, not stopping at an end of text; yields once a token. */
-  generate(sequence: number, prompt: number[], numTokens: number): AsyncIterable<number>;
+  /** Continues all prompts side by side, greedy and not stopping at an end of text; calls back at each token. */
+  generate(prompts: number[][], numTokens: number, onToken: (sequence: number) => void): Promise<void>;
 }
 
 type Work = Pick<Answer, 'ms' | 'numTokens'>;
@@ -28,7 +28,7 @@ export function serveEngine(engine: BenchEngine): void {
       return { ms: performance.now() - start, numTokens: 0 };
     }
     if (request.do === 'prefill') {
-      await engine.clear(0);
+      await engine.clear(1);
       const prompt = freshPrompt(request.numTokens);
       const start = performance.now();
       await engine.prefill(prompt);
@@ -41,26 +41,22 @@ export function serveEngine(engine: BenchEngine): void {
   }
 
   async function timeFirstToken(numPrompt: number): Promise<number> {
-    await engine.clear(0);
+    await engine.clear(1);
     const prompt = freshPrompt(numPrompt);
     const start = performance.now();
-    for await (const _ of engine.generate(0, prompt, 1)) return performance.now() - start;
-    throw new Error('no token');
+    let end = NaN;
+    await engine.generate([prompt], 1, () => (end = performance.now()));
+    return end - start;
   }
 
   async function decode({ numSequences, numTokens, depth }: Request & { do: 'decode' }): Promise<Work> {
-    const sequences = Array.from({ length: numSequences }, (_, i) => i);
-    for (const sequence of sequences) await engine.clear(sequence);
-    const arrivals = await Promise.all(
-      sequences.map(async (sequence) => {
-        const times: number[] = [];
-        for await (const _ of engine.generate(sequence, freshPrompt(depth), numTokens + 1)) {
-          times.push(performance.now());
-        }
-        if (times.length !== numTokens + 1) throw new Error(`${times.length} tokens, wanted ${numTokens + 1}`);
-        return times;
-      }),
-    );
+    await engine.clear(numSequences);
+    const prompts = Array.from({ length: numSequences }, () => freshPrompt(depth));
+    const arrivals: number[][] = prompts.map(() => []);
+    await engine.generate(prompts, numTokens + 1, (sequence) => arrivals[sequence]!.push(performance.now()));
+    for (const { length } of arrivals) {
+      if (length !== numTokens + 1) throw new Error(`${length} tokens, wanted ${numTokens + 1}`);
+    }
     return timeTogether(arrivals);
   }
 
