@@ -1,6 +1,7 @@
 // Builds dist/: TypeScript by tsc, WASM kernels by the AssemblyScript compiler.
 import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { tryBuildNative } from './build-native.mjs';
 import { ensureInstalled, nodeTool, root, runOrExit } from './setup.mjs';
 
 const assembly = join(root, 'src/kernels/wasm/assembly');
@@ -54,4 +55,7 @@ export function build({ force = false } = {}) {
   runOrExit(...nodeTool('typescript/bin/tsc', '-p', 'tsconfig.json'));
 }
 
-if (process.argv[1] && import.meta.filename === process.argv[1]) build({ force: true });
+if (process.argv[1] && import.meta.filename === process.argv[1]) {
+  build({ force: true });
+  await tryBuildNative(); // the records that dist/ writes are read by the native kernels: one is never older than the other
+}
