@@ -21,12 +21,16 @@ export interface KernelPack {
   gatherRows(op: GatherRowsOp): void;
   /** out[t] = weight · x[t] (+ bias) (+ out[t] when accumulate), for each output; one pass over x for all of them. */
   matmul(op: MatmulOp): void;
+  /** out[t] = activation(gate · x[t]) * (up · x[t]): the same bits as `matmul` and `gatedActivation`, in one pass. */
+  gatedMatmul(op: GatedMatmulOp): void;
   /** out[r] = x[r] / rms(x[r]) * weight; also used per head with rows = tokens × heads. `out` may be `x`. */
   rmsNorm(op: RmsNormOp): void;
   /** Rotates the first `rotaryDim` values of every head in place by the angles in `cosSin`. */
   rope(op: RopeOp): void;
   /** Stores k and v of each token, rounded to the region's precision, in its page slot. */
   writeKv(op: WriteKvOp): void;
+  /** Norms of heads where there are some, `rope` of q and k in place, then `writeKv`: the same bits, in one pass. */
+  rotateAndStore(op: RotateAndStoreOp): void;
   /** Causal softmax(q·kᵀ·scale)·v over the pages of each sequence; online softmax, page by page in order. */
   attention(op: AttentionOp): void;
   /** out = activation(gate) * up. `out` may be `gate`. */
@@ -100,8 +104,33 @@ export interface MatmulOp {
   /** f32[numTokens × numCols] */
   x: Offset;
   numTokens: number;
+  /** Where given, x[t] is normalized first, as `rmsNorm` does. */
+  norm?: InputNorm | null;
   /** All weights have the same numCols. */
   outputs: readonly MatmulOutput[];
+}
+
+/** A norm on the way into a product. */
+export interface InputNorm {
+  /** f32[numCols] */
+  weight: Offset;
+  epsilon: number;
+  /** f32[numTokens × numCols] that the pack may overwrite. */
+  scratch: Offset;
+}
+
+export interface GatedMatmulOp {
+  /** f32[numTokens × numCols] */
+  x: Offset;
+  numTokens: number;
+  norm?: InputNorm | null;
+  gate: { weight: WeightMatrix; bias: Offset | null };
+  up: { weight: WeightMatrix; bias: Offset | null };
+  /** f32[numTokens × gate.numRows] */
+  out: Offset;
+  /** As large as `out`; the pack may overwrite it. */
+  scratch: Offset;
+  activation: GatedActivationOp['activation'];
 }
 
 export interface MatmulOutput {
@@ -136,6 +165,16 @@ export interface RopeOp {
   rotaryDim: number;
   /** 'adjacent': pairs (0,1),(2,3)…  'halves': pairs (i, i + rotaryDim/2). */
   pairing: 'adjacent' | 'halves';
+}
+
+/** What `rope` and `writeKv` need, for the heads of one attention. */
+export interface RotateAndStoreOp extends Omit<RopeOp, 'x'>, WriteKvOp {
+  /** f32[numTokens × numHeads × headDim] */
+  q: Offset;
+  /** f32[headDim], or null */
+  qNorm: Offset | null;
+  kNorm: Offset | null;
+  epsilon: number;
 }
 
 /**

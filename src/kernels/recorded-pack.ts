@@ -1,7 +1,22 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { TensorTypeName } from '../core/tensor-type.ts';
 import { quantFormats, rowBytes } from '../quant/index.ts';
-import { alignArena, type Arena, type KernelPack, type KvRegion, type Offset, type WeightMatrix } from './contract.ts';
+import { composeOps } from './composed-ops.ts';
+import {
+  alignArena,
+  type Arena,
+  type GatedActivationOp,
+  type InputNorm,
+  type KernelPack,
+  type KvRegion,
+  type MatmulOp,
+  type MatmulOutput,
+  type Offset,
+  type RmsNormOp,
+  type RopeOp,
+  type WeightMatrix,
+  type WriteKvOp,
+} from './contract.ts';
 import { checkedMatrixBytes } from './matrix-bytes.ts';
 
 /** Operation numbers, shared with the kernels of every recorded pack. */
@@ -18,6 +33,9 @@ export const OPCODES = {
   repack: 9,
 } as const;
 
+/** Values that an elementwise operation hands to a thread at a time, at least. */
+const MAP_CHUNK = 1024;
+const GATE_KINDS = { silu: 1, gelu: 2 } as const;
 const MAP_KINDS = { add: 0, silu: 1, gelu: 2, softcap: 3, scale: 4 } as const;
 
 /** Largest head and head group the attention scratch is sized for. */
@@ -26,6 +44,12 @@ export const MAX_HEAD_GROUP = 64;
 
 /** A word of a record: an integer or offset, or a number the kernels read as a float. */
 export type Word = number | { f32: number };
+
+/**
+ * What follows an operation: nothing (the next may begin at once), a barrier, or a chain: the next works on the same tokens
+ * and needs of each only what this one made of it. Packs may treat a chain as a barrier.
+ */
+export type Follow = 'nothing' | 'barrier' | 'chain';
 
 /** How a pack keeps and computes a tensor type. */
 export interface RecordedLayout {
@@ -60,7 +84,12 @@ export interface RecordedPackParts {
   readonly roundedAt: readonly Offset[];
   /** Rounded activations of one pass over a chunk of rows: what stays in a near cache beside the weights. */
   readonly passBytes: number;
-  record(opcode: number, words: readonly Word[], barrierAfter?: boolean): void;
+  /** Whether the matmul kernels apply a gate themselves. */
+  readonly isFusing: boolean;
+  /** Row groups of a matmul that a thread takes at a time. */
+  groupsPerChunk(numGroups: number, numTokens: number): number;
+  /** `numTokens`: what the work of an operation on tokens is cut by. */
+  record(opcode: number, words: readonly Word[], follow?: Follow, numTokens?: number): void;
   /** Runs what was recorded, now. */
   run(): void;
   dispose(): Promise<void>;
@@ -102,7 +131,78 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
   ];
   const isF32 = (kv: KvRegion): number => (kv.precision === 'f32' ? 1 : 0);
   const map = (kind: number, x: Offset, y: Offset, out: Offset, count: number, factor = 0): void =>
-    record(OPCODES.map, [kind, x, y, out, count, { f32: factor }]);
+    record(OPCODES.map, [kind, x, y, out, count, { f32: factor }], 'barrier', Math.ceil(count / MAP_CHUNK));
+  const rmsNorm = ({ x, weight, out, numRows, dim, epsilon }: RmsNormOp, follow: Follow, numTokens: number): void =>
+    record(OPCODES.rmsNorm, [x, weight, out, numRows, dim, { f32: epsilon }], follow, numTokens);
+  const rope = (op: RopeOp, follow: Follow): void => {
+    const { x, cosSin, numTokens, numHeads, headDim, rotaryDim, pairing } = op;
+    const words = [x, cosSin, numTokens, numHeads, headDim, rotaryDim, pairing === 'halves' ? 1 : 0];
+    record(OPCODES.rope, words, follow, numTokens);
+  };
+  const writeKv = ({ kv, layer, k, v, slots, numTokens }: WriteKvOp): void =>
+    record(OPCODES.writeKv, [...kvWords(kv, layer), k, v, slots, numTokens, isF32(kv)], 'barrier', numTokens);
+
+  /** Normalizes and rounds rows as the weights want them; returns where each of them finds its rows. */
+  function prepareRows(
+    x: Offset,
+    norm: InputNorm | null,
+    numTokens: number,
+    weights: readonly WeightMatrix[],
+  ): Offset[] {
+    const { numCols } = weights[0]!;
+    if (numTokens > parts.maxTokens) {
+      // The rounded activations would run over the caller's memory.
+      throw new RuvLLMError('internal', `matmul of ${numTokens} tokens, this pack was made for ${parts.maxTokens}`);
+    }
+    const layoutsOf = weights.map((weight) => (weight as PackedMatrix).layout);
+    const roundings = new Map(layoutsOf.map((layout) => [layout.activation, tileOf(layout, numTokens)]));
+    roundings.delete(null);
+    let numLeft = roundings.size;
+    const rows = norm?.scratch ?? x;
+    if (norm !== null) {
+      const op = { x, weight: norm.weight, out: rows, numRows: numTokens, dim: numCols, epsilon: norm.epsilon };
+      rmsNorm(op, numLeft > 0 ? 'chain' : 'barrier', numTokens);
+    }
+    for (const [kind, tile] of roundings) {
+      const words = [rows, roundedAt[kind!]!, kind!, numCols, numTokens, tile];
+      record(OPCODES.round, words, --numLeft > 0 ? 'chain' : 'barrier', numTokens);
+    }
+    return layoutsOf.map(({ activation }) => (activation === null ? rows : roundedAt[activation]!));
+  }
+  const tileOf = (layout: RecordedLayout, numTokens: number): number => (numTokens > 1 ? layout.tileTokens : 1);
+
+  const multiply = (
+    { weight, out, bias, accumulate }: MatmulOutput,
+    rows: Offset,
+    numTokens: number,
+    follow: Follow,
+    gate: readonly number[] = [],
+  ): void => {
+    const { layout } = weight as PackedMatrix;
+    const { numCols } = weight;
+    const groupsPerChunk = parts.groupsPerChunk(Math.ceil(weight.numRows / groupRows), numTokens);
+    const tileBytes = (layout.activationBytesPerCol || 4) * numCols * layout.tileTokens;
+    const tilesPerPass = Math.max(1, Math.floor(parts.passBytes / tileBytes));
+    const words = [weight.offset, layout.id, weight.numRows, numCols, rows, layout.activation ?? 0, numTokens];
+    words.push(tileOf(layout, numTokens), out, bias ?? 0, accumulate ? 1 : 0, groupsPerChunk, tilesPerPass);
+    record(OPCODES.matmul, [...words, ...gate], follow);
+  };
+  const matmul = ({ x, norm = null, numTokens, outputs }: MatmulOp): void => {
+    if (numTokens === 0) return;
+    const rows = prepareRows(x, norm, numTokens, outputs.map(({ weight }) => weight)); // prettier-ignore
+    outputs.forEach((output, i) => {
+      multiply(output, rows[i]!, numTokens, i === outputs.length - 1 ? 'barrier' : 'nothing');
+    });
+  };
+  const gatedActivation = ({ gate, up, out, count, activation }: GatedActivationOp): void =>
+    map(MAP_KINDS[activation], gate, up, out, count);
+  const composed = composeOps({
+    rmsNorm: (op) => rmsNorm(op, 'barrier', op.numRows),
+    rope: (op) => rope(op, 'barrier'),
+    writeKv,
+    gatedActivation,
+    multiply: (op) => matmul({ ...op, norm: null }),
+  });
 
   return {
     name: parts.name,
@@ -147,45 +247,36 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
 
     gatherRows({ table, ids, out, numRows, scale }) {
       const { layout } = table as PackedMatrix;
-      record(OPCODES.gather, [table.offset, layout.id, table.numCols, ids, out, numRows, { f32: scale }]);
+      const words = [table.offset, layout.id, table.numCols, ids, out, numRows, { f32: scale }];
+      record(OPCODES.gather, words, 'barrier', numRows);
     },
 
-    matmul({ x, numTokens, outputs }) {
+    matmul,
+
+    gatedMatmul(op) {
+      const { x, norm = null, numTokens, gate, up, out, activation } = op;
+      if (!parts.isFusing) return composed.gatedMatmul(op);
       if (numTokens === 0) return;
-      if (numTokens > parts.maxTokens) {
-        // The rounded activations would run over the caller's memory.
-        throw new RuvLLMError('internal', `matmul of ${numTokens} tokens, this pack was made for ${parts.maxTokens}`);
-      }
-      const { numCols } = outputs[0]!.weight;
-      const matrixLayouts = outputs.map(({ weight }) => (weight as PackedMatrix).layout);
-      const tileOf = (layout: RecordedLayout): number => (numTokens > 1 ? layout.tileTokens : 1);
-      const roundings = new Map(matrixLayouts.map((layout) => [layout.activation, tileOf(layout)]));
-      roundings.delete(null);
-      let numLeft = roundings.size;
-      for (const [kind, tile] of roundings) {
-        record(OPCODES.round, [x, roundedAt[kind!]!, kind!, numCols, numTokens, tile], --numLeft === 0);
-      }
-      outputs.forEach(({ weight, out, bias, accumulate }, i) => {
-        const layout = matrixLayouts[i]!;
-        const kind = layout.activation;
-        const groups = Math.ceil(weight.numRows / groupRows);
-        const groupsPerChunk = Math.max(1, Math.min(16, Math.floor(groups / (numThreads * 4))));
-        const tileBytes = (layout.activationBytesPerCol || 4) * numCols * layout.tileTokens;
-        const tilesPerPass = Math.max(1, Math.floor(parts.passBytes / tileBytes));
-        const words = [weight.offset, layout.id, weight.numRows, numCols, kind === null ? x : roundedAt[kind]!];
-        words.push(kind ?? 0, numTokens, tileOf(layout), out, bias ?? 0, accumulate ? 1 : 0);
-        record(OPCODES.matmul, [...words, groupsPerChunk, tilesPerPass], i === outputs.length - 1);
-      });
+      const rows = prepareRows(x, norm, numTokens, [gate.weight, up.weight]);
+      const { layout } = up.weight as PackedMatrix;
+      const second = [up.weight.offset, layout.id, rows[1]!, layout.activation ?? 0, up.bias ?? 0];
+      const gateWords = [GATE_KINDS[activation], ...second];
+      multiply({ ...gate, out, accumulate: false }, rows[0]!, numTokens, 'barrier', gateWords);
     },
 
-    rmsNorm: ({ x, weight, out, numRows, dim, epsilon }) =>
-      record(OPCODES.rmsNorm, [x, weight, out, numRows, dim, { f32: epsilon }]),
+    rmsNorm: (op) => rmsNorm(op, 'barrier', op.numRows),
+    rope: (op) => rope(op, 'barrier'),
+    writeKv,
 
-    rope: ({ x, cosSin, numTokens, numHeads, headDim, rotaryDim, pairing }) =>
-      record(OPCODES.rope, [x, cosSin, numTokens, numHeads, headDim, rotaryDim, pairing === 'halves' ? 1 : 0]),
-
-    writeKv: ({ kv, layer, k, v, slots, numTokens }) =>
-      record(OPCODES.writeKv, [...kvWords(kv, layer), k, v, slots, numTokens, isF32(kv)]),
+    rotateAndStore(op) {
+      composeOps({
+        rmsNorm: (norm) => rmsNorm(norm, 'chain', op.numTokens),
+        rope: (rotated) => rope(rotated, 'chain'),
+        writeKv,
+        gatedActivation,
+        multiply: (product) => matmul({ ...product, norm: null }),
+      }).rotateAndStore(op);
+    },
 
     attention({ kv, layer, q, out, numHeads, sequences, numSequences, pageTables, scale, window, softcap }) {
       const group = numHeads / kv.numKvHeads;
@@ -200,11 +291,12 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
       record(OPCODES.attention, [...kvWords(kv, layer), ...words, isF32(kv)]);
     },
 
-    gatedActivation: ({ gate, up, out, count, activation }) => map(MAP_KINDS[activation], gate, up, out, count),
+    gatedActivation,
     add: ({ x, y, out, count }) => map(MAP_KINDS.add, x, y, out, count),
     softcap: ({ x, count, cap }) => map(MAP_KINDS.softcap, x, x, x, count, cap),
     scale: ({ x, count, factor }) => map(MAP_KINDS.scale, x, x, x, count, factor),
-    copyRows: ({ x, rows, out, numRows, dim }) => record(OPCODES.copyRows, [x, rows, out, numRows, dim]),
+    copyRows: ({ x, rows, out, numRows, dim }) =>
+      record(OPCODES.copyRows, [x, rows, out, numRows, dim], 'barrier', numRows),
 
     async sync() {
       parts.run();

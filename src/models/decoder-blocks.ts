@@ -1,4 +1,4 @@
-import type { GatedActivationOp, Offset, WeightMatrix } from '../kernels/contract.ts';
+import type { GatedActivationOp, InputNorm, Offset, WeightMatrix } from '../kernels/contract.ts';
 import type { DecoderStep } from './decoder-step.ts';
 import type { AttentionWeights, FeedForwardWeights, OutputWeights } from './decoder-weights.ts';
 import type { Projection } from './weight-loader.ts';
@@ -19,26 +19,27 @@ export function embedTokens({ pack, buffers, numTokens }: DecoderStep, table: We
   pack.gatherRows({ table, ids: buffers.ids, out: buffers.residual, numRows: numTokens, scale });
 }
 
-/** hidden = norm(residual). */
-export function normalize(step: DecoderStep, weight: Offset, epsilon: number): void {
-  const { residual, hidden } = step.buffers;
-  const dim = step.shape.embeddingDim;
-  step.pack.rmsNorm({ x: residual, weight, out: hidden, numRows: step.numTokens, dim, epsilon });
-}
+const inputNorm = ({ buffers }: DecoderStep, weight: Offset, epsilon: number): InputNorm => ({
+  weight,
+  epsilon,
+  scratch: buffers.hidden,
+});
 
-/** attended = attention over hidden; K and V of these rows are in their pages afterwards. */
+/** attended = attention over norm(residual); K and V of these rows are in their pages afterwards. */
 export function attend(
   step: DecoderStep,
   layer: number,
+  norm: Offset,
   weights: AttentionWeights,
   rule: AttentionRule,
   epsilon: number,
 ): void {
   const { pack, kv, buffers, numTokens, numSequences } = step;
-  const { numHeads, numKvHeads, headDim } = step.shape;
-  const { q, k, v } = buffers;
+  const { numHeads, headDim } = step.shape;
+  const { q, k, v, slots } = buffers;
   pack.matmul({
-    x: buffers.hidden,
+    x: buffers.residual,
+    norm: inputNorm(step, norm, epsilon),
     numTokens,
     outputs: [
       { ...weights.q, out: q, accumulate: false },
@@ -46,19 +47,11 @@ export function attend(
       { ...weights.v, out: v, accumulate: false },
     ],
   });
-  const rope = step.ropes[rule.rope]!;
-  const heads = [
-    { x: q, numHeads, norm: weights.qNorm },
-    { x: k, numHeads: numKvHeads, norm: weights.kNorm },
-  ];
-  for (const { x, numHeads, norm } of heads) {
-    if (norm !== null) {
-      pack.rmsNorm({ x, weight: norm, out: x, numRows: numTokens * numHeads, dim: headDim, epsilon });
-    }
-    const { pairing, rotaryDim } = rope;
-    pack.rope({ x, cosSin: buffers.cosSin[rule.rope]!, numTokens, numHeads, headDim, rotaryDim, pairing });
-  }
-  pack.writeKv({ kv, layer, k, v, slots: buffers.slots, numTokens });
+  const { pairing, rotaryDim } = step.ropes[rule.rope]!;
+  const { qNorm, kNorm } = weights;
+  const angles = { cosSin: buffers.cosSin[rule.rope]!, rotaryDim, pairing };
+  const heads = { q, k, v, numHeads, headDim, qNorm, kNorm, epsilon };
+  pack.rotateAndStore({ kv, layer, slots, numTokens, ...angles, ...heads });
   pack.attention({
     kv,
     layer,
@@ -74,27 +67,30 @@ export function attend(
   });
 }
 
-/** gate = activation(gate · hidden) * (up · hidden). */
+/** gate = activation(gate · norm(residual)) * (up · norm(residual)). */
 export function activateGate(
-  { pack, buffers, shape, numTokens }: DecoderStep,
+  step: DecoderStep,
+  norm: Offset,
   weights: FeedForwardWeights,
   activation: GatedActivationOp['activation'],
+  epsilon: number,
 ): void {
-  const { hidden, gate, up } = buffers;
-  pack.matmul({
-    x: hidden,
+  const { pack, buffers, numTokens } = step;
+  pack.gatedMatmul({
+    x: buffers.residual,
     numTokens,
-    outputs: [
-      { ...weights.gate, out: gate, accumulate: false },
-      { ...weights.up, out: up, accumulate: false },
-    ],
+    norm: inputNorm(step, norm, epsilon),
+    ...weights,
+    out: buffers.gate,
+    scratch: buffers.up,
+    activation,
   });
-  pack.gatedActivation({ gate, up, out: gate, count: numTokens * shape.feedForwardDim, activation });
 }
 
 /** residual += projection · x. */
 export function addProjected({ pack, buffers, numTokens }: DecoderStep, x: Offset, projection: Projection): void {
-  pack.matmul({ x, numTokens, outputs: [{ ...projection, out: buffers.residual, accumulate: true }] });
+  const outputs = [{ ...projection, out: buffers.residual, accumulate: true }];
+  pack.matmul({ x, norm: null, numTokens, outputs });
 }
 
 /** residual += norm(projection · x). */
@@ -107,7 +103,7 @@ export function addNormalized(
 ): void {
   const { hidden, residual } = buffers;
   const dim = shape.embeddingDim;
-  pack.matmul({ x, numTokens, outputs: [{ ...projection, out: hidden, accumulate: false }] });
+  pack.matmul({ x, norm: null, numTokens, outputs: [{ ...projection, out: hidden, accumulate: false }] });
   pack.rmsNorm({ x: hidden, weight, out: hidden, numRows: numTokens, dim, epsilon });
   pack.add({ x: residual, y: hidden, out: residual, count: numTokens * dim });
 }
@@ -119,7 +115,8 @@ export function writeLogits(step: DecoderStep, weights: OutputWeights, epsilon: 
   const dim = shape.embeddingDim;
   if (numRows === 0) return;
   pack.copyRows({ x: residual, rows: logitRows, out: picked, numRows, dim });
-  pack.rmsNorm({ x: picked, weight: weights.norm, out: picked, numRows, dim, epsilon });
-  pack.matmul({ x: picked, numTokens: numRows, outputs: [{ ...weights.projection, out: logits, accumulate: false }] });
+  const norm: InputNorm = { weight: weights.norm, epsilon, scratch: picked };
+  const outputs = [{ ...weights.projection, out: logits, accumulate: false }];
+  pack.matmul({ x: picked, norm, numTokens: numRows, outputs });
   if (softcap > 0) pack.softcap({ x: logits, count: numRows * shape.vocabSize, cap: softcap });
 }

@@ -1,13 +1,5 @@
 import type { Architecture, ModelFile } from './architecture.ts';
-import {
-  activateGate,
-  addNormalized,
-  attend,
-  type AttentionRule,
-  embedTokens,
-  normalize,
-  writeLogits,
-} from './decoder-blocks.ts';
+import { activateGate, addNormalized, attend, type AttentionRule, embedTokens, writeLogits } from './decoder-blocks.ts';
 import type { DecoderStep } from './decoder-step.ts';
 import { readAttention, readEnds, readFeedForward, readNorm } from './decoder-weights.ts';
 import { readEpsilon, readNumber, readSoftcap, readWindow, readWindowedLayers } from './metadata-keys.ts';
@@ -76,11 +68,9 @@ function forward(
 ): void {
   embedTokens(step, weights.embedding, Math.sqrt(shape.embeddingDim));
   for (const [index, layer] of weights.layers.entries()) {
-    normalize(step, layer.attentionNorm, epsilon);
-    attend(step, index, layer.attention, attention[index]!, epsilon);
+    attend(step, index, layer.attentionNorm, layer.attention, attention[index]!, epsilon);
     addNormalized(step, step.buffers.attended, layer.attention.output, layer.attentionPostNorm, epsilon);
-    normalize(step, layer.feedForwardNorm, epsilon);
-    activateGate(step, layer.feedForward, 'gelu');
+    activateGate(step, layer.feedForwardNorm, layer.feedForward, 'gelu', epsilon);
     addNormalized(step, step.buffers.gate, layer.feedForward.down, layer.feedForwardPostNorm, epsilon);
   }
   writeLogits(step, weights.output, epsilon, logitSoftcap);

@@ -1,13 +1,5 @@
 import type { Architecture, ModelFile } from './architecture.ts';
-import {
-  activateGate,
-  addProjected,
-  attend,
-  type AttentionRule,
-  embedTokens,
-  normalize,
-  writeLogits,
-} from './decoder-blocks.ts';
+import { activateGate, addProjected, attend, type AttentionRule, embedTokens, writeLogits } from './decoder-blocks.ts';
 import type { DecoderStep } from './decoder-step.ts';
 import { readAttention, readEnds, readFeedForward, readNorm } from './decoder-weights.ts';
 import { readEpsilon } from './metadata-keys.ts';
@@ -54,11 +46,9 @@ function forward(
 ): void {
   embedTokens(step, weights.embedding, 1);
   for (const [index, layer] of weights.layers.entries()) {
-    normalize(step, layer.attentionNorm, epsilon);
-    attend(step, index, layer.attention, attention, epsilon);
+    attend(step, index, layer.attentionNorm, layer.attention, attention, epsilon);
     addProjected(step, step.buffers.attended, layer.attention.output);
-    normalize(step, layer.feedForwardNorm, epsilon);
-    activateGate(step, layer.feedForward, 'silu');
+    activateGate(step, layer.feedForwardNorm, layer.feedForward, 'silu', epsilon);
     addProjected(step, step.buffers.gate, layer.feedForward.down);
   }
   writeLogits(step, weights.output, epsilon, 0);

@@ -83,7 +83,7 @@ export function resolveModelConfig(
     kvPrecision: choiceOption<KvPrecision>('f16', ['f16', 'f32']),
     numThreads: integerOption(Math.min(numCpus, MAX_THREADS), 1, MAX_THREADS),
     kernels: choiceOption('auto', ['auto', 'native', 'wasm', 'reference']),
-    maxBatchTokens: integerOption(256, 1, MAX_BATCH_TOKENS),
+    maxBatchTokens: integerOption(512, 1, MAX_BATCH_TOKENS),
     maxSequences: integerOption(8, 1, MAX_SEQUENCES),
     memoryLimitBytes: optional(integerOption(0, 1, Number.MAX_SAFE_INTEGER)),
     device: choiceOption<DeviceType>('cpu', ['cpu', 'metal', 'cuda']),

@@ -4,13 +4,14 @@ import type { RecordedLayout } from '../recorded-pack.ts';
 /** Rows interleaved in one group: the 32-bit lanes of a 512-bit register. */
 export const GROUP_ROWS = 16;
 
-const TILE_TOKENS = 8;
+/** Tokens that lie side by side after rounding (c/pack.h). */
+export const TILE_TOKENS = 16;
 const ROUND_Q8_0 = 0;
 const ROUND_Q8_K = 1;
 const ROUND_BF16 = 2;
 
-/** i8 q, f32 scale per 32, i16 sum per 16 (c/pack.h). */
-const ROUNDED_BYTES_PER_COL = 1 + 4 / 32 + 2 / 16;
+/** A byte, and per block of 32 its scale and sums (c/pack.h). */
+const ROUNDED_BYTES_PER_COL = 56 / 32;
 
 const floats = (id: number, bytes: number, activation: number | null): RecordedLayout => ({
   id,

@@ -7,10 +7,16 @@ import {
   type KernelPack,
   type KernelPackFactory,
   type KernelPackOptions,
-  PAGE_TOKENS,
 } from '../contract.ts';
-import { createRecordedPack, MAX_HEAD_DIM, MAX_HEAD_GROUP, packedBytes, roundedBytes } from '../recorded-pack.ts';
-import { GROUP_ROWS, NATIVE_LAYOUTS } from './layouts.ts';
+import {
+  createRecordedPack,
+  type Follow,
+  MAX_HEAD_DIM,
+  MAX_HEAD_GROUP,
+  packedBytes,
+  roundedBytes,
+} from '../recorded-pack.ts';
+import { GROUP_ROWS, NATIVE_LAYOUTS, TILE_TOKENS } from './layouts.ts';
 
 /** The functions of the addon (c/addon.c). */
 export interface NativeAddon {
@@ -26,13 +32,17 @@ export interface NativeBuild {
   readonly build: string;
 }
 
+const FOLLOW: Readonly<Record<Follow, number>> = { nothing: 0, barrier: 1, chain: 2 };
 const RECORD_WORDS = 32;
 const MAX_RECORDS = 2048;
 const STAGING_BYTES = 8 << 20;
 /** Offset 0 means "none" in records, so nothing may live there. */
 const FIRST_FREE = 4096;
-const TILE_TOKENS = 8;
-const PASS_BYTES = 256 << 10;
+/** Tokens and row groups whose sums a thread keeps at a time, and columns unpacked at a time (c/matmul.c). */
+const PASS_TOKENS = 512;
+const MAX_CHUNK_GROUPS = 4;
+const STRIP_BLOCKS = 64;
+const TOKENS_WORD = 31;
 /** Far above any machine's memory; offsets stay exact in a double. */
 const MAX_ARENA = 2 ** 46;
 
@@ -47,9 +57,11 @@ export function createNativePackFactory(native: NativeBuild): KernelPackFactory 
 }
 
 function scratchBytesFor(maxCols: number): number {
-  const attention = 2 * MAX_HEAD_DIM * PAGE_TOKENS * 4 + TILE_TOKENS * MAX_HEAD_GROUP * 8;
-  const panel = GROUP_ROWS * maxCols + (maxCols / 32) * 64; // unpacked weights of one row group (c/tiles-amx.c)
-  return alignArena(Math.max(attention, maxCols * 4, panel));
+  // c/attention.c: four pages of K and V, their scores for 64 rows, and the rows' states.
+  const attention = 2 * 64 * MAX_HEAD_DIM * 4 + MAX_HEAD_GROUP * (64 * 4 + 8);
+  const sums = 2 * MAX_CHUNK_GROUPS * PASS_TOKENS * GROUP_ROWS * 4;
+  const panel = STRIP_BLOCKS * 640 + (STRIP_BLOCKS / 8) * 384; // unpacked weights of one row group (c/tiles-amx.c)
+  return alignArena(Math.max(attention, sums + Math.max(panel, maxCols * 4)));
 }
 
 function createNativePack({ addon, build }: NativeBuild, options: KernelPackOptions): KernelPack {
@@ -94,13 +106,22 @@ function createNativePack({ addon, build }: NativeBuild, options: KernelPackOpti
     staging,
     refusedAt,
     roundedAt,
-    passBytes: PASS_BYTES,
-    record(opcode, words, barrierAfter = true) {
+    passBytes: 0,
+    isFusing: true,
+    groupsPerChunk: (groups, numTokens) => {
+      const share = Math.floor(groups / (numThreads * 4));
+      if (numTokens >= TILE_TOKENS) return Math.max(1, Math.min(MAX_CHUNK_GROUPS, share));
+      // Few tokens: memory is read in four streams.
+      return share < 4 ? Math.max(1, share) : Math.min(16, share - (share % 4));
+    },
+    record(opcode, words, follow = 'barrier', numTokens = 0) {
       if (numRecords === MAX_RECORDS) run();
       const base = numRecords++ * RECORD_WORDS;
       program[base] = opcode;
-      program[base + 1] = barrierAfter ? 1 : 0;
+      program[base + 1] = FOLLOW[follow];
+      program.fill(0, base + 2, base + RECORD_WORDS); // arguments left out are 0
       words.forEach((word, i) => (program[base + 2 + i] = typeof word === 'number' ? word : word.f32));
+      program[base + TOKENS_WORD] = numTokens;
     },
     run,
     async dispose() {

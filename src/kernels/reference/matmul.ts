@@ -19,7 +19,7 @@ export function gatherRows(arena: Arena, { table, ids, out, numRows, scale }: Ga
   }
 }
 
-export function matmul(arena: Arena, { x, numTokens, outputs }: MatmulOp): void {
+export function matmul(arena: Arena, { x, numTokens, outputs }: Omit<MatmulOp, 'norm'>): void {
   for (const { weight, out, bias, accumulate } of outputs) {
     const { numRows, numCols } = weight;
     const rows: Float32Array[] = [];

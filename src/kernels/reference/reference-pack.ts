@@ -1,5 +1,14 @@
 import { createArena } from '../arena.ts';
-import type { KernelPack, KernelPackFactory, KernelPackOptions } from '../contract.ts';
+import type {
+  GatedActivationOp,
+  KernelPack,
+  KernelPackFactory,
+  KernelPackOptions,
+  RmsNormOp,
+  RopeOp,
+  WriteKvOp,
+} from '../contract.ts';
+import { composeOps } from '../composed-ops.ts';
 import { checkedMatrixBytes } from '../matrix-bytes.ts';
 import { attention, writeKv } from './attention.ts';
 import { add, copyRows, gatedActivation, rmsNorm, rope, scale, softcap } from './elementwise.ts';
@@ -17,6 +26,12 @@ export function createReferencePackFactory(): KernelPackFactory {
 
 function createReferencePack({ arenaBytes }: KernelPackOptions): KernelPack {
   const arena = createArena(new ArrayBuffer(arenaBytes));
+  const primitives = {
+    rmsNorm: (op: RmsNormOp) => rmsNorm(arena, op),
+    rope: (op: RopeOp) => rope(arena, op),
+    writeKv: (op: WriteKvOp) => writeKv(arena, op),
+    gatedActivation: (op: GatedActivationOp) => gatedActivation(arena, op),
+  };
   return {
     name: 'reference',
     numThreads: 1,
@@ -29,12 +44,9 @@ function createReferencePack({ arenaBytes }: KernelPackOptions): KernelPack {
       return { name, type, numRows, numCols, offset, sizeBytes };
     },
     gatherRows: (op) => gatherRows(arena, op),
-    matmul: (op) => matmul(arena, op),
-    rmsNorm: (op) => rmsNorm(arena, op),
-    rope: (op) => rope(arena, op),
-    writeKv: (op) => writeKv(arena, op),
+    ...primitives,
+    ...composeOps({ ...primitives, multiply: (op) => matmul(arena, op) }),
     attention: (op) => attention(arena, op),
-    gatedActivation: (op) => gatedActivation(arena, op),
     add: (op) => add(arena, op),
     copyRows: (op) => copyRows(arena, op),
     softcap: (op) => softcap(arena, op),

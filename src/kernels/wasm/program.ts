@@ -1,4 +1,4 @@
-import type { Word } from '../recorded-pack.ts';
+import type { Follow, Word } from '../recorded-pack.ts';
 
 const RECORD_WORDS = 32;
 const COUNTER_WORD = 31;
@@ -10,7 +10,7 @@ export const PROGRAM_BYTES = MAX_RECORDS * RECORD_WORDS * 4;
 export interface Program {
   readonly numRecords: number;
   /** `words` go to word 2 and up; a `{ f32 }` is stored by its bits. */
-  record(opcode: number, words: readonly Word[], barrierAfter?: boolean): void;
+  record(opcode: number, words: readonly Word[], follow?: Follow): void;
   clear(): void;
 }
 
@@ -23,12 +23,12 @@ export function createProgram(buffer: ArrayBufferLike, offset: number, onFull: (
     get numRecords() {
       return numRecords;
     },
-    record(opcode, words, barrierAfter = true) {
+    record(opcode, words, follow = 'barrier') {
       if (numRecords === MAX_RECORDS) onFull();
       const base = numRecords * RECORD_WORDS;
       ints[base] = opcode;
       // The last record before a forced flush would need its barrier too, hence the check against the table's end.
-      ints[base + 1] = barrierAfter || numRecords === MAX_RECORDS - 1 ? 1 : 0;
+      ints[base + 1] = follow !== 'nothing' || numRecords === MAX_RECORDS - 1 ? 1 : 0;
       ints[base + COUNTER_WORD] = 0;
       for (let i = 0; i < words.length; i++) {
         const word = words[i]!;

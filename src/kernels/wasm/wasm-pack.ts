@@ -117,6 +117,8 @@ async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions
     refusedAt,
     roundedAt,
     passBytes: PASS_BYTES,
+    isFusing: false,
+    groupsPerChunk: (numGroups) => Math.max(1, Math.min(16, Math.floor(numGroups / (numThreads * 4)))),
     record: program.record,
     run: runNow,
     async dispose() {

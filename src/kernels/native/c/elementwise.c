@@ -2,14 +2,11 @@
 #include "vector-math.h"
 #include <string.h>
 
-enum { CHUNK = 4096 };
-
-// args: 2 x, 3 weight, 4 out, 5 rows, 6 dim, 7 epsilon. A chunk is eight rows.
-void op_rms_norm(const Context *c, const Record *program, const Record *op) {
+// args: 2 x, 3 weight, 4 out, 5 rows, 6 dim, 7 epsilon. A token has one row, or one for each head.
+void rows_rms_norm(const Context *c, const Record *op, int first, int end) {
   const float *weight = (const float *)(c->base + arg_u(op, 3));
-  const int rows = arg_i(op, 5), dim = arg_i(op, 6);
-  for (int first = take_chunk(c, program, op) * 8; first < rows; first = take_chunk(c, program, op) * 8)
-    for (int r = first; r < rows && r < first + 8; r++) {
+  const int dim = arg_i(op, 6), per_token = arg_i(op, 5) / arg_i(op, WORD_TOKENS);
+    for (int r = first * per_token; r < end * per_token; r++) {
       const float *x = (const float *)(c->base + arg_u(op, 2)) + (size_t)r * dim;
       float *out = (float *)(c->base + arg_u(op, 4)) + (size_t)r * dim;
       // Squares in f32, their sum in f64, as llama.cpp does.
@@ -32,11 +29,11 @@ void op_rms_norm(const Context *c, const Record *program, const Record *op) {
     }
 }
 
-// args: 2 x, 3 cosSin, 4 tokens, 5 heads, 6 headDim, 7 rotaryDim, 8 halves. A chunk is a token.
-void op_rope(const Context *c, const Record *program, const Record *op) {
-  const int tokens = arg_i(op, 4), heads = arg_i(op, 5), head_dim = arg_i(op, 6), rotary = arg_i(op, 7);
+// args: 2 x, 3 cosSin, 4 tokens, 5 heads, 6 headDim, 7 rotaryDim, 8 halves.
+void rows_rope(const Context *c, const Record *op, int first, int end) {
+  const int heads = arg_i(op, 5), head_dim = arg_i(op, 6), rotary = arg_i(op, 7);
   const int step = arg_i(op, 8) ? 1 : 2, partner = arg_i(op, 8) ? rotary / 2 : 1;
-  for (int t = take_chunk(c, program, op); t < tokens; t = take_chunk(c, program, op)) {
+  for (int t = first; t < end; t++) {
     const float *angles = (const float *)(c->base + arg_u(op, 3)) + (size_t)t * rotary;
     for (int h = 0; h < heads; h++) {
       float *p = (float *)(c->base + arg_u(op, 2)) + ((size_t)t * heads + h) * head_dim;
@@ -49,36 +46,24 @@ void op_rope(const Context *c, const Record *program, const Record *op) {
   }
 }
 
-static float round_to_half(float x) { return half_to_float(float_to_half(x)); }
-
-static float gelu(float given) {
-  if (given <= -10) return 0;
-  if (given >= 10) return given;
-  const float x = round_to_half(given);
-  return round_to_half(0.5f * x * (1 + fast_tanh(0.79788456080286535588f * x * (1 + 0.044715f * x * x))));
-}
-
 enum { ADD, GATE_SILU, GATE_GELU, SOFTCAP, SCALE };
 
-// args: 2 kind, 3 x, 4 y, 5 out, 6 count, 7 factor.
-void op_map(const Context *c, const Record *program, const Record *op) {
-  const int kind = arg_i(op, 2), count = arg_i(op, 6);
+// args: 2 kind, 3 x, 4 y, 5 out, 6 count, 7 factor. A token is MAP_CHUNK values.
+void rows_map(const Context *c, const Record *op, int first, int end) {
+  const int kind = arg_i(op, 2), count = arg_i(op, 6), from = first * MAP_CHUNK;
   const float *x = (const float *)(c->base + arg_u(op, 3)), *y = (const float *)(c->base + arg_u(op, 4)), f = arg_f(op, 7);
   float *out = (float *)(c->base + arg_u(op, 5));
-  for (int first = take_chunk(c, program, op) * CHUNK; first < count; first = take_chunk(c, program, op) * CHUNK) {
-    const int end = first + CHUNK < count ? first + CHUNK : count;
-    if (kind == ADD) for (int i = first; i < end; i++) out[i] = x[i] + y[i];
-    else if (kind == GATE_SILU) for (int i = first; i < end; i++) out[i] = x[i] / (1 + fast_exp(-x[i])) * y[i];
-    else if (kind == GATE_GELU) for (int i = first; i < end; i++) out[i] = gelu(x[i]) * y[i];
-    else if (kind == SOFTCAP) for (int i = first; i < end; i++) out[i] = f * fast_tanh(x[i] / f);
-    else for (int i = first; i < end; i++) out[i] = x[i] * f;
-  }
+  const int to = end * MAP_CHUNK < count ? end * MAP_CHUNK : count;
+  if (kind == ADD) for (int i = from; i < to; i++) out[i] = x[i] + y[i];
+  else if (kind == GATE_SILU || kind == GATE_GELU) gate(kind == GATE_GELU, x + from, y + from, out + from, to - from);
+  else if (kind == SOFTCAP) for (int i = from; i < to; i++) out[i] = f * fast_tanh(x[i] / f);
+  else for (int i = from; i < to; i++) out[i] = x[i] * f;
 }
 
-// args: 2 x, 3 rows, 4 out, 5 count, 6 dim. A chunk is a row.
-void op_copy_rows(const Context *c, const Record *program, const Record *op) {
+// args: 2 x, 3 rows, 4 out, 5 count, 6 dim.
+void rows_copy(const Context *c, const Record *op, int first, int end) {
   const int32_t *rows = (const int32_t *)(c->base + arg_u(op, 3));
   const size_t dim = arg_u(op, 6);
-  for (int i = take_chunk(c, program, op); i < arg_i(op, 5); i = take_chunk(c, program, op))
+  for (int i = first; i < end; i++)
     memcpy((float *)(c->base + arg_u(op, 4)) + (size_t)i * dim, (const float *)(c->base + arg_u(op, 2)) + (size_t)rows[i] * dim, dim * 4);
 }

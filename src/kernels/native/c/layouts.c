@@ -10,20 +10,12 @@
 #include "pack.h"
 #include <string.h>
 
-size_t group_bytes(int layout, int cols) {
-  const size_t c = (size_t)cols;
-  switch (layout) {
-    case LAYOUT_F32: return c * 4 * GROUP_ROWS;
-    case LAYOUT_F16:
-    case LAYOUT_BF16: return c * 2 * GROUP_ROWS;
-    case LAYOUT_Q4: return c / 32 * 288;
-    case LAYOUT_Q8: return c / 32 * 544;
-    case LAYOUT_Q8_MIN: return c / 32 * 704;
-    case LAYOUT_Q4K: return c / 256 * 2368;
-    case LAYOUT_Q6K: return c / 256 * 3360;
-    default: return c / 32 * 320;
-  }
+size_t block_bytes(int layout) {
+  static const size_t bytes[] = {4 * GROUP_ROWS, 2 * GROUP_ROWS, 2 * GROUP_ROWS, 288, 544, 704, 2368, 3360, 320, 320};
+  return bytes[layout];
 }
+int block_cols(int layout) { return layout <= LAYOUT_BF16 ? 1 : layout == LAYOUT_Q4K || layout == LAYOUT_Q6K ? 256 : 32; }
+size_t group_bytes(int layout, int cols) { return (size_t)(cols / block_cols(layout)) * block_bytes(layout); }
 
 float half_to_float(uint16_t h) {
   union { uint32_t u; float f; } v = {(uint32_t)(h & 0x7fff) << 13};
@@ -317,12 +309,12 @@ static float value_at(int layout, const uint8_t *group, int r, int c) {
   }
 }
 
-// args: 2 table, 3 layout, 4 cols, 5 ids, 6 out, 7 rows wanted, 8 scale. A chunk is a row.
-void op_gather(const Context *c, const Record *program, const Record *op) {
-  const int layout = arg_i(op, 3), cols = arg_i(op, 4), rows = arg_i(op, 7);
+// args: 2 table, 3 layout, 4 cols, 5 ids, 6 out, 7 rows wanted, 8 scale. A token is a row.
+void rows_gather(const Context *c, const Record *op, int first, int end) {
+  const int layout = arg_i(op, 3), cols = arg_i(op, 4);
   const int32_t *ids = (const int32_t *)(c->base + arg_u(op, 5));
   const float factor = arg_f(op, 8);
-  for (int n = take_chunk(c, program, op); n < rows; n = take_chunk(c, program, op)) {
+  for (int n = first; n < end; n++) {
     float *out = (float *)(c->base + arg_u(op, 6)) + (size_t)n * cols;
     const uint8_t *group = c->base + arg_u(op, 2) + (size_t)(ids[n] / GROUP_ROWS) * group_bytes(layout, cols);
     const int r = ids[n] % GROUP_ROWS;

@@ -1,8 +1,15 @@
 #include "pack.h"
-#include <math.h>
+#include "vector-math.h"
 #include <string.h>
 
-#if defined(__F16C__)
+#if defined(__AVX512F__)
+#include <immintrin.h>
+void widen_f16(const uint16_t *src, float *out, int n) {
+  int i = 0;
+  for (; i + 16 <= n; i += 16) _mm512_storeu_ps(out + i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(src + i))));
+  for (; i < n; i++) out[i] = half_to_float(src[i]);
+}
+#elif defined(__F16C__)
 #include <immintrin.h>
 void widen_f16(const uint16_t *src, float *out, int n) {
   int i = 0;
@@ -12,71 +19,6 @@ void widen_f16(const uint16_t *src, float *out, int n) {
 #else
 void widen_f16(const uint16_t *src, float *out, int n) { for (int i = 0; i < n; i++) out[i] = half_to_float(src[i]); }
 #endif
-
-static float abs_max(const float *x, int n) {
-  float m = 0;
-  for (int i = 0; i < n; i++) m = fabsf(x[i]) > m || x[i] != x[i] ? fabsf(x[i]) : m;
-  return m;
-}
-
-// The value of largest magnitude, sign kept, the first one on ties.
-static float signed_max(const float *x, int n) {
-  const float limit = abs_max(x, n);
-  for (int i = 0; i < n; i++) if (fabsf(x[i]) == limit) return x[i];
-  return limit;
-}
-
-static void round_row(int kind, const float *x, int cols, uint8_t *target) {
-  int8_t *q = (int8_t *)target;
-  float *d = (float *)(target + cols);
-  int16_t *sums = (int16_t *)(target + cols + cols / 32 * 4);
-  float factor = 0, scale = 0;
-  for (int b = 0; b < cols / 32; b++) {
-    const float *xb = x + b * 32;
-    if (kind == ROUND_Q8_0) {
-      const float peak = abs_max(xb, 32);
-      factor = peak == 0 ? 0 : 127 / peak;
-      scale = half_to_float(float_to_half(peak / 127));
-    } else if ((b & 7) == 0) {
-      const float peak = signed_max(xb, 256);
-      factor = peak == 0 ? 0 : -127 / peak;
-      scale = peak == 0 ? 0 : 1 / factor;
-    }
-    d[b] = scale;
-    for (int h = 0; h < 2; h++) {
-      int sum = 0;
-      for (int i = h * 16; i < h * 16 + 16; i++) {
-        // Two roundings, the product's and the integer's (ties to even), as in the other packs: a fused one would differ.
-        int v = (int)rintf(xb[i] * factor);
-        v = v > 127 ? 127 : v < -128 ? -128 : v;
-        q[b * 32 + i] = (int8_t)v;
-        sum += v;
-      }
-      sums[b * 2 + h] = (int16_t)sum;
-    }
-  }
-}
-
-static void round_row_bf16(const float *x, int cols, float *out) {
-  const uint32_t *bits = (const uint32_t *)x;
-  for (int i = 0; i < cols; i++) {
-    const uint32_t v = bits[i];
-    const uint32_t r = (v & 0x7fffffff) > 0x7f800000 ? v | 0x400000 : (v + 0x7fff + ((v >> 16) & 1)) & 0xffff0000;
-    memcpy(out + i, &r, 4);
-  }
-}
-
-// args: 2 x, 3 activations, 4 kind, 5 cols, 6 tokens. A chunk is four tokens.
-void op_round(const Context *c, const Record *program, const Record *op) {
-  const float *x = (const float *)(c->base + arg_u(op, 2));
-  uint8_t *target = c->base + arg_u(op, 3);
-  const int kind = arg_i(op, 4), cols = arg_i(op, 5), tokens = arg_i(op, 6);
-  for (int first = take_chunk(c, program, op) * 4; first < tokens; first = take_chunk(c, program, op) * 4)
-    for (int t = first; t < tokens && t < first + 4; t++) {
-      if (kind == ROUND_BF16) round_row_bf16(x + (size_t)t * cols, cols, (float *)target + (size_t)t * cols);
-      else round_row(kind, x + (size_t)t * cols, cols, target + (size_t)t * rounded_bytes((size_t)cols));
-    }
-}
 
 static float dot_f32(const float *a, const float *b, int n) {
   float sums[16] = {0}, rest = 0;
@@ -89,25 +31,14 @@ static float dot_f32(const float *a, const float *b, int n) {
   return (sums[0] + sums[2]) + (sums[1] + sums[3]) + rest;
 }
 
-static void store(const float *value, float *out, int rows, const float *bias, int accumulate) {
-  for (int r = 0; r < rows; r++) out[r] = value[r] + (bias ? bias[r] : 0) + (accumulate ? out[r] : 0);
-}
+typedef struct {
+  const uint8_t *weights;
+  int layout, kind, cols, tokens;
+  uint8_t *x; // tiles of rounded tokens, or plain rows
+  const float *bias;
+} Product;
 
-static void float_group(int layout, const uint8_t *w, int cols, const float *x, int tokens, float *out, int out_stride, int rows, const float *bias, int accumulate, uint8_t *scratch) {
-  float *row = (float *)scratch;
-  for (int r = 0; r < rows; r++) {
-    const float *weights = (const float *)w + (size_t)r * cols;
-    if (layout == LAYOUT_F16) widen_f16((const uint16_t *)w + (size_t)r * cols, row, cols), weights = row;
-    if (layout == LAYOUT_BF16) {
-      for (int i = 0; i < cols; i++) ((uint32_t *)row)[i] = (uint32_t)((const uint16_t *)w)[(size_t)r * cols + i] << 16;
-      weights = row;
-    }
-    for (int t = 0; t < tokens; t++) {
-      const float value = dot_f32(weights, x + (size_t)t * cols, cols);
-      store(&value, out + (size_t)t * out_stride + r, 1, bias ? bias + r : NULL, accumulate);
-    }
-  }
-}
+static const float *bias_at(const Context *c, const Record *op, int i) { return arg_u(op, i) ? (const float *)(c->base + arg_u(op, i)) : NULL; }
 
 static TileFn *tile_of(int layout) {
   switch (layout) {
@@ -120,53 +51,101 @@ static TileFn *tile_of(int layout) {
   }
 }
 
-// args: 2 weights, 3 layout, 4 rows, 5 cols, 6 activations (or plain x), 7 -, 8 tokens, 9 -, 10 out, 11 bias or 0,
-// 12 accumulate, 13 groups per chunk, 14 tiles per pass: within a chunk of rows the tokens go by in passes that stay in cache.
-void op_matmul(const Context *c, const Record *program, const Record *op) {
-  const int layout = arg_i(op, 3), rows = arg_i(op, 4), cols = arg_i(op, 5), tokens = arg_i(op, 8);
-  const int accumulate = arg_i(op, 12), per_chunk = arg_i(op, 13), per_pass = arg_i(op, 14) * MAX_TILE_TOKENS;
-  const uint8_t *weights = c->base + arg_u(op, 2), *x = c->base + arg_u(op, 6);
-  float *out = (float *)(c->base + arg_u(op, 10));
-  const float *bias = arg_u(op, 11) ? (const float *)(c->base + arg_u(op, 11)) : NULL;
-  const int groups = (rows + GROUP_ROWS - 1) / GROUP_ROWS;
-  const size_t stride = group_bytes(layout, cols), token_bytes = rounded_bytes((size_t)cols);
-  TileFn *tile = tile_of(layout);
-  float result[AMX_TOKENS * GROUP_ROWS];
+static void float_group(const Product *p, int g, int first_token, int tokens, float *acc, float *row) {
+  const size_t cols = (size_t)p->cols;
+  const uint8_t *w = p->weights + (size_t)g * group_bytes(p->layout, p->cols);
+  for (int r = 0; r < GROUP_ROWS; r++) {
+    const float *weights = (const float *)w + (size_t)r * cols;
+    if (p->layout == LAYOUT_F16) widen_f16((const uint16_t *)w + (size_t)r * cols, row, p->cols), weights = row;
+    if (p->layout == LAYOUT_BF16) {
+      for (size_t i = 0; i < cols; i++) ((uint32_t *)row)[i] = (uint32_t)((const uint16_t *)w)[(size_t)r * cols + i] << 16;
+      weights = row;
+    }
+    for (int t = 0; t < tokens; t++) acc[t * GROUP_ROWS + r] = dot_f32(weights, (const float *)p->x + (size_t)(first_token + t) * cols, p->cols);
+  }
+}
+
+// Columns that go by at a time: activations of a pass and these columns, and unpacked weights beside them, stay in the second cache.
+enum { STRIP_BLOCKS = 64, PASS_TOKENS = 512, MAX_CHUNK_GROUPS = 4 };
+
+// acc[g][token][16] of `groups` neighbouring groups of rows and the tokens of a pass, which starts at a whole tile.
+static void multiply(const Context *c, const Product *p, int first_group, int groups, int first_token, int tokens, float *acc) {
+  const size_t stride = group_bytes(p->layout, p->cols);
+  const int width = tile_width(p->tokens), blocks = p->cols / 32;
+  uint8_t *panel = c->scratch + 2 * sizeof(float) * MAX_CHUNK_GROUPS * PASS_TOKENS * GROUP_ROWS;
+  if (p->layout <= LAYOUT_BF16) {
+    for (int g = 0; g < groups; g++) float_group(p, first_group + g, first_token, tokens, acc + (size_t)g * tokens * GROUP_ROWS, (float *)panel);
+    return;
+  }
+  memset(acc, 0, sizeof(float) * (size_t)groups * (size_t)tokens * GROUP_ROWS);
+  TileFn *const tile_fn = tile_of(p->layout);
+  Tile tile = {.stride = stride, .acc_stride = tokens * GROUP_ROWS, .table = codebook_table(p->layout)};
+  const int strip = tokens < TILE_TOKENS ? blocks : STRIP_BLOCKS;
+  for (int block = 0; block < blocks; block += strip) {
+    tile.first_block = block;
+    tile.end_block = block + strip < blocks ? block + strip : blocks;
+    for (int g = 0, at_once; g < groups; g += at_once) {
+      tile.w = p->weights + (size_t)(first_group + g) * stride;
+      int t = 0;
 #if defined(__AMX_INT8__)
-  const int has_amx = layout > LAYOUT_BF16 && tokens >= AMX_TOKENS;
-  if (has_amx) amx_begin();
-#endif
-  for (int first = take_chunk(c, program, op) * per_chunk; first < groups; first = take_chunk(c, program, op) * per_chunk) {
-    const int end = first + per_chunk < groups ? first + per_chunk : groups;
-    for (int pass = 0; pass < tokens; pass += per_pass) {
-      const int pass_end = pass + per_pass < tokens ? pass + per_pass : tokens;
-      for (int g = first; g < end; g++) {
-        const int n = rows - g * GROUP_ROWS < GROUP_ROWS ? rows - g * GROUP_ROWS : GROUP_ROWS;
-        const uint8_t *w = weights + (size_t)g * stride;
-        const float *group_bias = bias ? bias + g * GROUP_ROWS : NULL;
-        if (layout <= LAYOUT_BF16) {
-          float_group(layout, w, cols, (const float *)x + (size_t)pass * cols, pass_end - pass, out + (size_t)pass * rows + g * GROUP_ROWS, rows, n, group_bias, accumulate, c->scratch);
-          continue;
+      if (tokens >= TILE_TOKENS && amx_serves(p->layout)) {
+        amx_unpack(p->layout, tile.w, tile.first_block, tile.end_block, tile.table, panel);
+        for (; t + TILE_TOKENS <= tokens; t += TILE_TOKENS) {
+          const Tokens x = tile_at(p->x + (size_t)((first_token + t) / width) * tile_bytes(p->cols, width), p->kind, p->cols, width);
+          amx_tile(p->layout, panel, x, tile.first_block, tile.end_block, acc + ((size_t)g * tokens + t) * GROUP_ROWS);
         }
-        int t = pass;
-#if defined(__AMX_INT8__)
-        if (has_amx && pass_end - t >= AMX_TOKENS && amx_unpack(layout, w, cols, c->scratch))
-          for (; t + AMX_TOKENS <= pass_end; t += AMX_TOKENS) {
-            amx_tile(c->scratch, x + (size_t)t * token_bytes, token_bytes, cols, result);
-            for (int i = 0; i < AMX_TOKENS; i++) store(result + i * GROUP_ROWS, out + (size_t)(t + i) * rows + g * GROUP_ROWS, n, group_bias, accumulate);
-          }
+      }
 #endif
-        for (; t < pass_end; t += MAX_TILE_TOKENS) {
-          const int count = pass_end - t < MAX_TILE_TOKENS ? pass_end - t : MAX_TILE_TOKENS;
-          Rounded tile_x[MAX_TILE_TOKENS];
-          for (int i = 0; i < count; i++) tile_x[i] = rounded_at(x + (size_t)(t + i) * token_bytes, (size_t)cols);
-          tile(w, tile_x, count, cols, codebook_table(layout), result);
-          for (int i = 0; i < count; i++) store(result + i * GROUP_ROWS, out + (size_t)(t + i) * rows + g * GROUP_ROWS, n, group_bias, accumulate);
+      at_once = t > 0 ? 1 : groups_at_once(tokens);
+      while (at_once > groups - g) at_once /= 2;
+      tile.groups = at_once;
+      for (; t < tokens; t += tile.count) {
+        const int in_tile = (first_token + t) % width, left = tokens - t;
+        const Tokens x = tile_at(p->x + (size_t)((first_token + t) / width) * tile_bytes(p->cols, width), p->kind, p->cols, width);
+        tile.count = left < MAX_COUNT ? left : MAX_COUNT;
+        tile.acc = acc + ((size_t)g * tokens + t) * GROUP_ROWS;
+        tile_fn(&tile, tokens_from(x, in_tile));
+      }
+    }
+  }
+}
+
+// args: 2 weights, 3 layout, 4 rows, 5 cols, 6 activations (or plain x), 7 their rounding, 8 tokens, 9 -, 10 out, 11 bias or 0,
+// 12 accumulate, 13 groups per chunk, 14 -; 15 gate: 0 none, 1 silu, 2 gelu, and then a second product that it multiplies:
+// 16 weights, 17 layout, 18 activations, 19 their rounding, 20 bias.
+void op_matmul(const Context *c, const Record *program, const Record *op) {
+  const int rows = arg_i(op, 4), cols = arg_i(op, 5), tokens = arg_i(op, 8), accumulate = arg_i(op, 12), per_chunk = arg_i(op, 13), gated = arg_i(op, 15);
+  const Product first = {c->base + arg_u(op, 2), arg_i(op, 3), arg_i(op, 7), cols, tokens, c->base + arg_u(op, 6), bias_at(c, op, 11)};
+  const Product second = {c->base + arg_u(op, 16), arg_i(op, 17), arg_i(op, 19), cols, tokens, c->base + arg_u(op, 18), bias_at(c, op, 20)};
+  float *out = (float *)(c->base + arg_u(op, 10));
+  const int groups = (rows + GROUP_ROWS - 1) / GROUP_ROWS;
+  float *acc = (float *)c->scratch, *other = acc + (size_t)MAX_CHUNK_GROUPS * PASS_TOKENS * GROUP_ROWS;
+#if defined(__AMX_INT8__)
+  if (tokens >= TILE_TOKENS) amx_begin();
+#endif
+  for (int start = take_chunk(c, program, op) * per_chunk; start < groups; start = take_chunk(c, program, op) * per_chunk) {
+    const int n = start + per_chunk < groups ? per_chunk : groups - start;
+    for (int pass = 0; pass < tokens; pass += PASS_TOKENS) {
+      const int count = tokens - pass < PASS_TOKENS ? tokens - pass : PASS_TOKENS;
+      multiply(c, &first, start, n, pass, count, acc);
+      if (gated) multiply(c, &second, start, n, pass, count, other);
+      for (int g = 0; g < n; g++) {
+        const int row = (start + g) * GROUP_ROWS, valid = rows - row < GROUP_ROWS ? rows - row : GROUP_ROWS;
+        for (int t = 0; t < count; t++) {
+          float *value = acc + ((size_t)g * count + t) * GROUP_ROWS, *factor = other + ((size_t)g * count + t) * GROUP_ROWS;
+          float *target = out + (size_t)(pass + t) * rows + row;
+          if (first.bias) for (int r = 0; r < valid; r++) value[r] += first.bias[row + r];
+          if (gated) {
+            if (second.bias) for (int r = 0; r < valid; r++) factor[r] += second.bias[row + r];
+            gate(gated == 2, value, factor, value, GROUP_ROWS);
+          }
+          if (accumulate) for (int r = 0; r < valid; r++) target[r] = value[r] + target[r];
+          else memcpy(target, value, sizeof(float) * (size_t)valid);
         }
       }
     }
   }
 #if defined(__AMX_INT8__)
-  if (has_amx) amx_end();
+  if (tokens >= TILE_TOKENS) amx_end();
 #endif
 }

@@ -9,11 +9,14 @@
 
 enum { RECORD_WORDS = 32, MAX_RECORDS = 2048, PAGE_TOKENS = 16, GROUP_ROWS = 16 };
 
-// An operation as TypeScript wrote it: word 0 the operation, word 1 whether a barrier follows, then arguments. Doubles hold
-// offsets beyond 4 GiB exactly.
+// An operation as TypeScript wrote it: word 0 the operation, word 1 what follows it, then arguments. Doubles hold offsets beyond
+// 4 GiB exactly.
 typedef struct {
   double word[RECORD_WORDS];
 } Record;
+
+// Word 1. A chained operation and the next one work on the same tokens: a thread takes some tokens through both.
+enum Follow { FOLLOW_NOTHING, FOLLOW_BARRIER, FOLLOW_CHAINED };
 
 enum Opcode { OP_ROUND, OP_MATMUL, OP_GATHER, OP_RMS_NORM, OP_ROPE, OP_WRITE_KV, OP_ATTENTION, OP_MAP, OP_COPY_ROWS, OP_REPACK };
 
@@ -26,19 +29,41 @@ typedef struct {
   uint8_t *base;        // the arena
   atomic_int *counters; // one per record of the program
   uint8_t *scratch;     // this thread's own
+  int num_threads;
 } Context;
 
-// A token after rounding: i8 q[cols], f32 d[cols / 32], i16 sums[cols / 16] (of 16 neighbouring q each).
-typedef struct {
-  const int8_t *q;
-  const float *d;
-  const int16_t *sums;
-} Rounded;
+// Tokens after rounding lie in tiles of up to TILE_TOKENS that go through the kernels side by side: per block of 32 columns the
+// bytes of all tokens of the tile, then the other arrays likewise. A tile is as wide as there are tokens, 16 at most.
+enum { TILE_TOKENS = 16, TILE_BYTES_PER_BLOCK = 56 };
 
-static inline size_t rounded_bytes(size_t cols) { return cols + cols / 32 * 4 + cols / 16 * 2; }
-static inline Rounded rounded_at(const uint8_t *p, size_t cols) {
-  Rounded r = {(const int8_t *)p, (const float *)(p + cols), (const int16_t *)(p + cols + cols / 32 * 4)};
-  return r;
+typedef struct {
+  int8_t *q;        // [blocks][width][32]
+  float *d;         // [blocks][width]
+  int32_t *off128;  // [blocks][width]: -128 times the sum of a block, what an offset of 128 in the weights adds too much
+  int32_t *off8;    // [blocks][width]: -8 times
+  int32_t *off32;   // [blocks][2][width]: -32 times the sum of half a block
+  int16_t *sum16;   // [blocks][width][2]: sums of half blocks
+  int16_t *sum32;   // [blocks / 2][width][2]: sums of two neighbouring blocks
+  int width;
+} Tokens;
+
+static inline int tile_width(int tokens) { return tokens < TILE_TOKENS ? tokens : TILE_TOKENS; }
+static inline size_t tile_bytes(int cols, int width) { return (size_t)(cols / 32) * (size_t)width * TILE_BYTES_PER_BLOCK; }
+
+// ROUND_Q8_0 has off8, ROUND_Q8_K has off32 and sum32.
+static inline Tokens tile_at(uint8_t *tile, int kind, int cols, int width) {
+  const size_t n = (size_t)(cols / 32) * (size_t)width;
+  Tokens x = {.q = (int8_t *)tile, .d = (float *)(tile + 32 * n), .off128 = (int32_t *)(tile + 36 * n), .width = width};
+  x.sum16 = (int16_t *)(tile + 40 * n);
+  if (kind == ROUND_Q8_0) x.off8 = (int32_t *)(tile + 44 * n);
+  else x.off32 = (int32_t *)(tile + 44 * n), x.sum32 = (int16_t *)(tile + 52 * n);
+  return x;
+}
+
+// The same tile from its token `t` on.
+static inline Tokens tokens_from(Tokens x, int t) {
+  x.q += t * 32, x.d += t, x.off128 += t, x.off8 += t, x.off32 += t, x.sum16 += 2 * t, x.sum32 += 2 * t;
+  return x;
 }
 
 static inline int take_chunk(const Context *c, const Record *program, const Record *op) {
@@ -49,22 +74,35 @@ static inline uint64_t arg_u(const Record *op, int i) { return (uint64_t)op->wor
 static inline int arg_i(const Record *op, int i) { return (int)op->word[i]; }
 static inline float arg_f(const Record *op, int i) { return (float)op->word[i]; }
 
-// Sixteen rows against `tokens` rounded tokens: out[t * 16 + r]. A token's arithmetic never depends on the others.
-// tiles-generic.c or tiles-avx512.c implements them, whichever the compiler's target allows: the pack is built once per
-// instruction set, and TypeScript loads the best build the processor runs.
-typedef void TileFn(const uint8_t *w, const Rounded *x, int tokens, int cols, const uint8_t *table, float *out);
+// Adds the product of some columns, [first_block, end_block) in blocks of 32, to acc[group * acc_stride + token * 16 + row], for
+// `groups` of sixteen rows that lie `stride` bytes apart and `count` tokens. `groups` > 1 serves few tokens, where memory is read
+// faster in several streams. A token's arithmetic never depends on the others, nor on where the columns are cut.
+// tiles-*.c implement them, whichever the compiler's target allows: the pack is built once per instruction set, and TypeScript
+// loads the best build the processor runs.
+typedef struct {
+  const uint8_t *w;
+  size_t stride;
+  int groups, count, first_block, end_block, acc_stride;
+  const uint8_t *table; // codebooks only
+  float *acc;
+} Tile;
+typedef void TileFn(const Tile *, Tokens);
 TileFn tile_q4, tile_q8, tile_q8_min, tile_q4k, tile_q6k, tile_codebook;
+enum { MAX_COUNT = 8, MAX_GROUPS = 4 };
+// How many groups to walk at once with `count` tokens: 4 or 2, while there are as many.
+static inline int groups_at_once(int count) { return count == 1 ? 4 : 2; }
 
 #if defined(__AMX_INT8__)
 void amx_begin(void);
 void amx_end(void);
-size_t amx_panel_bytes(int cols);
-int amx_unpack(int layout, const uint8_t *w, int cols, uint8_t *panel); // 0: not a layout AMX serves
-void amx_tile(const uint8_t *panel, const uint8_t *x, size_t stride, int cols, float *out);
+size_t amx_panel_bytes(int blocks);
+int amx_serves(int layout);
+void amx_unpack(int layout, const uint8_t *w, int first_block, int end_block, const uint8_t *table, uint8_t *panel);
+void amx_tile(int layout, const uint8_t *panel, Tokens x, int first_block, int end_block, float *acc);
 #endif
 
-enum { MAX_TILE_TOKENS = 8, AMX_TOKENS = 16 };
-
+size_t block_bytes(int layout); // of a group of rows
+int block_cols(int layout);
 size_t group_bytes(int layout, int cols);
 float half_to_float(uint16_t h);
 void widen_f16(const uint16_t *src, float *out, int n);
@@ -72,16 +110,13 @@ uint16_t float_to_half(float f);
 const uint8_t *codebook_table(int layout);
 void set_iq2_grid(const int8_t *grid);
 
-void op_repack(const Context *, const Record *program, const Record *op);
-void op_gather(const Context *, const Record *program, const Record *op);
-void op_round(const Context *, const Record *program, const Record *op);
-void op_matmul(const Context *, const Record *program, const Record *op);
-void op_rms_norm(const Context *, const Record *program, const Record *op);
-void op_rope(const Context *, const Record *program, const Record *op);
-void op_map(const Context *, const Record *program, const Record *op);
-void op_copy_rows(const Context *, const Record *program, const Record *op);
-void op_write_kv(const Context *, const Record *program, const Record *op);
-void op_attention(const Context *, const Record *program, const Record *op);
+// Operations that cut their work themselves.
+typedef void OpFn(const Context *, const Record *program, const Record *op);
+OpFn op_repack, op_matmul, op_attention;
+// Operations on tokens, from `first` to before `end` of word 31's.
+typedef void RowsFn(const Context *, const Record *op, int first, int end);
+RowsFn rows_round, rows_gather, rows_rms_norm, rows_rope, rows_write_kv, rows_map, rows_copy;
+enum { WORD_TOKENS = 31, MAP_CHUNK = 1024 };
 
 // Threads.
 typedef struct Pool Pool;

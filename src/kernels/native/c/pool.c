@@ -63,16 +63,31 @@ static void barrier(Pool *pool) {
   } else wait_for_change(pool, &pool->phase, seen);
 }
 
-typedef void OpFn(const Context *, const Record *program, const Record *op);
-static OpFn *const operations[] = {op_round, op_matmul, op_gather, op_rms_norm, op_rope, op_write_kv, op_attention, op_map, op_copy_rows, op_repack};
+static OpFn *const operations[] = {[OP_MATMUL] = op_matmul, [OP_ATTENTION] = op_attention, [OP_REPACK] = op_repack};
+static RowsFn *const row_operations[] = {
+    [OP_ROUND] = rows_round, [OP_GATHER] = rows_gather, [OP_RMS_NORM] = rows_rms_norm, [OP_ROPE] = rows_rope,
+    [OP_WRITE_KV] = rows_write_kv, [OP_MAP] = rows_map, [OP_COPY_ROWS] = rows_copy, [OP_REPACK] = NULL};
+
+// Takes a few tokens at a time through a chain of operations on tokens; returns the last of the chain.
+static const Record *run_chain(const Context *context, const Record *program, const Record *first_op) {
+  const Record *last_op = first_op;
+  while (arg_i(last_op, 1) == FOLLOW_CHAINED) last_op++;
+  const int tokens = arg_i(first_op, WORD_TOKENS);
+  const int share = tokens / (context->num_threads * 4), chunk = share < 1 ? 1 : share > 16 ? 16 : share;
+  for (int first = take_chunk(context, program, first_op) * chunk; first < tokens; first = take_chunk(context, program, first_op) * chunk) {
+    const int end = first + chunk < tokens ? first + chunk : tokens;
+    for (const Record *op = first_op; op <= last_op; op++) row_operations[arg_i(op, 0)](context, op, first, end);
+  }
+  return last_op;
+}
 
 static void run_as(Pool *pool, int thread) {
-  const Context context = {pool->base, pool->counters, pool->base + pool->scratch_offset + (size_t)thread * pool->scratch_bytes};
-  const Record *program = pool->program;
-  const int num_ops = pool->num_ops;
-  for (int i = 0; i < num_ops; i++) {
-    operations[arg_i(&program[i], 0)](&context, program, &program[i]);
-    if (arg_i(&program[i], 1)) barrier(pool);
+  const Context context = {pool->base, pool->counters, pool->base + pool->scratch_offset + (size_t)thread * pool->scratch_bytes, pool->num_threads};
+  const Record *program = pool->program, *end = program + pool->num_ops;
+  for (const Record *op = program; op < end; op++) {
+    if (row_operations[arg_i(op, 0)]) op = run_chain(&context, program, op);
+    else operations[arg_i(op, 0)](&context, program, op);
+    if (arg_i(op, 1) == FOLLOW_BARRIER) barrier(pool);
   }
 }
 

@@ -18,110 +18,109 @@ static void halves(const uint8_t *p, float *out) {
   for (int r = 0; r < GROUP_ROWS; r++) out[r] = half_to_float(h[r]);
 }
 
-static int sum32(const Rounded *x, int b) { return x->sums[2 * b] + x->sums[2 * b + 1]; }
-
-// One block of 32 columns given as eight unpacked chunks: acc += scale * d * (sum - offset * sum of activations).
-static void add_block(uint8_t chunks[8][64], const float *scales, int offset, const Rounded *x, int tokens, int b, float *out) {
-  for (int t = 0; t < tokens; t++) {
-    int32_t sum[GROUP_ROWS] = {0};
-    for (int g = 0; g < 8; g++) add_chunk(chunks[g], x[t].q + b * 32 + g * 4, sum);
-    const int correction = offset * sum32(&x[t], b);
-    for (int r = 0; r < GROUP_ROWS; r++) out[t * GROUP_ROWS + r] += (float)(sum[r] - correction) * (x[t].d[b] * scales[r]);
+// One block of 32 columns given as eight unpacked chunks: acc += scale * d * sum; the sum starts at what the offset of the weights
+// adds too much.
+static void add_block(uint8_t chunks[8][64], const float *scales, const int32_t *offsets, const Tokens *x, int count, int b, float *acc) {
+  for (int t = 0; t < count; t++) {
+    const size_t at = (size_t)b * x->width + t;
+    int32_t sum[GROUP_ROWS];
+    for (int r = 0; r < GROUP_ROWS; r++) sum[r] = offsets[at];
+    for (int g = 0; g < 8; g++) add_chunk(chunks[g], x->q + at * 32 + g * 4, sum);
+    for (int r = 0; r < GROUP_ROWS; r++) acc[t * GROUP_ROWS + r] += (float)sum[r] * (x->d[at] * scales[r]);
   }
 }
 
-static void clear(float *out, int tokens) { memset(out, 0, sizeof(float) * GROUP_ROWS * (size_t)tokens); }
+// Calls BODY for each block and group with `w` at the block and `acc` at the group.
+#define EACH_BLOCK(STEP, BYTES)                                                                                       \
+  for (int g = 0; g < tile->groups; g++)                                                                              \
+    for (int b = tile->first_block; b < tile->end_block; b += STEP)                                                   \
+      for (const uint8_t *w = tile->w + g * tile->stride + (size_t)(b / STEP) * BYTES, *once = w; once; once = NULL)
+#define ACC (tile->acc + g * tile->acc_stride)
 
-void tile_q4(const uint8_t *w, const Rounded *x, int tokens, int cols, const uint8_t *table, float *out) {
+void tile_q4(const Tile *tile, Tokens x) {
   uint8_t chunks[8][64];
   float scales[GROUP_ROWS];
-  (void)table;
-  clear(out, tokens);
-  for (int b = 0; b < cols / 32; b++, w += 288) {
+  EACH_BLOCK(1, 288) {
     halves(w, scales);
     for (int c = 0; c < 4; c++) low_nibbles(w + 32 + c * 64, chunks[c]), high_nibbles(w + 32 + c * 64, chunks[c + 4]);
-    add_block(chunks, scales, 8, x, tokens, b, out);
+    add_block(chunks, scales, x.off8, &x, tile->count, b, ACC);
   }
 }
 
-void tile_codebook(const uint8_t *w, const Rounded *x, int tokens, int cols, const uint8_t *table, float *out) {
+void tile_codebook(const Tile *tile, Tokens x) {
   uint8_t chunks[8][64];
   float scales[GROUP_ROWS];
-  clear(out, tokens);
-  for (int b = 0; b < cols / 32; b++, w += 320) {
+  EACH_BLOCK(1, 320) {
     memcpy(scales, w, sizeof scales);
     for (int c = 0; c < 4; c++)
       for (int i = 0; i < 64; i++) {
-        chunks[c][i] = table[w[64 + c * 64 + i] & 15];
-        chunks[c + 4][i] = table[w[64 + c * 64 + i] >> 4];
+        chunks[c][i] = tile->table[w[64 + c * 64 + i] & 15];
+        chunks[c + 4][i] = tile->table[w[64 + c * 64 + i] >> 4];
       }
-    add_block(chunks, scales, 128, x, tokens, b, out);
+    add_block(chunks, scales, x.off128, &x, tile->count, b, ACC);
   }
 }
 
-void tile_q8(const uint8_t *w, const Rounded *x, int tokens, int cols, const uint8_t *table, float *out) {
+void tile_q8(const Tile *tile, Tokens x) {
   uint8_t chunks[8][64];
   float scales[GROUP_ROWS];
-  (void)table;
-  clear(out, tokens);
-  for (int b = 0; b < cols / 32; b++, w += 544) {
+  EACH_BLOCK(1, 544) {
     halves(w, scales);
     memcpy(chunks, w + 32, sizeof chunks);
-    add_block(chunks, scales, 128, x, tokens, b, out);
+    add_block(chunks, scales, x.off128, &x, tile->count, b, ACC);
   }
 }
 
-void tile_q8_min(const uint8_t *w, const Rounded *x, int tokens, int cols, const uint8_t *table, float *out) {
+void tile_q8_min(const Tile *tile, Tokens x) {
   uint8_t chunks[8][64];
   float scales[GROUP_ROWS], mins[2][GROUP_ROWS];
-  (void)table;
-  clear(out, tokens);
-  for (int b = 0; b < cols / 32; b++, w += 704) {
+  EACH_BLOCK(1, 704) {
     memcpy(scales, w, sizeof scales);
     memcpy(mins, w + 64, sizeof mins);
     memcpy(chunks, w + 192, sizeof chunks);
-    add_block(chunks, scales, 128, x, tokens, b, out);
-    for (int t = 0; t < tokens; t++)
-      for (int h = 0; h < 2; h++)
-        for (int r = 0; r < GROUP_ROWS; r++)
-          out[t * GROUP_ROWS + r] += mins[h][r] * (x[t].d[b] * (float)x[t].sums[2 * b + h]);
+    add_block(chunks, scales, x.off128, &x, tile->count, b, ACC);
+    for (int t = 0; t < tile->count; t++)
+      for (int h = 0; h < 2; h++) {
+        const size_t at = (size_t)b * x.width + t;
+        for (int r = 0; r < GROUP_ROWS; r++) ACC[t * GROUP_ROWS + r] += mins[h][r] * (x.d[at] * (float)x.sum16[2 * at + h]);
+      }
   }
 }
 
-void tile_q4k(const uint8_t *w, const Rounded *x, int tokens, int cols, const uint8_t *table, float *out) {
+// Within 256 columns the sums of 32 are scaled as floats: each product is below 2^24 and exact.
+void tile_q4k(const Tile *tile, Tokens x) {
   uint8_t chunks[8][64];
   float d[GROUP_ROWS], dmin[GROUP_ROWS];
-  (void)table;
-  clear(out, tokens);
-  for (int b = 0; b < cols / 256; b++, w += 2368) {
-    int32_t sums[MAX_TILE_TOKENS][GROUP_ROWS] = {{0}}, mins[MAX_TILE_TOKENS][GROUP_ROWS] = {{0}};
+  EACH_BLOCK(8, 2368) {
+    float sums[MAX_COUNT][GROUP_ROWS] = {{0}};
+    int32_t mins[MAX_COUNT][GROUP_ROWS] = {{0}};
     halves(w, d);
     halves(w + 32, dmin);
     for (int j = 0; j < 8; j++) {
       const uint8_t *q = w + 320 + j * 256;
       for (int c = 0; c < 4; c++) low_nibbles(q + c * 64, chunks[c]), high_nibbles(q + c * 64, chunks[c + 4]);
-      for (int t = 0; t < tokens; t++) {
+      for (int t = 0; t < tile->count; t++) {
+        const size_t at = (size_t)(b + j) * x.width + t;
         int32_t sum[GROUP_ROWS] = {0};
-        for (int g = 0; g < 8; g++) add_chunk(chunks[g], x[t].q + b * 256 + j * 32 + g * 4, sum);
+        for (int k = 0; k < 8; k++) add_chunk(chunks[k], x.q + at * 32 + k * 4, sum);
         for (int r = 0; r < GROUP_ROWS; r++) {
-          sums[t][r] += sum[r] * w[64 + j * 16 + r];
-          mins[t][r] += w[192 + j * 16 + r] * sum32(&x[t], b * 8 + j);
+          sums[t][r] += (float)sum[r] * (float)w[64 + j * 16 + r];
+          mins[t][r] += w[192 + j * 16 + r] * (x.sum16[2 * at] + x.sum16[2 * at + 1]);
         }
       }
     }
-    for (int t = 0; t < tokens; t++)
-      for (int r = 0; r < GROUP_ROWS; r++)
-        out[t * GROUP_ROWS + r] += (float)sums[t][r] * (d[r] * x[t].d[b * 8]) - (float)mins[t][r] * (dmin[r] * x[t].d[b * 8]);
+    for (int t = 0; t < tile->count; t++) {
+      const float xd = x.d[(size_t)b * x.width + t];
+      for (int r = 0; r < GROUP_ROWS; r++) ACC[t * GROUP_ROWS + r] += sums[t][r] * (d[r] * xd) - (float)mins[t][r] * (dmin[r] * xd);
+    }
   }
 }
 
-void tile_q6k(const uint8_t *w, const Rounded *x, int tokens, int cols, const uint8_t *table, float *out) {
+void tile_q6k(const Tile *tile, Tokens x) {
   uint8_t chunks[8][64];
   float d[GROUP_ROWS];
-  (void)table;
-  clear(out, tokens);
-  for (int b = 0; b < cols / 256; b++, w += 3360) {
-    int32_t sums[MAX_TILE_TOKENS][GROUP_ROWS] = {{0}};
+  EACH_BLOCK(8, 3360) {
+    float sums[MAX_COUNT][GROUP_ROWS] = {{0}};
     halves(w, d);
     for (int j = 0; j < 8; j++) {
       const uint8_t *q = w + 288 + j * 384;
@@ -131,16 +130,19 @@ void tile_q6k(const uint8_t *w, const Rounded *x, int tokens, int cols, const ui
           const int high = q[256 + ((c >> 1) & 1) * 64 + i] >> (((c & 1) + (c >> 2) * 2) * 2) & 3;
           chunks[c][i] = (uint8_t)(low | high << 4);
         }
-      for (int t = 0; t < tokens; t++)
+      for (int t = 0; t < tile->count; t++)
         for (int h = 0; h < 2; h++) {
-          int32_t sum[GROUP_ROWS] = {0};
-          for (int g = 0; g < 4; g++) add_chunk(chunks[h * 4 + g], x[t].q + b * 256 + j * 32 + h * 16 + g * 4, sum);
-          const int correction = 32 * x[t].sums[b * 16 + j * 2 + h];
-          for (int r = 0; r < GROUP_ROWS; r++) sums[t][r] += (sum[r] - correction) * (int8_t)w[32 + (2 * j + h) * 16 + r];
+          const size_t at = (size_t)(b + j) * x.width + t;
+          int32_t sum[GROUP_ROWS];
+          for (int r = 0; r < GROUP_ROWS; r++) sum[r] = -32 * x.sum16[2 * at + h];
+          for (int k = 0; k < 4; k++) add_chunk(chunks[h * 4 + k], x.q + at * 32 + h * 16 + k * 4, sum);
+          for (int r = 0; r < GROUP_ROWS; r++) sums[t][r] += (float)sum[r] * (float)(int8_t)w[32 + (2 * j + h) * 16 + r];
         }
     }
-    for (int t = 0; t < tokens; t++)
-      for (int r = 0; r < GROUP_ROWS; r++) out[t * GROUP_ROWS + r] += (float)sums[t][r] * (d[r] * x[t].d[b * 8]);
+    for (int t = 0; t < tile->count; t++) {
+      const float xd = x.d[(size_t)b * x.width + t];
+      for (int r = 0; r < GROUP_ROWS; r++) ACC[t * GROUP_ROWS + r] += sums[t][r] * (d[r] * xd);
+    }
   }
 }
 

@@ -25,4 +25,21 @@ static inline float fast_tanh(float x) {
   const float t = 1 - 2 / (fast_exp(2 * fabsf(x)) + 1);
   return copysignf(t, x);
 }
+
+float half_to_float(uint16_t h);
+uint16_t float_to_half(float f);
+static inline float round_to_half(float x) { return half_to_float(float_to_half(x)); }
+
+static inline float gelu(float given) {
+  if (given <= -10) return 0;
+  if (given >= 10) return given;
+  const float x = round_to_half(given);
+  return round_to_half(0.5f * x * (1 + fast_tanh(0.79788456080286535588f * x * (1 + 0.044715f * x * x))));
+}
+
+// out = activation(x) * y. `out` may be either.
+static inline void gate(int is_gelu, const float *x, const float *y, float *out, int n) {
+  if (is_gelu) for (int i = 0; i < n; i++) out[i] = gelu(x[i]) * y[i];
+  else for (int i = 0; i < n; i++) out[i] = x[i] / (1 + fast_exp(-x[i])) * y[i];
+}
 #endif

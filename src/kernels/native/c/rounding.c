@@ -1,0 +1,121 @@
+// Activations to signed bytes, one scale for 32 of them (Q8_0) or 256 (Q8_K), into tiles of tokens (pack.h); the other packs
+// round to the same bits.
+#include "pack.h"
+#include <math.h>
+#include <string.h>
+#if defined(__AVX512BW__) || defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+static float through_half(float x) {
+#if defined(__F16C__)
+  return _cvtsh_ss(_cvtss_sh(x, 0));
+#else
+  return half_to_float(float_to_half(x));
+#endif
+}
+
+#if defined(__AVX512BW__)
+// Largest magnitude; a NaN wins, so that it reaches the whole block through the scale instead of rounding to some number.
+static inline float abs_max(const float *x, int n) {
+  __m512 max = _mm512_setzero_ps();
+  __mmask16 nan = 0;
+  for (int i = 0; i < n; i += 16) {
+    const __m512 v = _mm512_loadu_ps(x + i);
+    nan |= _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    max = _mm512_max_ps(max, _mm512_abs_ps(v));
+  }
+  return nan ? NAN : _mm512_reduce_max_ps(max);
+}
+
+static inline int sum16(__m128i bytes) {
+  const __m128i halves = _mm_sad_epu8(_mm_xor_si128(bytes, _mm_set1_epi8(-128)), _mm_setzero_si128());
+  return _mm_cvtsi128_si32(halves) + _mm_extract_epi16(halves, 4) - 16 * 128;
+}
+
+// Two roundings, the product's and the integer's (ties to even), as in the other packs: a fused one would differ.
+static inline void round32(const float *x, float factor, int8_t *q, int sums[2]) {
+  const __m512 f = _mm512_set1_ps(factor);
+  for (int h = 0; h < 2; h++) {
+    const __m128i bytes = _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(x + h * 16), f)));
+    _mm_storeu_si128((__m128i *)(q + h * 16), bytes);
+    sums[h] = sum16(bytes);
+  }
+}
+#else
+static inline float abs_max(const float *x, int n) {
+  float max = 0;
+  int has_nan = 0;
+  for (int i = 0; i < n; i++) max = fabsf(x[i]) > max ? fabsf(x[i]) : max;
+  for (int i = 0; i < n; i++) has_nan |= x[i] != x[i];
+  return has_nan ? NAN : max;
+}
+
+static inline void round32(const float *x, float factor, int8_t *q, int sums[2]) {
+  for (int h = 0; h < 2; h++) {
+    sums[h] = 0;
+    for (int i = h * 16; i < h * 16 + 16; i++) {
+      int v = (int)rintf(x[i] * factor);
+      v = v > 127 ? 127 : v < -128 ? -128 : v;
+      q[i] = (int8_t)v;
+      sums[h] += v;
+    }
+  }
+}
+#endif
+
+// The value of largest magnitude, sign kept, the first one on ties.
+static float signed_max(const float *x, int n) {
+  const float limit = abs_max(x, n);
+  for (int i = 0; i < n; i++) if (fabsf(x[i]) == limit) return x[i];
+  return limit;
+}
+
+// Rounds row x into place t of a tile.
+static void round_row(int kind, const float *x, int cols, Tokens tile, int t) {
+  const size_t width = (size_t)tile.width;
+  float factor = 0, scale = 0;
+  for (int b = 0; b < cols / 32; b++) {
+    const size_t at = (size_t)b * width + (size_t)t;
+    if (kind == ROUND_Q8_0) {
+      const float peak = abs_max(x + b * 32, 32);
+      factor = peak == 0 ? 0 : 127 / peak;
+      scale = through_half(peak / 127);
+    } else if ((b & 7) == 0) {
+      const float peak = signed_max(x + b * 32, 256);
+      factor = peak == 0 ? 0 : -127 / peak;
+      scale = peak == 0 ? 0 : 1 / factor;
+    }
+    int sums[2];
+    round32(x + b * 32, factor, tile.q + at * 32, sums);
+    tile.d[at] = scale;
+    for (int h = 0; h < 2; h++) tile.sum16[2 * at + h] = (int16_t)sums[h];
+    const int sum = sums[0] + sums[1];
+    tile.off128[at] = -128 * sum;
+    if (kind == ROUND_Q8_0) tile.off8[at] = -8 * sum;
+    else {
+      for (int h = 0; h < 2; h++) tile.off32[(2 * (size_t)b + h) * width + t] = -32 * sums[h];
+      tile.sum32[((size_t)(b / 2) * width + t) * 2 + (b & 1)] = (int16_t)sum;
+    }
+  }
+}
+
+static void round_row_bf16(const float *x, int cols, float *out) {
+  const uint32_t *bits = (const uint32_t *)x;
+  for (int i = 0; i < cols; i++) {
+    const uint32_t v = bits[i];
+    const uint32_t r = (v & 0x7fffffff) > 0x7f800000 ? v | 0x400000 : (v + 0x7fff + ((v >> 16) & 1)) & 0xffff0000;
+    memcpy(out + i, &r, 4);
+  }
+}
+
+// args: 2 x, 3 activations, 4 kind, 5 cols.
+void rows_round(const Context *c, const Record *op, int first, int end) {
+  const float *x = (const float *)(c->base + arg_u(op, 2));
+  uint8_t *target = c->base + arg_u(op, 3);
+  const int kind = arg_i(op, 4), cols = arg_i(op, 5), width = tile_width(arg_i(op, WORD_TOKENS));
+  for (int t = first; t < end; t++) {
+    if (kind == ROUND_BF16) round_row_bf16(x + (size_t)t * cols, cols, (float *)target + (size_t)t * cols);
+    else round_row(kind, x + (size_t)t * cols, cols, tile_at(target + (size_t)(t / width) * tile_bytes(cols, width), kind, cols, width), t % width);
+  }
+}
