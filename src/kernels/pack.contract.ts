@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { TensorTypeName } from '../core/tensor-type.ts';
 import { ARENA_ALIGNMENT, type KernelPackFactory } from './contract.ts';
+import { describeAttentionEdges } from './pack-attention-edges.contract.ts';
 import { describeAttention } from './pack-attention.contract.ts';
 import { describeElementwise } from './pack-elementwise.contract.ts';
 import { describeExtremes } from './pack-extremes.contract.ts';
 import { allTypes, randomMatrix, withPack } from './pack-fixture.contract.ts';
 import { describeFused } from './pack-fused.contract.ts';
 import { describeMatmul } from './pack-matmul.contract.ts';
+import { describePrograms } from './pack-programs.contract.ts';
 import { describeShapes } from './pack-shapes.contract.ts';
 
 /** What every kernel pack must do; run by each of them. */
@@ -18,7 +20,9 @@ export function describeKernelPack(name: string, makeFactory: () => KernelPackFa
     describeShapes(makeFactory);
     describeFused(makeFactory);
     describeAttention(makeFactory);
+    describeAttentionEdges(makeFactory);
     describeExtremes(makeFactory);
+    describePrograms(makeFactory);
   });
 }
 
