@@ -42,15 +42,16 @@ enum { SPAN_PAGES = 4, SPAN = SPAN_PAGES * PAGE_TOKENS, ROWS = 32 };
 
 #define UNROLL _Pragma("GCC unroll 8")
 
-// s[row][16] = q[row] . keys of a page, for `count` rows that share each load of keys.
+// s[row][64] = q[row] . keys of a span, for `count` rows that share each load of keys; scores beyond the last page are garbage.
 INLINE void score_rows(const float *const *q, const int count, const float *keys, int head_dim, float *s) {
-  Lanes sum[8];
-  UNROLL for (int i = 0; i < count; i++) sum[i] = (Lanes){0};
-  for (int d = 0; d < head_dim; d++) {
-    const Lanes k = load_lanes(keys + d * PAGE_TOKENS);
-    UNROLL for (int i = 0; i < count; i++) sum[i] += q[i][d] * k;
-  }
-  UNROLL for (int i = 0; i < count; i++) store_lanes(s + i * SPAN, sum[i]);
+  Lanes sum[4][SPAN_PAGES];
+  UNROLL for (int i = 0; i < count; i++) UNROLL for (int j = 0; j < SPAN_PAGES; j++) sum[i][j] = (Lanes){0};
+  for (int d = 0; d < head_dim; d++)
+    UNROLL for (int j = 0; j < SPAN_PAGES; j++) {
+      const Lanes k = load_lanes(keys + ((size_t)j * head_dim + d) * PAGE_TOKENS);
+      UNROLL for (int i = 0; i < count; i++) sum[i][j] += q[i][d] * k;
+    }
+  UNROLL for (int i = 0; i < count; i++) UNROLL for (int j = 0; j < SPAN_PAGES; j++) store_lanes(s + i * SPAN + j * PAGE_TOKENS, sum[i][j]);
 }
 
 // `lanes` registers of out[row] += sum of weights s[row][t] times values[t], t in [from, to), for `count` rows that share each load.
@@ -172,21 +173,16 @@ static void attend_tile(const Context *c, const Record *op, const int32_t *seque
     const int first_page = start / PAGE_TOKENS, last = highest / PAGE_TOKENS;
     const int end_page = first_page + SPAN_PAGES < last + 1 ? first_page + SPAN_PAGES : last + 1;
     widen_span(c, op, table, kv_head, first_page, end_page, keys, values);
-    for (int page = 0; page < end_page - first_page; page++) {
-      const float *k = keys + (size_t)page * PAGE_TOKENS * head_dim;
-      int i = 0;
-      for (; i + 8 <= rows; i += 8) score_rows(q + i, 8, k, head_dim, s + i * SPAN + page * PAGE_TOKENS);
-      for (; i + 4 <= rows; i += 4) score_rows(q + i, 4, k, head_dim, s + i * SPAN + page * PAGE_TOKENS);
-      for (; i < rows; i++) score_rows(q + i, 1, k, head_dim, s + i * SPAN + page * PAGE_TOKENS);
-    }
-    for (int i = 0; i < rows; i++) {
+    int i = 0;
+    for (; i + 4 <= rows; i += 4) score_rows(q + i, 4, keys, head_dim, s + i * SPAN);
+    for (; i < rows; i++) score_rows(q + i, 1, keys, head_dim, s + i * SPAN);
+    for (i = 0; i < rows; i++) {
       const Range range = visible(lowest + i / group, window, start);
       if (range.from >= range.to) continue;
       const float decay = soften(s + i * SPAN, range.from, range.to, arg_f(op, 13), arg_f(op, 15), &states[i]);
       for (int d = 0; d < head_dim; d++) out[i][d] *= decay;
     }
-    int i = 0;
-    for (; i + 4 <= rows; i += 4) {
+    for (i = 0; i + 4 <= rows; i += 4) {
       // What all four see together, and before and after that each its own, so that a row adds in order.
       Range r[4], all = {0, SPAN};
       for (int k = 0; k < 4; k++) {
