@@ -111,8 +111,7 @@ function createNativePack({ addon, build }: NativeBuild, options: KernelPackOpti
     groupsPerChunk: (groups, numTokens) => {
       const share = Math.floor(groups / (numThreads * 4));
       if (numTokens >= TILE_TOKENS) return Math.max(1, Math.min(MAX_CHUNK_GROUPS, share));
-      // Few tokens: memory is read in four streams.
-      return share < 4 ? Math.max(1, share) : Math.min(16, share - (share % 4));
+      return share < 4 ? Math.max(1, share) : 4; // few tokens: memory is read in four streams
     },
     record(opcode, words, follow = 'barrier', numTokens = 0) {
       if (numRecords === MAX_RECORDS) run();

@@ -48,7 +48,7 @@ static void float_group(const Product *p, int g, int first_token, int tokens, fl
 }
 
 // Columns that go by at a time: activations of a pass and these columns, and unpacked weights beside them, stay in the second cache.
-enum { STRIP_BLOCKS = 64, PASS_TOKENS = 512, MAX_CHUNK_GROUPS = 4 };
+enum { PREFETCH_BYTES = 4096, STRIP_BLOCKS = 64, PASS_TOKENS = 512, MAX_CHUNK_GROUPS = 4 };
 
 static Tokens tile_of_token(const Product *p, int t) {
   const int width = tile_width(p->tokens);
@@ -126,8 +126,9 @@ void op_matmul(const Context *c, const Record *program, const Record *op) {
   float *out = (float *)(c->base + arg_u(op, 10));
   const int groups = (rows + GROUP_ROWS - 1) / GROUP_ROWS;
   float *acc = (float *)c->scratch, *other = acc + (size_t)MAX_CHUNK_GROUPS * PASS_TOKENS * GROUP_ROWS;
-  for (int start = take_chunk(c, program, op) * per_chunk; start < groups; start = take_chunk(c, program, op) * per_chunk) {
-    const int n = start + per_chunk < groups ? per_chunk : groups - start;
+  const int chunks = (groups + per_chunk - 1) / per_chunk;
+  for (int chunk = take_near(c, program, op, chunks); chunk >= 0; chunk = take_near(c, program, op, chunks)) {
+    const int start = chunk * per_chunk, n = start + per_chunk < groups ? per_chunk : groups - start;
     for (int pass = 0; pass < tokens; pass += PASS_TOKENS) {
       const int count = tokens - pass < PASS_TOKENS ? tokens - pass : PASS_TOKENS;
       multiply(c, &first, start, n, pass, count, acc);
@@ -140,4 +141,15 @@ void op_matmul(const Context *c, const Record *program, const Record *op) {
       }
     }
   }
+}
+
+void prefetch_matmul(const Context *c, const Record *op) {
+  const int layout = arg_i(op, 3), rows = arg_i(op, 4), cols = arg_i(op, 5), per_chunk = arg_i(op, 13);
+  if (arg_i(op, 8) >= TILE_TOKENS) return; // not bound by memory
+  const size_t stride = group_bytes(layout, cols);
+  const int groups = (rows + GROUP_ROWS - 1) / GROUP_ROWS, chunks = (groups + per_chunk - 1) / per_chunk;
+  const int first = part_start(chunks, c->thread, c->num_threads) * per_chunk;
+  const uint8_t *w = c->base + arg_u(op, 2) + (size_t)first * stride;
+  for (int g = 0; g < MAX_GROUPS && first + g < groups; g++)
+    for (size_t i = 0; i < PREFETCH_BYTES && i < stride; i += 64) __builtin_prefetch(w + (size_t)g * stride + i, 0, 2);
 }

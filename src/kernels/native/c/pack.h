@@ -27,9 +27,9 @@ enum Rounding { ROUND_Q8_0, ROUND_Q8_K, ROUND_BF16 };
 
 typedef struct {
   uint8_t *base;        // the arena
-  atomic_int *counters; // one per record of the program
+  atomic_int *counters; // one per record of the program and thread
   uint8_t *scratch;     // this thread's own
-  int num_threads;
+  int num_threads, thread;
 } Context;
 
 // Tokens after rounding lie in tiles of up to TILE_TOKENS that go through the kernels side by side: per block of 32 columns the
@@ -67,7 +67,20 @@ static inline Tokens tokens_from(Tokens x, int t) {
 }
 
 static inline int take_chunk(const Context *c, const Record *program, const Record *op) {
-  return atomic_fetch_add_explicit(&c->counters[op - program], 1, memory_order_relaxed);
+  return atomic_fetch_add_explicit(&c->counters[(op - program) * c->num_threads], 1, memory_order_relaxed);
+}
+
+// Work that is read from memory in long streams: a thread first takes the chunks of its own part in order, then helps out in the
+// others', so that a slow thread costs its share and no more. Returns -1 when all are taken.
+static inline int part_start(int total, int part, int parts) { return (int)((int64_t)total * part / parts); }
+static inline int take_near(const Context *c, const Record *program, const Record *op, int total) {
+  for (int i = 0; i < c->num_threads; i++) {
+    const int part = (c->thread + i) % c->num_threads;
+    const int first = part_start(total, part, c->num_threads), size = part_start(total, part + 1, c->num_threads) - first;
+    const int taken = atomic_fetch_add_explicit(&c->counters[(op - program) * c->num_threads + part], 1, memory_order_relaxed);
+    if (taken < size) return first + taken;
+  }
+  return -1;
 }
 
 static inline uint64_t arg_u(const Record *op, int i) { return (uint64_t)op->word[i]; }
@@ -114,6 +127,8 @@ void set_iq2_grid(const int8_t *grid);
 // Operations that cut their work themselves.
 typedef void OpFn(const Context *, const Record *program, const Record *op);
 OpFn op_repack, op_matmul, op_attention;
+// Fetches what this thread will read first in a matmul, while it waits for the others.
+void prefetch_matmul(const Context *, const Record *op);
 // Operations on tokens, from `first` to before `end` of word 31's.
 typedef void RowsFn(const Context *, const Record *op, int first, int end);
 RowsFn rows_round, rows_gather, rows_rms_norm, rows_rope, rows_write_kv, rows_map, rows_copy;

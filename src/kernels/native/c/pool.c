@@ -23,7 +23,7 @@ struct Pool {
   size_t scratch_offset, scratch_bytes;
   const Record *program;
   int num_ops;
-  atomic_int counters[MAX_RECORDS];
+  atomic_int *counters; // num_threads for each record
   _Alignas(LINE) atomic_int arrived;
   _Alignas(LINE) atomic_int phase; // bumped when all have arrived
   _Alignas(LINE) atomic_int generation; // bumped to start a program
@@ -82,12 +82,18 @@ static const Record *run_chain(const Context *context, const Record *program, co
 }
 
 static void run_as(Pool *pool, int thread) {
-  const Context context = {pool->base, pool->counters, pool->base + pool->scratch_offset + (size_t)thread * pool->scratch_bytes, pool->num_threads};
+  const Context context = {pool->base, pool->counters, pool->base + pool->scratch_offset + (size_t)thread * pool->scratch_bytes, pool->num_threads, thread};
   const Record *program = pool->program, *end = program + pool->num_ops;
   for (const Record *op = program; op < end; op++) {
     if (row_operations[arg_i(op, 0)]) op = run_chain(&context, program, op);
     else operations[arg_i(op, 0)](&context, program, op);
-    if (arg_i(op, 1) == FOLLOW_BARRIER) barrier(pool);
+    if (arg_i(op, 1) != FOLLOW_BARRIER) continue;
+    if (arg_i(op, 0) == OP_MATMUL) {
+      const Record *next = op + 1;
+      while (next < end && arg_i(next, 0) != OP_MATMUL) next++;
+      if (next < end) prefetch_matmul(&context, next);
+    }
+    barrier(pool);
   }
 }
 
@@ -119,6 +125,13 @@ Pool *pool_start(int num_threads, uint8_t *base, size_t scratch_offset, size_t s
   pthread_mutex_init(&pool->mutex, NULL);
   pthread_cond_init(&pool->changed, NULL);
   pool->threads = calloc((size_t)num_threads, sizeof(pthread_t));
+  pool->counters = calloc((size_t)num_threads * MAX_RECORDS, sizeof(atomic_int));
+  if (!pool->threads || !pool->counters) {
+    free(pool->threads);
+    free(pool->counters);
+    free(pool);
+    return NULL;
+  }
   for (int t = 1; t < num_threads; t++) {
     Start *start = malloc(sizeof *start);
     *start = (Start){pool, t};
@@ -134,7 +147,7 @@ Pool *pool_start(int num_threads, uint8_t *base, size_t scratch_offset, size_t s
 void pool_run(Pool *pool, const Record *program, int num_ops) {
   pool->program = program;
   pool->num_ops = num_ops;
-  for (int i = 0; i < num_ops; i++) atomic_store_explicit(&pool->counters[i], 0, memory_order_relaxed);
+  memset(pool->counters, 0, sizeof(atomic_int) * (size_t)num_ops * (size_t)pool->num_threads);
   if (pool->num_threads > 1) change(pool, &pool->generation);
   run_as(pool, 0);
 }
@@ -146,5 +159,6 @@ void pool_stop(Pool *pool) {
   pthread_mutex_destroy(&pool->mutex);
   pthread_cond_destroy(&pool->changed);
   free(pool->threads);
+  free(pool->counters);
   free(pool);
 }

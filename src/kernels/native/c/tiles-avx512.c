@@ -43,6 +43,11 @@ INLINE void fetch(const uint8_t *p, int bytes) {
 // How far ahead of its use a stream is fetched.
 enum { AHEAD_BYTES = 2304 };
 
+// Where that is: in the same group of rows or, near its end, in the one that this stream walks next.
+INLINE const uint8_t *ahead(const Tile *tile, const int groups, const uint8_t *p, int bytes, int is_last) {
+  return p + bytes + (is_last ? (groups - 1) * tile->stride : 0);
+}
+
 typedef __m512i Sums[MAX_GROUPS][MAX_COUNT];
 
 // Columns 4c to 4c + 3 and 16 + 4c to 16 + 4c + 3 of a block whose quants start at p.
@@ -85,7 +90,8 @@ INLINE void plain_tile(const int layout, const int bytes, const int quants_at, c
       const __m512i offset = _mm512_set1_epi32(offsets[at + t]);
       EACH_GROUP sums[g][t] = offset;
     }
-    EACH_GROUP fetch(w + g * tile->stride + AHEAD_BYTES, bytes);
+    const uint8_t *next = ahead(tile, groups, w, AHEAD_BYTES, (b + AHEAD_BYTES / bytes) >= tile->end_block);
+    EACH_GROUP fetch(next + g * tile->stride, bytes);
     add_dots(layout, groups, count, w + quants_at, tile->stride, table, x.q + at * 32, sums);
     EACH_GROUP {
       const uint8_t *p = w + g * tile->stride;
@@ -115,10 +121,11 @@ BODY(tile_q4k) {
     const uint8_t *w = tile->w + (size_t)(b / 8) * 2368;
     __m512 total[MAX_GROUPS][MAX_COUNT];
     EACH_GROUP EACH_TOKEN total[g][t] = _mm512_setzero_ps();
-    EACH_GROUP fetch(w + g * tile->stride + 2368, 320);
+    const uint8_t *next = ahead(tile, groups, w, 2368, b + 8 >= tile->end_block);
+    EACH_GROUP fetch(next + g * tile->stride, 320);
     for (int j = 0; j < 8; j++) {
       Sums sums;
-      EACH_GROUP fetch(w + g * tile->stride + 2368 + 320 + j * 256, 256);
+      EACH_GROUP fetch(next + g * tile->stride + 320 + j * 256, 256);
       EACH_GROUP EACH_TOKEN sums[g][t] = _mm512_setzero_si512();
       add_dots(LAYOUT_Q4K, groups, count, w + 320 + j * 256, tile->stride, _mm512_setzero_si512(), x.q + (size_t)(b + j) * x.width * 32, sums);
       EACH_GROUP {
