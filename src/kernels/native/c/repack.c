@@ -97,10 +97,10 @@ static void decode_q3_k(const uint8_t *row, int b, Block *out) {
   out->scale = -half_at(p + 108);
   for (int h = 0; h < 2; h++) {
     const int scale = q3k_scale(p, 2 * j + h);
-    const uint64_t zero = EACH(128 + 4 * scale), size = (uint64_t)(scale < 0 ? -scale : scale);
+    const uint64_t zero = EACH(128 + 4 * scale);
     for (int i = 16 * h; i < 16 * h + 16; i += 8) {
       const uint64_t level = (u64_at(levels + i) >> shift & EACH(3)) | (u64_at(p + i) >> j & EACH(1)) << 2; // 4 too high
-      put_u64(out->q + i, scale < 0 ? zero + level * size : zero - level * size);
+      put_u64(out->q + i, zero - level * (uint64_t)scale); // a negative scale wraps around, and back
     }
   }
 }
