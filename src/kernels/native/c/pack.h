@@ -106,6 +106,7 @@ int block_cols(int layout);
 size_t group_bytes(int layout, int cols);
 float half_to_float(uint16_t h);
 void widen_f16(const uint16_t *src, float *out, int n);
+void narrow_f16(const float *src, uint16_t *out, int n);
 uint16_t float_to_half(float f);
 const uint8_t *codebook_table(int layout);
 void set_iq2_grid(const int8_t *grid);

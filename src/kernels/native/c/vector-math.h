@@ -5,6 +5,12 @@
 #include <stdint.h>
 #include <string.h>
 
+// Sixteen floats, wherever they lie: one register, or as many as the processor needs.
+typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
+#define INLINE static inline __attribute__((always_inline))
+INLINE Lanes load_lanes(const float *p) { return *(const Lanes *)p; }
+INLINE void store_lanes(float *p, Lanes v) { *(Lanes *)p = v; }
+
 // e^x to about 1e-7 relative: range reduction by ln 2 in two parts, then the degree-5 minimax polynomial of Arm's optimized
 // routines, as in llama.cpp. A NaN stays one.
 static inline float fast_exp(float x) {
