@@ -8,8 +8,8 @@ import { dropOldest, listImages } from './repack-folder.ts';
 import { imageBytes, imageName, readImage, writeImage } from './repack-image.ts';
 
 /**
- * Time to compute, of all threads together, from which `auto` keeps an image: two seconds a thread. Writing one takes about
- * as long as ten starts from it save, and the disk's room besides.
+ * Processor time of each thread from which a start is slow enough for `auto` to make an image: that takes as long as
+ * several starts from it save, and room on the disk.
  */
 const SLOW_START_MS = 2000;
 const MAX_TOTAL_BYTES = 20 * 2 ** 30;
