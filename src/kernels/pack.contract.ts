@@ -1,11 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import type { TensorTypeName } from '../core/tensor-type.ts';
 import { ARENA_ALIGNMENT, type KernelPackFactory } from './contract.ts';
+import { describeAttentionEdges } from './pack-attention-edges.contract.ts';
 import { describeAttention } from './pack-attention.contract.ts';
 import { describeElementwise } from './pack-elementwise.contract.ts';
 import { describeExtremes } from './pack-extremes.contract.ts';
 import { allTypes, randomMatrix, withPack } from './pack-fixture.contract.ts';
+import { describeFused } from './pack-fused.contract.ts';
 import { describeMatmul } from './pack-matmul.contract.ts';
+import { describePrograms } from './pack-programs.contract.ts';
+import { describeShapes } from './pack-shapes.contract.ts';
 
 /** What every kernel pack must do; run by each of them. */
 export function describeKernelPack(name: string, makeFactory: () => KernelPackFactory): void {
@@ -13,8 +17,12 @@ export function describeKernelPack(name: string, makeFactory: () => KernelPackFa
     describeArena(makeFactory);
     describeElementwise(makeFactory);
     describeMatmul(makeFactory);
+    describeShapes(makeFactory);
+    describeFused(makeFactory);
     describeAttention(makeFactory);
+    describeAttentionEdges(makeFactory);
     describeExtremes(makeFactory);
+    describePrograms(makeFactory);
   });
 }
 
@@ -32,7 +40,7 @@ function describeArena(makeFactory: () => KernelPackFactory): void {
           expect.objectContaining({ code: 'out_of_memory' }),
         );
       },
-      arenaBytes,
+      { arenaBytes },
     );
   });
 
@@ -84,7 +92,7 @@ function describeArena(makeFactory: () => KernelPackFactory): void {
           expect.objectContaining({ code: 'out_of_memory', message: expect.stringContaining('blk.0.big') }),
         );
       },
-      2 ** 12,
+      { arenaBytes: 2 ** 12 },
     );
   });
 }
