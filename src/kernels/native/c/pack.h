@@ -113,11 +113,13 @@ void set_iq2_grid(const int8_t *grid);
 
 // Operations that cut their work themselves.
 typedef void OpFn(const Context *, const Record *program, const Record *op);
-OpFn op_repack, op_matmul, op_attention, op_image;
+OpFn op_repack, op_matmul, op_attention;
 // Operations on tokens, from `first` to before `end` of word 31's.
 typedef void RowsFn(const Context *, const Record *op, int first, int end);
 RowsFn rows_round, rows_gather, rows_rms_norm, rows_rope, rows_write_kv, rows_map, rows_copy;
 enum { WORD_TOKENS = 31, MAP_CHUNK = 1024 };
+
+OpFn op_image; // image.c
 
 // Threads.
 typedef struct Pool Pool;
