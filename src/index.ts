@@ -1,6 +1,6 @@
 export type { ChatMessage } from './chat/types.ts';
 export { type ErrorCode, type ErrorData, RuvLLMError } from './core/errors.ts';
-export type { KernelChoice } from './engine/protocol.ts';
+export type { KernelChoice, RepackCacheChoice } from './engine/protocol.ts';
 export type { EngineStats } from './engine/types.ts';
 export { loadModel } from './platform/node/load-model.ts';
 export type { GenerateOptions } from './runtime/generate-options.ts';

@@ -27,6 +27,13 @@ export const LOAD_FLAGS: readonly Flag[] = [
     variable: 'RUVLLM_KERNELS',
     description: 'which kernels compute (RUVLLM_KERNELS)',
   },
+  {
+    name: '--repack-cache',
+    value: 'auto|on|off',
+    option: 'repackCache',
+    variable: 'RUVLLM_REPACK_CACHE',
+    description: 'keep packed weights on disk, to start faster (RUVLLM_REPACK_CACHE)',
+  },
 ];
 
 /** The model options that were typed or stand in the environment, checked before anything is loaded. */

@@ -36,7 +36,11 @@ export interface ModelSpec {
   readonly numPages: number;
   readonly kvPrecision: KvPrecision;
   readonly memoryLimitBytes: number | null;
+  readonly repackCache: RepackCacheChoice;
 }
+
+/** Whether packed weights are kept on disk; `auto`: where that was measured to pay. */
+export type RepackCacheChoice = 'auto' | 'on' | 'off';
 
 export type KernelChoice = 'auto' | 'native' | 'wasm' | 'reference';
 

@@ -13,6 +13,8 @@ export interface KernelPack {
   /** Threads that share one operation, the calling one included. */
   readonly numThreads: number;
   readonly arena: Arena;
+  /** Where weights, as they lie in the arena, can be kept on disk. */
+  readonly images?: WeightImages;
 
   /** Reads a weight matrix and keeps it in the layout this pack computes on. Runs at once, not recorded. */
   loadMatrix(source: MatrixSource): WeightMatrix;
@@ -78,6 +80,22 @@ export interface MatrixSource {
   readonly numCols: number;
   /** Fills `target` with the matrix's bytes from `byteOffset` on. */
   readInto(target: Uint8Array, byteOffset: number): void;
+}
+
+/** Part of the arena as a file, and back. */
+export interface WeightImages {
+  /** Names the bytes: a pack with another name makes others of the same weights. */
+  readonly layout: string;
+  /** Images start at multiples of this in the arena and must in the file. */
+  readonly alignment: number;
+  /** Reserves the place of a matrix whose packed bytes come from an image. */
+  placeMatrix(shape: Omit<MatrixSource, 'readInto'>): WeightMatrix;
+  /** A checksum of each MiB. */
+  checksums(offset: Offset, sizeBytes: number): BigUint64Array;
+  /** Brings bytes of an open file (a descriptor) into the arena, and returns checksums of what is there then. */
+  restore(file: number, fileOffset: number, offset: Offset, sizeBytes: number): BigUint64Array;
+  /** Zeros again, after a `restore` of the wrong bytes. */
+  clear(offset: Offset, sizeBytes: number): void;
 }
 
 /** A matrix in the pack's own layout; only the pack that made it can use it. */

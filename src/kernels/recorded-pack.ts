@@ -9,11 +9,13 @@ import {
   type InputNorm,
   type KernelPack,
   type KvRegion,
+  type MatrixSource,
   type MatmulOp,
   type MatmulOutput,
   type Offset,
   type RmsNormOp,
   type RopeOp,
+  type WeightImages,
   type WeightMatrix,
   type WriteKvOp,
 } from './contract.ts';
@@ -31,6 +33,7 @@ export const OPCODES = {
   map: 7,
   copyRows: 8,
   repack: 9,
+  image: 10,
 } as const;
 
 /** Values that an elementwise operation hands to a thread at a time, at least. */
@@ -92,6 +95,8 @@ export interface RecordedPackParts {
   record(opcode: number, words: readonly Word[], follow?: Follow, numTokens?: number): void;
   /** Runs what was recorded, now. */
   run(): void;
+  /** What of `images` is the pack's own. */
+  readonly images?: Omit<WeightImages, 'placeMatrix'>;
   dispose(): Promise<void>;
 }
 
@@ -204,10 +209,19 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
     multiply: (op) => matmul({ ...op, norm: null }),
   });
 
+  const placeMatrix = (shape: Omit<MatrixSource, 'readInto'>): PackedMatrix => {
+    const { name, type, numRows, numCols } = shape;
+    checkedMatrixBytes(shape);
+    const layout = layouts[type];
+    const sizeBytes = packedBytes(layout, groupRows, numRows, numCols);
+    return { name, type, numRows, numCols, offset: arena.allocate(sizeBytes, name), sizeBytes, layout };
+  };
+
   return {
     name: parts.name,
     numThreads,
     arena,
+    ...(parts.images === undefined ? {} : { images: { ...parts.images, placeMatrix } }),
 
     loadMatrix(source) {
       const { name, type, numRows, numCols } = source;
@@ -221,8 +235,8 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
           `${name} has ${numCols} columns, this pack was made for ${parts.maxCols} and ${groupRows} rows in ${parts.staging.sizeBytes} bytes`,
         );
       }
-      const sizeBytes = packedBytes(layout, groupRows, numRows, numCols);
-      const offset = arena.allocate(sizeBytes, name);
+      const matrix = placeMatrix(source);
+      const { offset } = matrix;
       const groupBytes = packedBytes(layout, groupRows, groupRows, numCols);
       for (let row = 0; row < numRows; row += rowsPerStrip) {
         const rows = Math.min(rowsPerStrip, numRows - row);
@@ -241,7 +255,6 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
           );
         }
       }
-      const matrix: PackedMatrix = { name, type, numRows, numCols, offset, sizeBytes, layout };
       return matrix;
     },
 

@@ -8,7 +8,8 @@ import { type ModelPlan, planModel } from './plan-model.ts';
 import { checkBatch, writeInputs } from './step-inputs.ts';
 import type { LoadedModel, ModelLimits } from './types.ts';
 import { createWeightLoader } from './weight-loader.ts';
-import { createPackSink } from './weight-sinks.ts';
+import { createPackSink, createPlacedSink } from './weight-sinks.ts';
+import type { WeightStore } from './weight-store.ts';
 
 export interface LoadModelOptions {
   limits: ModelLimits;
@@ -18,6 +19,8 @@ export interface LoadModelOptions {
   maxContextTokens?: number | null;
   /** Most bytes the arena may take; default: what the pack can address. */
   memoryLimitBytes?: number | null;
+  /** Keeps packed weights between loads, where the pack can. */
+  weightStore?: WeightStore | null;
   /** Hears of each matrix once it is in memory. */
   onProgress?: ((progress: LoadProgress) => void) | null;
 }
@@ -33,13 +36,16 @@ export async function loadModel(
   factory: KernelPackFactory,
   options: LoadModelOptions,
 ): Promise<LoadedModel> {
-  const { limits, numThreads, maxContextTokens, memoryLimitBytes, onProgress } = resolveOptions<
+  const { limits, numThreads, maxContextTokens, memoryLimitBytes, weightStore, onProgress } = resolveOptions<
     Required<LoadModelOptions>
   >('loadModel', options, {
     limits: instanceOption('the limits of a step', (value): value is ModelLimits => typeof value === 'object'),
     numThreads: integerOption(1, 1, 1024),
     maxContextTokens: optional(integerOption(1, 1, 2 ** 27)),
     memoryLimitBytes: optional(integerOption(0, 0, Number.MAX_SAFE_INTEGER)),
+    weightStore: optional(
+      instanceOption('a weight store', (value): value is WeightStore => typeof value === 'object' && value !== null),
+    ),
     onProgress: optional(
       instanceOption('a function', (value): value is (progress: LoadProgress) => void => typeof value === 'function'),
     ),
@@ -54,7 +60,7 @@ export async function loadModel(
     throw error;
   });
   try {
-    return fillPack(gguf, pack, plan, limits, onProgress ?? (() => {}));
+    return fillPack(gguf, pack, plan, limits, { store: weightStore, onProgress: onProgress ?? (() => {}) });
   } catch (error) {
     await pack.dispose();
     throw error;
@@ -66,18 +72,26 @@ function fillPack(
   pack: KernelPack,
   plan: ModelPlan,
   limits: ModelLimits,
-  onProgress: (progress: LoadProgress) => void,
+  { store, onProgress }: { store: WeightStore | null; onProgress: (progress: LoadProgress) => void },
 ): LoadedModel {
   const { shape, decoder, maxContextTokens } = plan;
   const { arena } = pack;
   const start = arena.usedBytes;
+  const { weights, fileBytes: totalBytes } = plan;
+  const images = store === null ? undefined : pack.images;
+  const range = images === undefined ? null : { pack, images, offset: start, sizeBytes: plan.weightBytes, weights };
+  const isRestored = range !== null && store!.restore(range);
+  if (isRestored) onProgress({ loadedBytes: totalBytes, totalBytes });
   let loadedBytes = 0;
-  const sink = createPackSink(pack, (fileBytes) => {
-    loadedBytes += fileBytes;
-    onProgress({ loadedBytes, totalBytes: plan.fileBytes });
-  });
+  const sink = isRestored
+    ? createPlacedSink(pack, range.images)
+    : createPackSink(pack, (fileBytes) => {
+        loadedBytes += fileBytes;
+        onProgress({ loadedBytes, totalBytes });
+      });
   const forward = decoder.bind(createWeightLoader(gguf, sink));
   const weightBytes = arena.usedBytes - start;
+  if (range !== null && !isRestored) store!.save(range);
   const kv: KvRegion = {
     base: arena.allocate(plan.kvBytes, 'KV pages'),
     pageBytes: plan.kvPageBytes,

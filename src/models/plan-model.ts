@@ -8,6 +8,7 @@ import { readShape } from './shape.ts';
 import type { DecoderShape, ModelLimits } from './types.ts';
 import { createWeightLoader } from './weight-loader.ts';
 import { createBillingSink } from './weight-sinks.ts';
+import type { PlacedWeight } from './weight-store.ts';
 
 /** What a model will take in an arena, known before anything is loaded. */
 export interface ModelPlan {
@@ -22,6 +23,7 @@ export interface ModelPlan {
   readonly maxContextTokens: number;
   /** Columns of the widest matrix. */
   readonly maxCols: number;
+  readonly weights: readonly PlacedWeight[];
   readonly kvPrecision: KvPrecision;
   readonly kvLayerBytes: number;
   readonly kvPageBytes: number;
@@ -46,7 +48,7 @@ export function planModel(
   const decoder = architecture.open({ gguf, shape, maxContextTokens: longest });
   const sink = createBillingSink(factory);
   decoder.bind(createWeightLoader(gguf, sink));
-  const { arenaBytes: weightBytes, fileBytes, maxCols } = sink.bill();
+  const { arenaBytes: weightBytes, fileBytes, maxCols, weights } = sink.bill();
   const kvPrecision = limits.kvPrecision ?? 'f16';
   const layerBytes = kvLayerBytes(shape.numKvHeads, shape.headDim, kvPrecision);
   const kvPageBytes = layerBytes * shape.numLayers;
@@ -61,6 +63,7 @@ export function planModel(
     fileBytes,
     maxContextTokens: longest,
     maxCols,
+    weights,
     kvPrecision,
     kvLayerBytes: layerBytes,
     kvPageBytes,

@@ -45,7 +45,15 @@ test('the bill counts aligned bytes, bytes to read and the widest matrix', () =>
   const loader = createWeightLoader(gguf, sink);
   expect(loader.projection('a', 6, 3).bias).toBeNull();
   loader.vector('b', 20);
-  expect(sink.bill()).toEqual({ arenaBytes: 128 + 128, fileBytes: 72, maxCols: 3 });
+  expect(sink.bill()).toEqual({
+    arenaBytes: 128 + 128,
+    fileBytes: 72,
+    maxCols: 3,
+    weights: [
+      { name: 'a.weight', type: 'F32', numRows: 6, numCols: 3, offset: 0, sizeBytes: 72 },
+      { name: 'b', type: null, numRows: 1, numCols: 20, offset: 128, sizeBytes: 80 },
+    ],
+  });
 });
 
 test('a shape may end in ones, and nothing else may differ', () => {

@@ -1,6 +1,7 @@
-import { alignArena, type KernelPack, type KernelPackFactory } from '../kernels/contract.ts';
+import { alignArena, type KernelPack, type KernelPackFactory, type WeightImages } from '../kernels/contract.ts';
 import { rowBytes } from '../quant/index.ts';
 import type { WeightSink } from './weight-loader.ts';
+import type { PlacedWeight } from './weight-store.ts';
 
 /** What loading the weights will take. */
 export interface WeightBill {
@@ -10,24 +11,29 @@ export interface WeightBill {
   readonly fileBytes: number;
   /** Columns of the widest matrix. */
   readonly maxCols: number;
+  /** In the order they are loaded. */
+  readonly weights: readonly PlacedWeight[];
 }
 
 /** A sink that loads nothing and adds up. */
 export function createBillingSink(factory: KernelPackFactory): WeightSink & { bill(): WeightBill } {
   let [arenaBytes, fileBytes, maxCols] = [0, 0, 0];
+  const weights: PlacedWeight[] = [];
   return {
     matrix({ name, type, numRows, numCols }) {
       const sizeBytes = factory.matrixBytes(type, numRows, numCols);
+      weights.push({ name, type, numRows, numCols, offset: arenaBytes, sizeBytes });
       arenaBytes += alignArena(sizeBytes);
       fileBytes += numRows * rowBytes(type, numCols);
       maxCols = Math.max(maxCols, numCols);
       return { name, type, numRows, numCols, offset: 0, sizeBytes };
     },
-    vector(_name, length) {
+    vector(name, length) {
+      weights.push({ name, type: null, numRows: 1, numCols: length, offset: arenaBytes, sizeBytes: length * 4 });
       arenaBytes += alignArena(length * 4);
       return 0;
     },
-    bill: () => ({ arenaBytes, fileBytes, maxCols }),
+    bill: () => ({ arenaBytes, fileBytes, maxCols, weights }),
   };
 }
 
@@ -44,5 +50,13 @@ export function createPackSink(pack: KernelPack, onMatrix: (fileBytes: number) =
       pack.arena.f32(offset, length).set(read());
       return offset;
     },
+  };
+}
+
+/** A sink for weights that are in the arena already: it only says where. */
+export function createPlacedSink(pack: KernelPack, images: WeightImages): WeightSink {
+  return {
+    matrix: (source) => images.placeMatrix(source),
+    vector: (name, length) => pack.arena.allocate(length * 4, name),
   };
 }

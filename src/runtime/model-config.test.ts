@@ -14,6 +14,7 @@ test('defaults', () => {
     maxSequences: 8,
     numPages: 256,
     memoryLimitBytes: null,
+    repackCache: 'auto',
   });
   expect(planSpec(resolve(), { path: 'm', contextLength: 250 })).toMatchObject({ maxContext: 250, numPages: 125 });
 });

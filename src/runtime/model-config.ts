@@ -7,7 +7,7 @@ import {
   resolveOptions,
   stringOption,
 } from '../core/options.ts';
-import type { KernelChoice, ModelSpec } from '../engine/protocol.ts';
+import type { KernelChoice, ModelSpec, RepackCacheChoice } from '../engine/protocol.ts';
 import type { KvPrecision } from '../kernels/contract.ts';
 import { numPagesFor } from '../kv-cache/page-list.ts';
 
@@ -41,6 +41,8 @@ export interface ModelConfig {
   maxSequences?: number;
   /** Refuses to load what would take more. Default: no limit but the machine's. */
   memoryLimitBytes?: number;
+  /** Keeps weights on disk as the kernels want them, to start faster. Default `auto`: where that is a large gain. */
+  repackCache?: RepackCacheChoice;
   /** Default `cpu`. */
   device?: DeviceType;
   /** Token for gated models on the Hugging Face hub. */
@@ -59,6 +61,7 @@ export interface ResolvedModelConfig {
   readonly maxBatchTokens: number;
   readonly maxSequences: number;
   readonly memoryLimitBytes: number | null;
+  readonly repackCache: RepackCacheChoice;
   readonly device: DeviceType;
   readonly hfToken: string | null;
   readonly onProgress: ((progress: ModelProgress) => void) | null;
@@ -86,6 +89,7 @@ export function resolveModelConfig(
     maxBatchTokens: integerOption(512, 1, MAX_BATCH_TOKENS),
     maxSequences: integerOption(8, 1, MAX_SEQUENCES),
     memoryLimitBytes: optional(integerOption(0, 1, Number.MAX_SAFE_INTEGER)),
+    repackCache: choiceOption<RepackCacheChoice>('auto', ['auto', 'on', 'off']),
     device: choiceOption<DeviceType>('cpu', ['cpu', 'metal', 'cuda']),
     hfToken: stringOption(null),
     onProgress: optional(
@@ -132,6 +136,7 @@ export function planSpec(config: ResolvedModelConfig, file: { path: string; cont
     maxSequences: Math.min(config.maxSequences, config.maxBatchTokens),
     numPages: numPagesFor(kvCacheTokens),
     memoryLimitBytes: config.memoryLimitBytes,
+    repackCache: config.repackCache,
   };
 }
 

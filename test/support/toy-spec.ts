@@ -10,6 +10,7 @@ export const TOY_SPEC: ModelSpec = {
   numPages: 64,
   kvPrecision: 'f16',
   memoryLimitBytes: null,
+  repackCache: 'off',
 };
 
 export function toyRequest(

@@ -5,6 +5,8 @@ import { architectures } from '../../models/registry.ts';
 import { nodeHubFiles } from '../../platform/node/hub-files.ts';
 import { readNativeFeatures } from '../../platform/node/native-addon.ts';
 import { type AmxState, findAmxState, readLargePages } from '../../platform/node/native-tools.ts';
+import { repackFolder } from '../../platform/node/repack-cache.ts';
+import { listImages } from '../../platform/node/repack-folder.ts';
 import { readSystemInfo, type SystemInfo } from '../../platform/node/system-info.ts';
 import { resolveModelConfig } from '../../runtime/model-config.ts';
 import type { CommandRunner } from '../command.ts';
@@ -44,7 +46,20 @@ export const doctor: CommandRunner = async ({ io, output, version }) => {
   const defaultModel = await findDefault(hub, io.environment['RUVLLM_MODEL'] || null);
   const cache = { root: hub.cacheRoot, freeBytes, models };
   const node = process.version;
-  output.document({ version, node, system, threads: config.numThreads, kernels, native, cache, defaultModel });
+  const images = listImages(repackFolder());
+  const imagesBytes = images.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  const repacked = { root: repackFolder(), numImages: images.length, sizeBytes: imagesBytes };
+  output.document({
+    version,
+    node,
+    system,
+    threads: config.numThreads,
+    kernels,
+    native,
+    cache,
+    repacked,
+    defaultModel,
+  });
 
   const rows: [string, string][] = [
     ['ruvllm', `${version} on Node.js ${node}`],
@@ -57,6 +72,7 @@ export const doctor: CommandRunner = async ({ io, output, version }) => {
     ['amx', AMX_STATES[native.amx]],
     ['large pages', native.largePages === null ? 'not known here' : LARGE_PAGES[native.largePages]],
     ['cache', `${hub.cacheRoot}, ${freeBytes === null ? 'unknown space' : formatBytes(freeBytes)} free`],
+    ['packed weights', `${repacked.root}, ${images.length} models, ${formatBytes(imagesBytes)}`],
     ['models', models.length === 0 ? 'none yet' : models.map(({ reference }) => reference).join(', ')],
     ['default', defaultModel.summary],
     ['architectures', [...architectures.keys()].join(', ')],

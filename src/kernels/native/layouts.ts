@@ -1,6 +1,9 @@
 import type { TensorTypeName } from '../../core/tensor-type.ts';
 import type { RecordedLayout } from '../recorded-pack.ts';
 
+/** Counts every change of what packed matrices look like: those kept on disk by another version are not used. */
+export const LAYOUT_VERSION = 1;
+
 /** Rows interleaved in one group: the 32-bit lanes of a 512-bit register. */
 export const GROUP_ROWS = 16;
 

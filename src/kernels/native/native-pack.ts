@@ -14,13 +14,17 @@ import {
   MAX_HEAD_DIM,
   MAX_HEAD_GROUP,
   packedBytes,
+  type RecordedPackParts,
   roundedBytes,
 } from '../recorded-pack.ts';
+import { createImages, IMAGE_ALIGNMENT } from './images.ts';
 import { GROUP_ROWS, NATIVE_LAYOUTS, TILE_TOKENS } from './layouts.ts';
 
 /** The functions of the addon (c/addon.c). */
 export interface NativeAddon {
   createArena(sizeBytes: number): ArrayBuffer;
+  mapFile(arena: ArrayBuffer, offset: number, sizeBytes: number, file: number, fileOffset: number): boolean;
+  clearMemory(arena: ArrayBuffer, offset: number, sizeBytes: number): void;
   startPool(arena: ArrayBuffer, numThreads: number, scratchAt: number, scratchBytes: number, grid: Int8Array): object;
   run(pool: object, program: Float64Array, numOps: number): void;
   stopPool(pool: object): void;
@@ -72,6 +76,7 @@ function createNativePack({ addon, build }: NativeBuild, options: KernelPackOpti
     FIRST_FREE +
     STAGING_BYTES +
     ARENA_ALIGNMENT +
+    IMAGE_ALIGNMENT +
     numThreads * scratchBytes +
     roundings.reduce((sum, bytes) => sum + bytes, 0);
   const buffer = allocate(addon, ownBytes + options.arenaBytes);
@@ -81,6 +86,9 @@ function createNativePack({ addon, build }: NativeBuild, options: KernelPackOpti
   const roundedAt = roundings.map((bytes) => arena.allocate(bytes, 'rounded activations'));
   const refusedAt = arena.allocate(ARENA_ALIGNMENT, 'refused scales');
   const pool = addon.startPool(buffer, numThreads, scratchAt, scratchBytes, Int8Array.from(IQ2_XXS_GRID));
+
+  // The caller's memory starts at a whole page, so that files can take the place of weights.
+  arena.allocate(-arena.usedBytes & (IMAGE_ALIGNMENT - 1), 'a whole page');
 
   const program = new Float64Array(MAX_RECORDS * RECORD_WORDS);
   let numRecords = 0;
@@ -93,6 +101,16 @@ function createNativePack({ addon, build }: NativeBuild, options: KernelPackOpti
     // Whatever ends a program, all threads must have arrived: the last record always has a barrier.
     program[(numOps - 1) * RECORD_WORDS + 1] = 1;
     addon.run(pool, program, numOps);
+  };
+
+  const record: RecordedPackParts['record'] = (opcode, words, follow = 'barrier', numTokens = 0) => {
+    if (numRecords === MAX_RECORDS) run();
+    const base = numRecords++ * RECORD_WORDS;
+    program[base] = opcode;
+    program[base + 1] = FOLLOW[follow];
+    program.fill(0, base + 2, base + RECORD_WORDS); // arguments left out are 0
+    words.forEach((word, i) => (program[base + 2 + i] = typeof word === 'number' ? word : word.f32));
+    program[base + TOKENS_WORD] = numTokens;
   };
 
   return createRecordedPack({
@@ -113,16 +131,9 @@ function createNativePack({ addon, build }: NativeBuild, options: KernelPackOpti
       if (numTokens >= TILE_TOKENS) return Math.max(1, Math.min(MAX_CHUNK_GROUPS, share));
       return share < 4 ? Math.max(1, share) : 4; // few tokens: memory is read in four streams
     },
-    record(opcode, words, follow = 'barrier', numTokens = 0) {
-      if (numRecords === MAX_RECORDS) run();
-      const base = numRecords++ * RECORD_WORDS;
-      program[base] = opcode;
-      program[base + 1] = FOLLOW[follow];
-      program.fill(0, base + 2, base + RECORD_WORDS); // arguments left out are 0
-      words.forEach((word, i) => (program[base + 2 + i] = typeof word === 'number' ? word : word.f32));
-      program[base + TOKENS_WORD] = numTokens;
-    },
+    record,
     run,
+    images: createImages({ addon, buffer, arena, sumsAt: staging.at, record, run }),
     async dispose() {
       if (isStopped) return;
       isStopped = true;

@@ -16,6 +16,8 @@ function createIdleAddon(): NativeAddon & { numArenas: number } {
       addon.numArenas++;
       return new ArrayBuffer(sizeBytes);
     },
+    mapFile: () => false,
+    clearMemory: () => {},
     startPool: () => ({}),
     run: () => {},
     stopPool: () => {},

@@ -4,7 +4,8 @@ import type { GgufFile } from '../../gguf/types.ts';
 import { loadModel } from '../../models/load-model.ts';
 import type { LoadedModel } from '../../models/types.ts';
 import { createKernelFactory, type KernelWarning } from './kernel-factory.ts';
-import { openModelFile } from './open-model-file.ts';
+import { modelPartPaths, openModelFile } from './open-model-file.ts';
+import { createRepackCache } from './repack-cache.ts';
 
 /** The types kernels will have to compute; tensors of one dimension (norms, biases) are read as plain floats. */
 function matrixTypes(gguf: GgufFile): TensorTypeName[] {
@@ -18,6 +19,8 @@ export async function openEngineModel(
   onProgress: LoadProgress,
   warn: (warning: KernelWarning) => void = ({ message, code }) => process.emitWarning(message, { code }),
 ): Promise<LoadedModel> {
+  const { numThreads, repackCache: choice } = spec;
+  const weightStore = choice === 'off' ? null : createRepackCache(modelPartPaths(spec.path), { choice, numThreads });
   const gguf = openModelFile(spec.path);
   try {
     const check = { numThreads: spec.numThreads, types: matrixTypes(gguf) };
@@ -32,6 +35,7 @@ export async function openEngineModel(
       numThreads: spec.numThreads,
       maxContextTokens: spec.maxContext,
       memoryLimitBytes: spec.memoryLimitBytes,
+      weightStore,
       onProgress: ({ loadedBytes, totalBytes }) => onProgress(loadedBytes, totalBytes),
     });
   } finally {

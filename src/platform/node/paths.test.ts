@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { configPath, dataFolder, expandHome, hubTokenPath, modelCacheRoot } from './paths.ts';
+import { cacheFolder, configPath, dataFolder, expandHome, hubTokenPath, modelCacheRoot } from './paths.ts';
 
 const at = (environment: Record<string, string>, system = 'linux') => ({ environment, homeFolder: '/home/u', system });
 
@@ -29,6 +29,14 @@ test('the data folder and the configuration file', () => {
   expect(configPath(at({ XDG_CONFIG_HOME: '/x' }))).toBe('/x/ruvllm/config.json');
   expect(configPath(at({ RUVLLM_CONFIG: '/c.json' }))).toBe('/c.json');
   expect(configPath(at({ APPDATA: '/r' }, 'win32'))).toBe('/r/ruvllm/config.json');
+});
+
+test('the cache folder', () => {
+  expect(cacheFolder(at({ RUVLLM_CACHE_DIR: '/c', XDG_CACHE_HOME: '/x' }))).toBe('/c');
+  expect(cacheFolder(at({ XDG_CACHE_HOME: '/x' }, 'darwin'))).toBe('/x/ruvllm');
+  expect(cacheFolder(at({}))).toBe('/home/u/.cache/ruvllm');
+  expect(cacheFolder(at({}, 'darwin'))).toBe('/home/u/Library/Caches/ruvllm');
+  expect(cacheFolder(at({ LOCALAPPDATA: '/l' }, 'win32'))).toBe('/l/ruvllm/Cache');
 });
 
 test('only a leading ~ is the home folder', () => {

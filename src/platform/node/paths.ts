@@ -47,6 +47,19 @@ export function hubTokenPath(context: PathContext = currentPathContext()): strin
   return variable(context, 'HF_TOKEN_PATH') ?? join(huggingFaceHome(context), 'token');
 }
 
+/** Where what can be made again is kept: RUVLLM_CACHE_DIR, then the XDG cache folder, then the system's habit. */
+export function cacheFolder(context: PathContext = currentPathContext()): string {
+  const own = variable(context, 'RUVLLM_CACHE_DIR');
+  if (own !== null) return own;
+  const xdg = absolute(variable(context, 'XDG_CACHE_HOME'));
+  if (xdg !== null) return join(xdg, 'ruvllm');
+  if (context.system === 'darwin') return join(context.homeFolder, 'Library', 'Caches', 'ruvllm');
+  if (context.system === 'win32') {
+    return join(variable(context, 'LOCALAPPDATA') ?? join(context.homeFolder, 'AppData', 'Local'), 'ruvllm', 'Cache');
+  }
+  return join(context.homeFolder, '.cache', 'ruvllm');
+}
+
 /** Where learned state lives: RUVLLM_DATA_DIR, then the XDG data folder, then the system's habit. */
 export function dataFolder(context: PathContext = currentPathContext()): string {
   const own = variable(context, 'RUVLLM_DATA_DIR');

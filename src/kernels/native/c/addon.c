@@ -53,6 +53,59 @@ static napi_value create_arena(napi_env env, napi_callback_info info) {
   return buffer;
 }
 
+static int read_range(napi_env env, const napi_value *arguments, uint8_t **at, size_t *bytes) {
+  void *base;
+  size_t size;
+  double offset, count;
+  if (napi_get_arraybuffer_info(env, arguments[0], &base, &size) != napi_ok) return 0;
+  if (napi_get_value_double(env, arguments[1], &offset) != napi_ok || napi_get_value_double(env, arguments[2], &count) != napi_ok) return 0;
+  if (!(offset >= 0 && count >= 0 && offset + count <= (double)size)) return 0;
+  *at = (uint8_t *)base + (size_t)offset;
+  *bytes = (size_t)count;
+  return 1;
+}
+
+// mapFile(arena, offset, sizeBytes, file, fileOffset): puts whole pages of a file in the arena's place; false where the system
+// does not. Writes stay in this process.
+static napi_value map_file(napi_env env, napi_callback_info info) {
+  napi_value arguments[5], result;
+  size_t count = 5, bytes;
+  uint8_t *at;
+  int32_t file;
+  double file_offset;
+  CHECK(napi_get_cb_info(env, info, &count, arguments, NULL, NULL));
+  CHECK(napi_get_value_int32(env, arguments[3], &file));
+  CHECK(napi_get_value_double(env, arguments[4], &file_offset));
+  if (!read_range(env, arguments, &at, &bytes)) {
+    napi_throw_range_error(env, NULL, "a range outside of the arena");
+    return NULL;
+  }
+  const int flags = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
+  CHECK(napi_get_boolean(env, mmap(at, bytes, PROT_READ | PROT_WRITE, flags, file, (off_t)file_offset) != MAP_FAILED, &result));
+  return result;
+}
+
+// clearMemory(arena, offset, sizeBytes): whole pages of zeros, as createArena gave them.
+static napi_value clear_memory(napi_env env, napi_callback_info info) {
+  napi_value arguments[3];
+  size_t count = 3, bytes;
+  uint8_t *at;
+  CHECK(napi_get_cb_info(env, info, &count, arguments, NULL, NULL));
+  if (!read_range(env, arguments, &at, &bytes)) {
+    napi_throw_range_error(env, NULL, "a range outside of the arena");
+    return NULL;
+  }
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
+  if (mmap(at, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) {
+    napi_throw_error(env, "ENOMEM", "the system refused the memory");
+    return NULL;
+  }
+#if defined(MADV_HUGEPAGE)
+  madvise(at, bytes, MADV_HUGEPAGE);
+#endif
+  return NULL;
+}
+
 // startPool(arena, numThreads, scratchOffset, scratchBytes, iq2Grid): a handle for run and stopPool.
 static napi_value start_pool(napi_env env, napi_callback_info info) {
   napi_value arguments[5], handle;
@@ -159,6 +212,8 @@ static napi_value cpu_features(napi_env env, napi_callback_info info) {
 NAPI_MODULE_INIT() {
   const napi_property_descriptor exports_list[] = {
       {"createArena", NULL, create_arena, NULL, NULL, NULL, napi_default, NULL},
+      {"mapFile", NULL, map_file, NULL, NULL, NULL, napi_default, NULL},
+      {"clearMemory", NULL, clear_memory, NULL, NULL, NULL, napi_default, NULL},
       {"startPool", NULL, start_pool, NULL, NULL, NULL, napi_default, NULL},
       {"run", NULL, run, NULL, NULL, NULL, napi_default, NULL},
       {"stopPool", NULL, stop_pool, NULL, NULL, NULL, napi_default, NULL},

@@ -18,7 +18,7 @@ typedef struct {
 // Word 1. A chained operation and the next one work on the same tokens: a thread takes some tokens through both.
 enum Follow { FOLLOW_NOTHING, FOLLOW_BARRIER, FOLLOW_CHAINED };
 
-enum Opcode { OP_ROUND, OP_MATMUL, OP_GATHER, OP_RMS_NORM, OP_ROPE, OP_WRITE_KV, OP_ATTENTION, OP_MAP, OP_COPY_ROWS, OP_REPACK };
+enum Opcode { OP_ROUND, OP_MATMUL, OP_GATHER, OP_RMS_NORM, OP_ROPE, OP_WRITE_KV, OP_ATTENTION, OP_MAP, OP_COPY_ROWS, OP_REPACK, OP_IMAGE };
 
 // Layouts of weights: sixteen rows interleaved, a 32-bit lane a row (see layouts.c), or plain float rows.
 enum Layout { LAYOUT_F32, LAYOUT_F16, LAYOUT_BF16, LAYOUT_Q4, LAYOUT_Q8, LAYOUT_Q8_MIN, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_CODEBOOK_IQ4, LAYOUT_CODEBOOK_IQ2 };
@@ -133,6 +133,8 @@ void prefetch_matmul(const Context *, const Record *op);
 typedef void RowsFn(const Context *, const Record *op, int first, int end);
 RowsFn rows_round, rows_gather, rows_rms_norm, rows_rope, rows_write_kv, rows_map, rows_copy;
 enum { WORD_TOKENS = 31, MAP_CHUNK = 1024 };
+
+OpFn op_image; // image.c
 
 // Threads.
 typedef struct Pool Pool;
