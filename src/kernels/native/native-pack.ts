@@ -18,8 +18,13 @@ import {
 } from '../recorded-pack.ts';
 import { GROUP_ROWS, NATIVE_LAYOUTS, TILE_TOKENS } from './layouts.ts';
 
+/** Raised with every change of what records, layouts or the addon's functions mean; c/pack.h has the same number. */
+export const NATIVE_ABI = 1;
+
 /** The functions of the addon (c/addon.c). */
 export interface NativeAddon {
+  /** NATIVE_ABI of the sources it was compiled from. */
+  readonly abi: number;
   createArena(sizeBytes: number): ArrayBuffer;
   startPool(arena: ArrayBuffer, numThreads: number, scratchAt: number, scratchBytes: number, grid: Int8Array): object;
   run(pool: object, program: Float64Array, numOps: number): void;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { NativeAddon } from '../../kernels/native/native-pack.ts';
+import { NATIVE_ABI, type NativeAddon } from '../../kernels/native/native-pack.ts';
 import { checkNativeBuild, chooseNative } from './choose-native.ts';
 import { createKernelFactory, type KernelWarning } from './kernel-factory.ts';
 import { loadNativeBuilds, type NativeBuildState } from './native-addon.ts';
@@ -16,6 +16,7 @@ function createIdleAddon(): NativeAddon & { numArenas: number } {
       addon.numArenas++;
       return new ArrayBuffer(sizeBytes);
     },
+    abi: NATIVE_ABI,
     startPool: () => ({}),
     run: () => {},
     stopPool: () => {},
