@@ -10,7 +10,7 @@ test('defaults', () => {
     kvPrecision: 'f16',
     numThreads: 3,
     maxContext: 4096,
-    maxBatchTokens: 256,
+    maxBatchTokens: 512,
     maxSequences: 8,
     numPages: 256,
     memoryLimitBytes: null,

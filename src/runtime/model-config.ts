@@ -35,7 +35,7 @@ export interface ModelConfig {
   numThreads?: number;
   /** Which kernels compute. Default `auto`: the fastest that runs here. */
   kernels?: KernelChoice;
-  /** Most tokens computed in one step. Default 256. */
+  /** Most tokens computed in one step. Default 512. */
   maxBatchTokens?: number;
   /** Most sequences computed side by side; more wait. Default 8. */
   maxSequences?: number;

@@ -20,8 +20,13 @@ import {
 import { createImages, IMAGE_ALIGNMENT } from './images.ts';
 import { GROUP_ROWS, NATIVE_LAYOUTS, TILE_TOKENS } from './layouts.ts';
 
+/** Raised with every change of what records, layouts or the addon's functions mean; c/pack.h has the same number. */
+export const NATIVE_ABI = 1;
+
 /** The functions of the addon (c/addon.c). */
 export interface NativeAddon {
+  /** NATIVE_ABI of the sources it was compiled from. */
+  readonly abi: number;
   createArena(sizeBytes: number): ArrayBuffer;
   mapFile(arena: ArrayBuffer, offset: number, sizeBytes: number, file: number, fileOffset: number): boolean;
   clearMemory(arena: ArrayBuffer, offset: number, sizeBytes: number): void;

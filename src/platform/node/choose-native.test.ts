@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { NativeAddon } from '../../kernels/native/native-pack.ts';
+import { NATIVE_ABI, type NativeAddon } from '../../kernels/native/native-pack.ts';
 import { checkNativeBuild, chooseNative } from './choose-native.ts';
 import { createKernelFactory, type KernelWarning } from './kernel-factory.ts';
 import { loadNativeBuilds, type NativeBuildState } from './native-addon.ts';
@@ -18,6 +18,7 @@ function createIdleAddon(): NativeAddon & { numArenas: number } {
     },
     mapFile: () => false,
     clearMemory: () => {},
+    abi: NATIVE_ABI,
     startPool: () => ({}),
     run: () => {},
     stopPool: () => {},

@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
+import { NATIVE_ABI } from '../../kernels/native/native-pack.ts';
 import { inspectNativeBuilds, loadNativeBuilds, NATIVE_BUILDS } from './native-addon.ts';
 
 const here = NATIVE_BUILDS[process.arch] ?? [];
@@ -51,4 +52,24 @@ test('a file that is no addon is refused, not thrown; nothing built is no fault'
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+test.skipIf(builds.length === 0)('a build of another interface version is broken, whatever it can do', () => {
+  const other = NATIVE_ABI + 1;
+  expect(builds.map(({ addon }) => addon.abi)).toEqual(builds.map(() => NATIVE_ABI));
+  expect(loadNativeBuilds({ limit: '', abi: other })).toEqual([]);
+  expect(inspectNativeBuilds({ limit: '', abi: other }).at(-1)).toMatchObject({
+    build: 'baseline',
+    addon: null,
+    problem: {
+      kind: 'broken',
+      message: `compiled from other sources: its interface has version ${NATIVE_ABI}, this package needs ${other}: npm run build:native`,
+    },
+  });
+});
+
+// Were they not the same, every build would be refused and every test of one skipped.
+test('both sides have the same interface version', () => {
+  const header = readFileSync(new URL('../../kernels/native/c/pack.h', import.meta.url), 'utf8');
+  expect(header.match(/^enum \{ ABI = (\d+) \};$/m)?.[1]).toBe(String(NATIVE_ABI));
 });

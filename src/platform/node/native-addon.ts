@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { RuvLLMError } from '../../core/errors.ts';
-import type { NativeAddon, NativeBuild } from '../../kernels/native/native-pack.ts';
+import { NATIVE_ABI, type NativeAddon, type NativeBuild } from '../../kernels/native/native-pack.ts';
 import { findElfFault } from './elf-file.ts';
 
 // Three folders up from both src/platform/node and dist/platform/node.
@@ -48,15 +48,24 @@ export interface NativeSearch {
   readonly architecture?: string;
   /** The best build allowed (RUVLLM_NATIVE_BUILD); empty or undefined: any. */
   readonly limit?: string | undefined;
+  /** The NATIVE_ABI a binary must have been compiled with. */
+  readonly abi?: number;
 }
 
-function load(folder: URL, build: string): LoadedAddon | NativeProblem {
+function load(folder: URL, build: string, abi: number): LoadedAddon | NativeProblem {
   const file = fileURLToPath(new URL(`ruvllm-${build}.node`, folder));
   if (!existsSync(file)) return { kind: 'missing', message: 'not built' };
   try {
     const fault = findElfFault(file);
     if (fault !== null) return { kind: 'broken', message: `cannot be loaded: ${fault}` };
-    return createRequire(import.meta.url)(file) as LoadedAddon;
+    const addon = createRequire(import.meta.url)(file) as LoadedAddon;
+    if (addon.abi === abi) return addon;
+    // An older or newer binary would read other things out of the same records, and write anywhere.
+    const found = addon.abi === undefined ? 'no version' : `version ${addon.abi}`;
+    return {
+      kind: 'broken',
+      message: `compiled from other sources: its interface has ${found}, this package needs ${abi}: npm run build:native`,
+    };
   } catch (error) {
     // No library at all, or one linked against a newer C library: as good as not there, but worth saying.
     const reason = error instanceof Error ? error.message.split('\n')[0] : String(error);
@@ -69,6 +78,7 @@ export function inspectNativeBuilds({
   folder = PREBUILDS,
   architecture = process.arch,
   limit = process.env['RUVLLM_NATIVE_BUILD'],
+  abi = NATIVE_ABI,
 }: NativeSearch = {}): NativeBuildState[] {
   const kinds = NATIVE_BUILDS[architecture] ?? [];
   const first = limit ? kinds.findIndex(({ build }) => build === limit) : 0;
@@ -81,7 +91,7 @@ export function inspectNativeBuilds({
     );
   }
   // The plainest build runs everywhere, so it is the one that can be asked what the processor has.
-  const plain = load(folder, 'baseline');
+  const plain = load(folder, 'baseline', abi);
   const features = 'kind' in plain ? null : new Set(plain.cpuFeatures());
   return kinds.map(({ build, needs }, i): NativeBuildState => {
     const refuse = (problem: NativeProblem): NativeBuildState => ({ build, addon: null, problem });
@@ -92,14 +102,14 @@ export function inspectNativeBuilds({
     if (needs !== null && !features!.has(needs)) {
       return refuse({ kind: 'unfit', message: `this processor or system has no ${needs}` });
     }
-    const addon = needs === null ? plain : load(folder, build);
+    const addon = needs === null ? plain : load(folder, build, abi);
     return 'kind' in addon ? refuse(addon) : { build, addon, problem: null };
   });
 }
 
 /** What the processor and the system offer of what builds need; null where no build is here to tell. */
 export function readNativeFeatures(folder = PREBUILDS): string[] | null {
-  const plain = load(folder, 'baseline');
+  const plain = load(folder, 'baseline', NATIVE_ABI);
   return 'kind' in plain ? null : plain.cpuFeatures();
 }
 

@@ -210,7 +210,10 @@ static napi_value cpu_features(napi_env env, napi_callback_info info) {
 }
 
 NAPI_MODULE_INIT() {
+  napi_value abi;
+  CHECK(napi_create_int32(env, ABI, &abi));
   const napi_property_descriptor exports_list[] = {
+      {"abi", NULL, NULL, NULL, NULL, abi, napi_enumerable, NULL},
       {"createArena", NULL, create_arena, NULL, NULL, NULL, napi_default, NULL},
       {"mapFile", NULL, map_file, NULL, NULL, NULL, napi_default, NULL},
       {"clearMemory", NULL, clear_memory, NULL, NULL, NULL, napi_default, NULL},
