@@ -2,10 +2,13 @@ import { describe, expect, test } from 'vitest';
 import type { TensorTypeName } from '../core/tensor-type.ts';
 import { ARENA_ALIGNMENT, type KernelPackFactory } from './contract.ts';
 import { describeAttention } from './pack-attention.contract.ts';
+import { describeDistances } from './pack-distances.contract.ts';
 import { describeElementwise } from './pack-elementwise.contract.ts';
 import { describeExtremes } from './pack-extremes.contract.ts';
 import { allTypes, randomMatrix, withPack } from './pack-fixture.contract.ts';
+import { describeLowRank } from './pack-low-rank.contract.ts';
 import { describeMatmul } from './pack-matmul.contract.ts';
+import { describePackedPages } from './pack-packed-pages.contract.ts';
 
 /** What every kernel pack must do; run by each of them. */
 export function describeKernelPack(name: string, makeFactory: () => KernelPackFactory): void {
@@ -14,6 +17,9 @@ export function describeKernelPack(name: string, makeFactory: () => KernelPackFa
     describeElementwise(makeFactory);
     describeMatmul(makeFactory);
     describeAttention(makeFactory);
+    describePackedPages(makeFactory);
+    describeLowRank(makeFactory);
+    describeDistances(makeFactory);
     describeExtremes(makeFactory);
   });
 }
