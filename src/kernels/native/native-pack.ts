@@ -60,8 +60,8 @@ function scratchBytesFor(maxCols: number): number {
   // c/attention.c: four pages of K and V, their scores for 64 rows, and the rows' states.
   const attention = 2 * 64 * MAX_HEAD_DIM * 4 + MAX_HEAD_GROUP * (64 * 4 + 8);
   const sums = 2 * MAX_CHUNK_GROUPS * PASS_TOKENS * GROUP_ROWS * 4;
-  const panel = STRIP_BLOCKS * 640 + (STRIP_BLOCKS / 8) * 384; // unpacked weights of one row group (c/tiles-amx.c)
-  return alignArena(Math.max(attention, sums + Math.max(panel, maxCols * 4)));
+  const panels = 2 * (STRIP_BLOCKS * 640 + (STRIP_BLOCKS / 8) * 384); // unpacked weights (c/tiles-amx.c)
+  return alignArena(Math.max(attention, sums + Math.max(panels, maxCols * 4)));
 }
 
 function createNativePack({ addon, build }: NativeBuild, options: KernelPackOptions): KernelPack {

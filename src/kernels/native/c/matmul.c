@@ -68,45 +68,68 @@ static void float_group(const Product *p, int g, int first_token, int tokens, fl
 // Columns that go by at a time: activations of a pass and these columns, and unpacked weights beside them, stay in the second cache.
 enum { STRIP_BLOCKS = 64, PASS_TOKENS = 512, MAX_CHUNK_GROUPS = 4 };
 
+static Tokens tile_of_token(const Product *p, int t) {
+  const int width = tile_width(p->tokens);
+  return tile_at(p->x + (size_t)(t / width) * tile_bytes(p->cols, width), p->kind, p->cols, width);
+}
+
 // acc[g][token][16] of `groups` neighbouring groups of rows and the tokens of a pass, which starts at a whole tile.
 static void multiply(const Context *c, const Product *p, int first_group, int groups, int first_token, int tokens, float *acc) {
   const size_t stride = group_bytes(p->layout, p->cols);
-  const int width = tile_width(p->tokens), blocks = p->cols / 32;
+  const int blocks = p->cols / 32;
+  TileFn *const tile_fn = tile_of(p->layout);
   uint8_t *panel = c->scratch + 2 * sizeof(float) * MAX_CHUNK_GROUPS * PASS_TOKENS * GROUP_ROWS;
   if (p->layout <= LAYOUT_BF16) {
     for (int g = 0; g < groups; g++) float_group(p, first_group + g, first_token, tokens, acc + (size_t)g * tokens * GROUP_ROWS, (float *)panel);
     return;
   }
   memset(acc, 0, sizeof(float) * (size_t)groups * (size_t)tokens * GROUP_ROWS);
-  TileFn *const tile_fn = tile_of(p->layout);
   Tile tile = {.stride = stride, .acc_stride = tokens * GROUP_ROWS, .table = codebook_table(p->layout)};
+  int whole = 0; // tokens that whole tiles serve
+#if defined(__AMX_INT8__)
+  if (amx_serves(p->layout)) whole = tokens / TILE_TOKENS * TILE_TOKENS;
+  if (whole > 0) amx_begin(p->layout);
+#endif
   const int strip = tokens < TILE_TOKENS ? blocks : STRIP_BLOCKS;
   for (int block = 0; block < blocks; block += strip) {
     tile.first_block = block;
     tile.end_block = block + strip < blocks ? block + strip : blocks;
     for (int g = 0, at_once; g < groups; g += at_once) {
-      tile.w = p->weights + (size_t)(first_group + g) * stride;
-      int t = 0;
-#if defined(__AMX_INT8__)
-      if (tokens >= TILE_TOKENS && amx_serves(p->layout)) {
-        amx_unpack(p->layout, tile.w, tile.first_block, tile.end_block, tile.table, panel);
-        for (; t + TILE_TOKENS <= tokens; t += TILE_TOKENS) {
-          const Tokens x = tile_at(p->x + (size_t)((first_token + t) / width) * tile_bytes(p->cols, width), p->kind, p->cols, width);
-          amx_tile(p->layout, panel, x, tile.first_block, tile.end_block, acc + ((size_t)g * tokens + t) * GROUP_ROWS);
-        }
-      }
-#endif
-      at_once = t > 0 ? 1 : groups_at_once(tokens);
+      at_once = groups_at_once(tokens);
       while (at_once > groups - g) at_once /= 2;
       tile.groups = at_once;
-      for (; t < tokens; t += tile.count) {
-        const int in_tile = (first_token + t) % width, left = tokens - t;
-        const Tokens x = tile_at(p->x + (size_t)((first_token + t) / width) * tile_bytes(p->cols, width), p->kind, p->cols, width);
+      tile.w = p->weights + (size_t)(first_group + g) * stride;
+#if defined(__AMX_INT8__)
+      if (whole > 0) {
+        for (int i = 0; i < at_once; i++) amx_unpack(p->layout, tile.w + (size_t)i * stride, tile.first_block, tile.end_block, tile.table, panel + i * amx_panel_bytes(STRIP_BLOCKS));
+        for (int t = 0; t < whole; t += TILE_TOKENS)
+          for (int i = 0; i < at_once; i++)
+            amx_tile(p->layout, panel + i * amx_panel_bytes(STRIP_BLOCKS), tile_of_token(p, first_token + t), tile.first_block, tile.end_block, acc + ((size_t)(g + i) * tokens + t) * GROUP_ROWS);
+      }
+#endif
+      for (int t = whole; t < tokens; t += tile.count) {
+        const int left = tokens - t;
         tile.count = left < MAX_COUNT ? left : MAX_COUNT;
         tile.acc = acc + ((size_t)g * tokens + t) * GROUP_ROWS;
-        tile_fn(&tile, tokens_from(x, in_tile));
+        tile_fn(&tile, tokens_from(tile_of_token(p, first_token + t), (first_token + t) % tile_width(p->tokens)));
       }
     }
+  }
+#if defined(__AMX_INT8__)
+  if (whole > 0) amx_end();
+#endif
+}
+
+// Sums of a group of rows to their place in `out`. Inlined with a constant number of rows where the group is whole.
+static inline __attribute__((always_inline)) void finish(const Product *first, const Product *second, int gated, int accumulate, float *value, float *factor, int tokens, float *target, int stride, int row, const int valid) {
+  for (int t = 0; t < tokens; t++, value += GROUP_ROWS, factor += GROUP_ROWS, target += stride) {
+    if (first->bias) for (int r = 0; r < valid; r++) value[r] += first->bias[row + r];
+    if (gated) {
+      if (second->bias) for (int r = 0; r < valid; r++) factor[r] += second->bias[row + r];
+      gate(gated == 2, value, factor, value, valid);
+    }
+    if (accumulate) for (int r = 0; r < valid; r++) target[r] = value[r] + target[r];
+    else for (int r = 0; r < valid; r++) target[r] = value[r];
   }
 }
 
@@ -120,9 +143,6 @@ void op_matmul(const Context *c, const Record *program, const Record *op) {
   float *out = (float *)(c->base + arg_u(op, 10));
   const int groups = (rows + GROUP_ROWS - 1) / GROUP_ROWS;
   float *acc = (float *)c->scratch, *other = acc + (size_t)MAX_CHUNK_GROUPS * PASS_TOKENS * GROUP_ROWS;
-#if defined(__AMX_INT8__)
-  if (tokens >= TILE_TOKENS) amx_begin();
-#endif
   for (int start = take_chunk(c, program, op) * per_chunk; start < groups; start = take_chunk(c, program, op) * per_chunk) {
     const int n = start + per_chunk < groups ? per_chunk : groups - start;
     for (int pass = 0; pass < tokens; pass += PASS_TOKENS) {
@@ -130,22 +150,11 @@ void op_matmul(const Context *c, const Record *program, const Record *op) {
       multiply(c, &first, start, n, pass, count, acc);
       if (gated) multiply(c, &second, start, n, pass, count, other);
       for (int g = 0; g < n; g++) {
-        const int row = (start + g) * GROUP_ROWS, valid = rows - row < GROUP_ROWS ? rows - row : GROUP_ROWS;
-        for (int t = 0; t < count; t++) {
-          float *value = acc + ((size_t)g * count + t) * GROUP_ROWS, *factor = other + ((size_t)g * count + t) * GROUP_ROWS;
-          float *target = out + (size_t)(pass + t) * rows + row;
-          if (first.bias) for (int r = 0; r < valid; r++) value[r] += first.bias[row + r];
-          if (gated) {
-            if (second.bias) for (int r = 0; r < valid; r++) factor[r] += second.bias[row + r];
-            gate(gated == 2, value, factor, value, GROUP_ROWS);
-          }
-          if (accumulate) for (int r = 0; r < valid; r++) target[r] = value[r] + target[r];
-          else memcpy(target, value, sizeof(float) * (size_t)valid);
-        }
+        const int row = (start + g) * GROUP_ROWS;
+        float *target = out + (size_t)pass * rows + row;
+        if (rows - row >= GROUP_ROWS) finish(&first, &second, gated, accumulate, acc + (size_t)g * count * GROUP_ROWS, other + (size_t)g * count * GROUP_ROWS, count, target, rows, row, GROUP_ROWS);
+        else finish(&first, &second, gated, accumulate, acc + (size_t)g * count * GROUP_ROWS, other + (size_t)g * count * GROUP_ROWS, count, target, rows, row, rows - row);
       }
     }
   }
-#if defined(__AMX_INT8__)
-  if (tokens >= TILE_TOKENS) amx_end();
-#endif
 }

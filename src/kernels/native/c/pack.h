@@ -96,7 +96,7 @@ enum { MAX_COUNT = 8, MAX_GROUPS = 4 };
 static inline int groups_at_once(int count) { return count == 1 ? 4 : 2; }
 
 #if defined(__AMX_INT8__)
-void amx_begin(void);
+void amx_begin(int layout);
 void amx_end(void);
 size_t amx_panel_bytes(int blocks);
 int amx_serves(int layout);

@@ -13,12 +13,14 @@ typedef struct {
   uint8_t rows[16];
 } TileConfig;
 
-// Tiles 0-1: sums (16 tokens x 16 rows), 2-3: activations (16 tokens x 32 bytes), 4-5: weights (8 x 64 bytes), 6-7: half of
-// each of those. Constant, because compilers believe that loading the configuration reads only its first bytes and drop stores
+// Tiles 0-1: sums (16 tokens x 16 rows), 4-5: activations (16 tokens x 32 bytes), 6-7: weights (8 x 64 bytes); or, for scales
+// of sixteen columns, 4-5 and 6-7 half as deep. Constant, because compilers believe that loading the configuration reads only its first bytes and drop stores
 // to the rest.
 static _Alignas(64) const TileConfig config = {
-    .palette = 1, .bytes_per_row = {64, 64, 32, 32, 64, 64, 16, 64}, .rows = {16, 16, 16, 16, 8, 8, 16, 4}};
-void amx_begin(void) { _tile_loadconfig(&config); }
+    .palette = 1, .bytes_per_row = {64, 64, 0, 0, 32, 32, 64, 64}, .rows = {16, 16, 0, 0, 16, 16, 8, 8}};
+static _Alignas(64) const TileConfig half_config = {
+    .palette = 1, .bytes_per_row = {64, 64, 0, 0, 16, 16, 64, 64}, .rows = {16, 16, 0, 0, 16, 16, 4, 4}};
+void amx_begin(int layout) { _tile_loadconfig(layout == LAYOUT_Q6K ? &half_config : &config); }
 void amx_end(void) { _tile_release(); }
 
 int amx_serves(int layout) { return layout >= LAYOUT_Q4 && layout != LAYOUT_Q8_MIN; }
@@ -108,6 +110,8 @@ void amx_unpack(int layout, const uint8_t *w, int first_block, int end_block, co
 }
 
 typedef int32_t Sums[16][16];
+// Unrolled early, so that accumulators become registers.
+#define EACH_TOKEN _Pragma("GCC unroll 16") for (int t = 0; t < 16; t++)
 
 // Sums of block b go to tile 0 or 1; the next product is under way while the last one is scaled.
 #define MULTIPLY(SUMS, X, W, b)                                                                                       \
@@ -122,29 +126,29 @@ static void tile_plain(const uint8_t *panel, int blocks, const int8_t *q, const 
   _Alignas(64) Sums sums[2];
   const float *scales = (const float *)(panel + (size_t)blocks * 512);
   __m512 acc[16];
-  for (int t = 0; t < 16; t++) acc[t] = _mm512_loadu_ps(out + t * GROUP_ROWS);
+  EACH_TOKEN acc[t] = _mm512_loadu_ps(out + t * GROUP_ROWS);
 #define SCALE(TILE, b)                                                                                                \
   do {                                                                                                                \
     _tile_stored(TILE, sums[TILE], 64);                                                                               \
     const __m512 scale = _mm512_loadu_ps(scales + (size_t)(b) * GROUP_ROWS);                                          \
-    for (int t = 0; t < 16; t++) {                                                                                    \
+    EACH_TOKEN {                                                                                    \
       const __m512 sum = _mm512_cvtepi32_ps(_mm512_load_si512(sums[TILE][t]));                                        \
       acc[t] = _mm512_fmadd_ps(sum, _mm512_mul_ps(scale, _mm512_set1_ps(d[(size_t)(b) * 16 + t])), acc[t]);           \
     }                                                                                                                 \
   } while (0)
-  MULTIPLY(0, 2, 4, 0);
+  MULTIPLY(0, 4, 6, 0);
   int b = 0;
   for (; b + 2 < blocks; b += 2) {
-    MULTIPLY(1, 3, 5, b + 1);
+    MULTIPLY(1, 5, 7, b + 1);
     SCALE(0, b);
-    MULTIPLY(0, 2, 4, b + 2);
+    MULTIPLY(0, 4, 6, b + 2);
     SCALE(1, b + 1);
   }
-  if (b + 1 < blocks) MULTIPLY(1, 3, 5, b + 1);
+  if (b + 1 < blocks) MULTIPLY(1, 5, 7, b + 1);
   SCALE(0, b);
   if (b + 1 < blocks) SCALE(1, b + 1);
 #undef SCALE
-  for (int t = 0; t < 16; t++) _mm512_storeu_ps(out + t * GROUP_ROWS, acc[t]);
+  EACH_TOKEN _mm512_storeu_ps(out + t * GROUP_ROWS, acc[t]);
 }
 
 static void tile_k4(const uint8_t *panel, int blocks, Tokens x, int first_block, float *out) {
@@ -156,22 +160,22 @@ static void tile_k4(const uint8_t *panel, int blocks, Tokens x, int first_block,
   do {                                                                                                                \
     _tile_stored(TILE, sums[TILE], 64);                                                                               \
     const __m512 scale = _mm512_loadu_ps(scales + (size_t)(b) * 2 * GROUP_ROWS);                                      \
-    for (int t = 0; t < 16; t++)                                                                                      \
+    EACH_TOKEN                                                                                      \
       sum[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(sums[TILE][t])), scale, sum[t]);                  \
   } while (0)
   for (int first = 0; first < blocks; first += 8, tail += K_TAIL) {
     __m512 sum[16];
-    for (int t = 0; t < 16; t++) sum[t] = _mm512_setzero_ps();
-    MULTIPLY(0, 2, 4, first);
+    EACH_TOKEN sum[t] = _mm512_setzero_ps();
+    MULTIPLY(0, 4, 6, first);
     for (int j = 0; j < 8; j += 2) {
-      MULTIPLY(1, 3, 5, first + j + 1);
+      MULTIPLY(1, 5, 7, first + j + 1);
       SCALE(0, first + j);
-      if (j < 6) MULTIPLY(0, 2, 4, first + j + 2);
+      if (j < 6) MULTIPLY(0, 4, 6, first + j + 2);
       SCALE(1, first + j + 1);
     }
     const __m512 d = _mm512_loadu_ps((const float *)tail), dmin = _mm512_loadu_ps((const float *)(tail + 64));
     const float *xd = x.d + (size_t)(first_block + first) * 16;
-    for (int t = 0; t < 16; t++) {
+    EACH_TOKEN {
       const __m512 scale = _mm512_set1_ps(xd[t]);
       __m512i min = _mm512_setzero_si512();
       for (int j = 0; j < 4; j++) {
@@ -194,41 +198,41 @@ static void tile_k6(const uint8_t *panel, int blocks, Tokens x, int first_block,
   const int8_t *q = x.q + (size_t)first_block * 512;
   for (int first = 0; first < blocks; first += 8, tail += K_TAIL) {
     __m512 sum[16];
-    for (int t = 0; t < 16; t++) sum[t] = _mm512_setzero_ps();
+    EACH_TOKEN sum[t] = _mm512_setzero_ps();
     for (int half = 0; half < 16; half += 2) { // half blocks: sixteen columns have a scale of their own
       const int8_t *xq = q + (size_t)(first + half / 2) * 512;
       const uint8_t *w = panel + (size_t)(first + half / 2) * 512;
       const float *scale = scales + (size_t)(first * 2 + half) * GROUP_ROWS;
       _tile_zero(0);
-      _tile_loadd(6, xq, 32);
-      _tile_loadd(7, w, 64);
-      _tile_dpbssd(0, 6, 7);
+      _tile_loadd(4, xq, 32);
+      _tile_loadd(6, w, 64);
+      _tile_dpbssd(0, 4, 6);
       _tile_zero(1);
-      _tile_loadd(6, xq + 16, 32);
+      _tile_loadd(5, xq + 16, 32);
       _tile_loadd(7, w + 256, 64);
-      _tile_dpbssd(1, 6, 7);
+      _tile_dpbssd(1, 5, 7);
       _tile_stored(0, sums[0], 64);
       _tile_stored(1, sums[1], 64);
       const __m512 low = _mm512_loadu_ps(scale), high = _mm512_loadu_ps(scale + GROUP_ROWS);
-      for (int t = 0; t < 16; t++) {
+      EACH_TOKEN {
         sum[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(sums[0][t])), low, sum[t]);
         sum[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(sums[1][t])), high, sum[t]);
       }
     }
     const __m512 d = _mm512_loadu_ps((const float *)tail);
     const float *xd = x.d + (size_t)(first_block + first) * 16;
-    for (int t = 0; t < 16; t++) {
+    EACH_TOKEN {
       const __m512 before = _mm512_loadu_ps(out + t * GROUP_ROWS);
       _mm512_storeu_ps(out + t * GROUP_ROWS, _mm512_fmadd_ps(sum[t], _mm512_mul_ps(d, _mm512_set1_ps(xd[t])), before));
     }
   }
 }
 
-// Adds the product of the panel's columns to out[token * 16 + row], for a whole tile of tokens.
-void amx_tile(int layout, const uint8_t *panel, Tokens x, int first_block, int end_block, float *out) {
+// Adds the product of some columns of a group of rows, unpacked to a panel, to acc[token * 16 + row], for a whole tile of tokens.
+void amx_tile(int layout, const uint8_t *panel, Tokens x, int first_block, int end_block, float *acc) {
   const int blocks = end_block - first_block;
-  if (layout == LAYOUT_Q4K) tile_k4(panel, blocks, x, first_block, out);
-  else if (layout == LAYOUT_Q6K) tile_k6(panel, blocks, x, first_block, out);
-  else tile_plain(panel, blocks, x.q + (size_t)first_block * 512, x.d + (size_t)first_block * 16, out);
+  if (layout == LAYOUT_Q4K) tile_k4(panel, blocks, x, first_block, acc);
+  else if (layout == LAYOUT_Q6K) tile_k6(panel, blocks, x, first_block, acc);
+  else tile_plain(panel, blocks, x.q + (size_t)first_block * 512, x.d + (size_t)first_block * 16, acc);
 }
 #endif
