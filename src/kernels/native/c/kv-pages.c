@@ -1,8 +1,11 @@
 // Packed KV pages: rounding of whole pages, and widening for attention. ../../kv-region.ts says what lies where, and
 // ../../contract.ts (PackPagesOp) how numbers are rounded: all packs make the same bytes.
 #include "pack.h"
-#include <math.h>
+#include "vector-math.h"
 #include <string.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 enum { MAX_HEAD_DIM = 512, HALF_NAN = 0x7e00 };
 
@@ -11,28 +14,50 @@ static size_t head_bytes(int kind, int head_dim) {
   return kind == PAGES_Q8 ? 2 * PAGE_TOKENS * n + 2 * (n + PAGE_TOKENS) : PAGE_TOKENS * n + 4 * (n + PAGE_TOKENS);
 }
 
-// A constant `n` for keys, whose rows are short, makes straight code.
-static inline __attribute__((always_inline)) const uint8_t *widen_q8(const uint8_t *p, int rows, const int n, float *restrict out) {
+// Compilers turn the plain loops into something several times slower than these.
+static inline void widen_bytes(const int8_t *q, int n, float scale, float *out) {
+  int i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= n; i += 16)
+    _mm512_storeu_ps(out + i, _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(q + i)))), _mm512_set1_ps(scale)));
+#elif defined(__AVX2__)
+  for (; i + 8 <= n; i += 8)
+    _mm256_storeu_ps(out + i, _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(q + i)))), _mm256_set1_ps(scale)));
+#endif
+  for (; i < n; i++) out[i] = (float)q[i] * scale;
+}
+
+static inline void widen_nibbles(const uint8_t *q, int half, float scale, float min, float *out) {
+  int i = 0;
+#if defined(__AVX2__) && defined(__FMA__)
+  const __m256 factor = _mm256_set1_ps(scale), base = _mm256_set1_ps(min);
+  for (; i + 8 <= half; i += 8) {
+    const __m256i wide = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(q + i)));
+    _mm256_storeu_ps(out + i, _mm256_fmadd_ps(_mm256_cvtepi32_ps(_mm256_and_si256(wide, _mm256_set1_epi32(15))), factor, base));
+    _mm256_storeu_ps(out + half + i, _mm256_fmadd_ps(_mm256_cvtepi32_ps(_mm256_srli_epi32(wide, 4)), factor, base));
+  }
+#endif
+  for (; i < half; i++) {
+    out[i] = (float)(q[i] & 15) * scale + min;
+    out[half + i] = (float)(q[i] >> 4) * scale + min;
+  }
+}
+
+// Rows of `n` numbers, all scales first; returns where they end.
+static const uint8_t *widen_q8(const uint8_t *p, int rows, int n, float *out) {
   float scales[MAX_HEAD_DIM];
   widen_f16((const uint16_t *)p, scales, rows);
   const int8_t *q = (const int8_t *)p + 2 * rows;
-  for (int r = 0; r < rows; r++, q += n, out += n) {
-    const float scale = scales[r];
-    for (int i = 0; i < n; i++) out[i] = (float)q[i] * scale;
-  }
+  for (int r = 0; r < rows; r++, q += n, out += n) widen_bytes(q, n, scales[r], out);
   return (const uint8_t *)q;
 }
 
-static inline __attribute__((always_inline)) const uint8_t *widen_q4(const uint8_t *p, int rows, const int n, float *restrict out) {
+static const uint8_t *widen_q4(const uint8_t *p, int rows, int n, float *out) {
   float scales[MAX_HEAD_DIM], mins[MAX_HEAD_DIM];
   widen_f16((const uint16_t *)p, scales, rows);
   widen_f16((const uint16_t *)p + rows, mins, rows);
   const uint8_t *q = p + 4 * rows;
-  for (int r = 0; r < rows; r++, q += n / 2, out += n) {
-    const float scale = scales[r], min = mins[r];
-    for (int i = 0; i < n / 2; i++) out[i] = (float)(q[i] & 15) * scale + min;
-    for (int i = 0; i < n / 2; i++) out[n / 2 + i] = (float)(q[i] >> 4) * scale + min;
-  }
+  for (int r = 0; r < rows; r++, q += n / 2, out += n) widen_nibbles(q, n / 2, scales[r], mins[r], out);
   return q;
 }
 
@@ -75,13 +100,7 @@ static uint8_t *pack_q8(const float *x, int rows, int n, uint8_t *p) {
   uint16_t *scales = (uint16_t *)p;
   int8_t *q = (int8_t *)p + 2 * rows;
   for (int r = 0; r < rows; r++, x += n, q += n) {
-    float peak = 0;
-    for (int i = 0; i < n; i++) {
-      const float magnitude = fabsf(x[i]);
-      if (!(magnitude <= peak)) peak = magnitude; // a NaN becomes the peak …
-      if (peak != peak) break;                    // … and stays it
-    }
-    const float step = store_scale(peak / 127, &scales[r]);
+    const float step = store_scale(peak_magnitude(x, n) / 127, &scales[r]);
     for (int i = 0; i < n; i++) q[i] = step == 0 ? 0 : (int8_t)rintf(x[i] / step);
   }
   return (uint8_t *)q;

@@ -26,6 +26,20 @@ static inline float fast_tanh(float x) {
   return copysignf(t, x);
 }
 
+// Largest magnitude, or a NaN if there is one: compared as integers, magnitudes of floats keep their order and NaN comes last.
+static inline float peak_magnitude(const float *x, int n) {
+  uint32_t peak = 0;
+  for (int i = 0; i < n; i++) {
+    uint32_t bits;
+    memcpy(&bits, &x[i], 4);
+    bits &= 0x7fffffff;
+    peak = bits > peak ? bits : peak;
+  }
+  float value;
+  memcpy(&value, &peak, 4);
+  return value;
+}
+
 float half_to_float(uint16_t h);
 uint16_t float_to_half(float f);
 static inline float round_to_half(float x) { return half_to_float(float_to_half(x)); }
