@@ -203,7 +203,7 @@ export interface WriteKvOp {
 /**
  * All arithmetic in f32. With p the largest magnitude of a q8 row (the tokens of a channel, the channels of a token):
  * scale = p / 127 rounded up to f16, q = x / scale to nearest, ties to even. q4: min = the least value rounded down to f16,
- * scale = (the largest - min) / 15 rounded up, q = (x - min) / scale, at most 15. So nothing is off by more than half a
+ * scale = (the largest - min) / 15 rounded up, q = (x - min) / scale. So nothing is off by more than half a
  * scale. A row with a NaN, or with anything f16 cannot hold, gets the scale NaN and zeros: it shows wherever it is read.
  */
 export interface PackPagesOp {

@@ -57,8 +57,7 @@ function packRow(precision: PackedKvPrecision, x: Float32Array): { scale: number
     if (step === 0) return 0;
     const exact = Math.fround(Math.fround(value - min) / step);
     const even = 2 * Math.round(exact / 2);
-    const nearest = Math.abs(exact - even) === 0.5 ? even : Math.round(exact);
-    return precision === 'q8' ? nearest : Math.min(15, nearest);
+    return Math.abs(exact - even) === 0.5 ? even : Math.round(exact);
   });
   return { scale, min: floatToHalf(min + 0), q };
 }

@@ -103,7 +103,7 @@ const packRow: Readonly<Record<KvPrecision, (x: Float32Array, row: PackedRow) =>
     const least = halfToFloat(bits);
     const step = storeScale(fround(fround(x.reduce((a, b) => Math.max(a, b)) - least) / 15), scale);
     min[0] = Number.isFinite(least) ? bits : 0;
-    const q = (i: number): number => (step === 0 ? 0 : Math.min(15, roundToEven(fround(fround(x[i]! - least) / step))));
+    const q = (i: number): number => (step === 0 ? 0 : roundToEven(fround(fround(x[i]! - least) / step)));
     numbers.forEach((_, i) => (numbers[i] = q(i) | (q(i + length / 2) << 4)));
   },
 };

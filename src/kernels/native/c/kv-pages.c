@@ -121,7 +121,7 @@ static uint8_t *pack_q4(const float *x, int rows, int n, uint8_t *p) {
     mins[r] = (bits & 0x7c00) == 0x7c00 ? 0 : bits;
     for (int i = 0; i < n / 2; i++) {
       const float low = step == 0 ? 0 : rintf((x[i] - min) / step), high = step == 0 ? 0 : rintf((x[i + n / 2] - min) / step);
-      bytes[i] = (uint8_t)((int)fminf(low, 15) | (int)fminf(high, 15) << 4);
+      bytes[i] = (uint8_t)((int)low | (int)high << 4);
     }
   }
   return bytes;

@@ -85,7 +85,7 @@ function packQ8(x: usize, rows: i32, n: i32, p: usize): usize {
 
 // @ts-ignore: decorator
 @inline
-function nibble(x: f32, least: f32, step: f32): i32 { return step == 0 ? 0 : <i32>min<f32>(nearest((x - least) / step), 15); }
+function nibble(x: f32, least: f32, step: f32): i32 { return step == 0 ? 0 : <i32>nearest((x - least) / step); }
 
 function packQ4(x: usize, rows: i32, n: i32, p: usize): usize {
   const half = <usize>n >> 1;
