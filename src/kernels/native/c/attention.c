@@ -1,28 +1,33 @@
 // Paged attention with online softmax, cut into (sequence, KV head, tile of tokens): pages are widened to f32 once and meet
 // every query row of the tile and head group. A row's arithmetic depends only on its own pages, in order.
-#include "lanes.h"
 #include "pack.h"
 #include "vector-math.h"
 #include <string.h>
 
-// At most, heads of a group included (../recorded-pack.ts bounds them).
-enum { MAX_ROWS = 64 };
+// Bounds that ../recorded-pack.ts keeps.
+enum { MAX_ROWS = 64, MAX_HEAD_DIM = 512 };
 static const float LOWEST = -3.0e38f; // lower than any real score, yet finite: differences never become NaN
 
 // args: 2 base, 3 pageBytes, 4 layer offset, 5 kvHeads, 6 headDim, 7 k, 8 v, 9 slots, 10 tokens, 11 f32 pages.
 void rows_write_kv(const Context *c, const Record *op, int first, int end) {
   const int kv_heads = arg_i(op, 5), head_dim = arg_i(op, 6), is_float = arg_i(op, 11);
-  const size_t width = (size_t)kv_heads * head_dim;
+  const size_t width = (size_t)kv_heads * head_dim, n = (size_t)head_dim * PAGE_TOKENS;
   const int32_t *slots = (const int32_t *)(c->base + arg_u(op, 9));
   for (int t = first; t < end; t++) {
     uint8_t *page = c->base + arg_u(op, 2) + arg_u(op, 4) + (size_t)(slots[t] / PAGE_TOKENS) * arg_u(op, 3);
     const size_t slot = (size_t)(slots[t] % PAGE_TOKENS);
     const float *k = (const float *)(c->base + arg_u(op, 7)) + t * width, *v = (const float *)(c->base + arg_u(op, 8)) + t * width;
-    for (size_t i = 0; i < width; i++) {
-      const size_t key_at = i * PAGE_TOKENS + slot;
-      const size_t value_at = width * PAGE_TOKENS + (i / head_dim * PAGE_TOKENS + slot) * head_dim + i % head_dim;
-      if (is_float) ((float *)page)[key_at] = k[i], ((float *)page)[value_at] = v[i];
-      else ((uint16_t *)page)[key_at] = float_to_half(k[i]), ((uint16_t *)page)[value_at] = float_to_half(v[i]);
+    for (int head = 0; head < kv_heads; head++, k += head_dim, v += head_dim) {
+      const size_t key_at = (size_t)head * n + slot, value_at = ((size_t)(kv_heads + head) * PAGE_TOKENS + slot) * head_dim;
+      if (is_float) {
+        for (int d = 0; d < head_dim; d++) ((float *)page)[key_at + (size_t)d * PAGE_TOKENS] = k[d];
+        memcpy((float *)page + value_at, v, sizeof(float) * (size_t)head_dim);
+      } else {
+        uint16_t halves[MAX_HEAD_DIM];
+        narrow_f16(k, halves, head_dim);
+        for (int d = 0; d < head_dim; d++) ((uint16_t *)page)[key_at + (size_t)d * PAGE_TOKENS] = halves[d];
+        narrow_f16(v, (uint16_t *)page + value_at, head_dim);
+      }
     }
   }
 }
@@ -35,68 +40,82 @@ typedef struct {
 // arithmetic is its own.
 enum { SPAN_PAGES = 4, SPAN = SPAN_PAGES * PAGE_TOKENS, ROWS = 32 };
 
-// s[row][16] = q[row] . keys of a page, for `count` rows that share each load of keys.
+// s[row][64] = q[row] . keys of a span, for `count` rows that share each load of keys; scores beyond the last page are garbage.
 INLINE void score_rows(const float *const *q, const int count, const float *keys, int head_dim, float *s) {
-  Lanes sum[8];
-  UNROLL for (int i = 0; i < count; i++) sum[i] = (Lanes){0};
-  for (int d = 0; d < head_dim; d++) {
-    const Lanes k = load(keys + d * PAGE_TOKENS);
-    UNROLL for (int i = 0; i < count; i++) sum[i] += q[i][d] * k;
-  }
-  UNROLL for (int i = 0; i < count; i++) store(s + i * SPAN, sum[i]);
+  Lanes sum[4][SPAN_PAGES];
+  UNROLL for (int i = 0; i < count; i++) UNROLL for (int j = 0; j < SPAN_PAGES; j++) sum[i][j] = (Lanes){0};
+  for (int d = 0; d < head_dim; d++)
+    UNROLL for (int j = 0; j < SPAN_PAGES; j++) {
+      const Lanes k = load_lanes(keys + ((size_t)j * head_dim + d) * PAGE_TOKENS);
+      UNROLL for (int i = 0; i < count; i++) sum[i][j] += q[i][d] * k;
+    }
+  UNROLL for (int i = 0; i < count; i++) UNROLL for (int j = 0; j < SPAN_PAGES; j++) store_lanes(s + i * SPAN + j * PAGE_TOKENS, sum[i][j]);
 }
 
-// out[row] += sum of weights s[row][t] times values[t], t in [from, to), for `count` rows that share each load of values.
-INLINE void add_values(float *const *out, const int count, const float *s, const float *values, int head_dim, int from, int to) {
-  int d = 0;
-  for (; d + 64 <= head_dim; d += 64) {
-    Lanes sum[4][4];
-    UNROLL for (int i = 0; i < count; i++) UNROLL for (int j = 0; j < 4; j++) sum[i][j] = load(out[i] + d + j * 16);
-    for (int t = from; t < to; t++)
-      UNROLL for (int j = 0; j < 4; j++) {
-        const Lanes v = load(values + (size_t)t * head_dim + d + j * 16);
-        UNROLL for (int i = 0; i < count; i++) sum[i][j] += s[i * SPAN + t] * v;
-      }
-    UNROLL for (int i = 0; i < count; i++) UNROLL for (int j = 0; j < 4; j++) store(out[i] + d + j * 16, sum[i][j]);
-  }
-  for (; d + 16 <= head_dim; d += 16)
-    for (int i = 0; i < count; i++) {
-      Lanes sum = load(out[i] + d);
-      for (int t = from; t < to; t++) sum += s[i * SPAN + t] * load(values + (size_t)t * head_dim + d);
-      store(out[i] + d, sum);
+// `lanes` registers of out[row] += sum of weights s[row][t] times values[t], t in [from, to), for `count` rows that share each load.
+INLINE void add_columns(float *const *out, const int count, const int lanes, const float *s, const float *values, int head_dim, int from, int to) {
+  Lanes sum[4][4];
+  UNROLL for (int i = 0; i < count; i++) UNROLL for (int j = 0; j < lanes; j++) sum[i][j] = load_lanes(out[i] + j * 16);
+  for (int t = from; t < to; t++)
+    UNROLL for (int j = 0; j < lanes; j++) {
+      const Lanes v = load_lanes(values + (size_t)t * head_dim + j * 16);
+      UNROLL for (int i = 0; i < count; i++) sum[i][j] += s[i * SPAN + t] * v;
     }
-  for (; d < head_dim; d++)
-    for (int i = 0; i < count; i++)
-      for (int t = from; t < to; t++) out[i][d] += s[i * SPAN + t] * values[(size_t)t * head_dim + d];
+  UNROLL for (int i = 0; i < count; i++) UNROLL for (int j = 0; j < lanes; j++) store_lanes(out[i] + j * 16, sum[i][j]);
 }
+
+INLINE void add_values(float *const *rows, const int count, const float *s, const float *values, int head_dim, int from, int to) {
+  float *out[4];
+  int d = 0;
+  if (from >= to) return;
+  for (; d + 16 <= head_dim; d += 64) {
+    for (int i = 0; i < count; i++) out[i] = rows[i] + d;
+    const int lanes = (head_dim - d) / 16;
+    if (lanes >= 4) add_columns(out, count, 4, s, values + d, head_dim, from, to);
+    else if (lanes == 3) add_columns(out, count, 3, s, values + d, head_dim, from, to);
+    else if (lanes == 2) add_columns(out, count, 2, s, values + d, head_dim, from, to);
+    else add_columns(out, count, 1, s, values + d, head_dim, from, to);
+  }
+  for (d = head_dim / 16 * 16; d < head_dim; d++)
+    for (int i = 0; i < count; i++)
+      for (int t = from; t < to; t++) rows[i][d] += s[i * SPAN + t] * values[(size_t)t * head_dim + d];
+}
+
+typedef int32_t Ints __attribute__((vector_size(64)));
+INLINE Lanes pick(Ints mask, Lanes yes, Lanes no) { return (Lanes)((mask & (Ints)yes) | (~mask & (Ints)no)); }
 
 // Scores to weights of one row: softcap, mask, running maximum. Returns what the row's earlier sum must be multiplied with.
 static float soften(float *s, int from, int to, float scale, float cap, State *state) {
-  for (int t = 0; t < SPAN; t++) s[t] *= scale;
+  const Ints first = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const Lanes lowest = LOWEST - (Lanes){0};
+  Lanes highest = lowest, sums = {0};
+  Ints seen[SPAN_PAGES], nan = {0};
   if (cap > 0)
-    for (int t = 0; t < SPAN; t++) s[t] = cap * fast_tanh(s[t] / cap);
+    for (int t = 0; t < SPAN; t++) s[t] = cap * fast_tanh(s[t] * scale / cap);
+  for (int j = 0; j < SPAN_PAGES; j++) {
+    seen[j] = (first + j * 16 >= from) & (first + j * 16 < to);
+    // Masked scores may be anything: memory that was never written.
+    const Lanes v = pick(seen[j], load_lanes(s + j * 16) * (cap > 0 ? 1 : scale), lowest);
+    nan |= v != v;
+    highest = pick(v > highest, v, highest);
+    store_lanes(s + j * 16, v);
+  }
   float max = state->max;
-  float highest[16];
   int has_nan = 0;
-  // Masked scores may be anything: memory that was never written.
-  for (int t = 0; t < from; t++) s[t] = LOWEST;
-  for (int t = to; t < SPAN; t++) s[t] = LOWEST;
-  for (int i = 0; i < 16; i++) highest[i] = LOWEST;
-  for (int t = 0; t < SPAN; t += 16)
-    for (int i = 0; i < 16; i++) {
-      highest[i] = s[t + i] > highest[i] ? s[t + i] : highest[i];
-      has_nan |= s[t + i] != s[t + i];
-    }
-  for (int i = 0; i < 16; i++) max = highest[i] > max ? highest[i] : max;
+  for (int i = 0; i < 16; i++) {
+    max = highest[i] > max ? highest[i] : max;
+    has_nan |= nan[i];
+  }
   if (has_nan) max = NAN;
   for (int t = 0; t < SPAN; t++) s[t] = fast_exp(s[t] - max);
-  for (int t = 0; t < from; t++) s[t] = 0; // exactly nothing
-  for (int t = to; t < SPAN; t++) s[t] = 0;
-  const float decay = state->max == LOWEST ? 0 : fast_exp(state->max - max);
-  float sums[16] = {0}, sum = 0;
-  for (int t = 0; t < SPAN; t += 16)
-    for (int i = 0; i < 16; i++) sums[i] += s[t + i];
+  for (int j = 0; j < SPAN_PAGES; j++) {
+    const Lanes v = pick(seen[j], load_lanes(s + j * 16), (Lanes){0}); // masked: exactly nothing
+    store_lanes(s + j * 16, v);
+    sums += v;
+  }
+  float sum = 0;
   for (int i = 0; i < 16; i++) sum += sums[i];
+  const float decay = state->max == LOWEST ? 0 : fast_exp(state->max - max);
   state->max = max;
   state->sum = state->sum * decay + sum;
   return decay;
@@ -146,32 +165,34 @@ static void attend_tile(const Context *c, const Record *op, const int32_t *seque
     const int first_page = start / PAGE_TOKENS, last = highest / PAGE_TOKENS;
     const int end_page = first_page + SPAN_PAGES < last + 1 ? first_page + SPAN_PAGES : last + 1;
     widen_span(c, op, table, kv_head, first_page, end_page, keys, values);
-    for (int page = 0; page < end_page - first_page; page++) {
-      const float *k = keys + (size_t)page * PAGE_TOKENS * head_dim;
-      int i = 0;
-      for (; i + 8 <= rows; i += 8) score_rows(q + i, 8, k, head_dim, s + i * SPAN + page * PAGE_TOKENS);
-      for (; i + 4 <= rows; i += 4) score_rows(q + i, 4, k, head_dim, s + i * SPAN + page * PAGE_TOKENS);
-      for (; i < rows; i++) score_rows(q + i, 1, k, head_dim, s + i * SPAN + page * PAGE_TOKENS);
-    }
-    for (int i = 0; i < rows; i++) {
+    int i = 0;
+    for (; i + 4 <= rows; i += 4) score_rows(q + i, 4, keys, head_dim, s + i * SPAN);
+    for (; i < rows; i++) score_rows(q + i, 1, keys, head_dim, s + i * SPAN);
+    for (i = 0; i < rows; i++) {
       const Range range = visible(lowest + i / group, window, start);
       if (range.from >= range.to) continue;
       const float decay = soften(s + i * SPAN, range.from, range.to, arg_f(op, 13), arg_f(op, 15), &states[i]);
       for (int d = 0; d < head_dim; d++) out[i][d] *= decay;
     }
-    for (int i = 0; i < rows;) {
-      const Range range = visible(lowest + i / group, window, start);
-      int alike = 1;
-      while (alike < 4 && i + alike < rows) {
-        const Range other = visible(lowest + (i + alike) / group, window, start);
-        if (other.from != range.from || other.to != range.to) break;
-        alike++;
+    for (i = 0; i + 4 <= rows; i += 4) {
+      // What all four see together, and before and after that each its own, so that a row adds in order.
+      Range r[4], all = {0, SPAN};
+      for (int k = 0; k < 4; k++) {
+        r[k] = visible(lowest + (i + k) / group, window, start);
+        all.from = r[k].from > all.from ? r[k].from : all.from;
+        all.to = r[k].to < all.to ? r[k].to : all.to;
       }
-      if (range.from >= range.to) alike = 1;
-      else if (alike == 4) add_values(out + i, 4, s + i * SPAN, values, head_dim, range.from, range.to);
-      else if (alike >= 2) add_values(out + i, 2, s + i * SPAN, values, head_dim, range.from, range.to), alike = 2;
-      else add_values(out + i, 1, s + i * SPAN, values, head_dim, range.from, range.to);
-      i += alike;
+      if (all.from >= all.to) {
+        for (int k = 0; k < 4; k++) add_values(out + i + k, 1, s + (i + k) * SPAN, values, head_dim, r[k].from, r[k].to);
+        continue;
+      }
+      for (int k = 0; k < 4; k++) add_values(out + i + k, 1, s + (i + k) * SPAN, values, head_dim, r[k].from, all.from);
+      add_values(out + i, 4, s + i * SPAN, values, head_dim, all.from, all.to);
+      for (int k = 0; k < 4; k++) add_values(out + i + k, 1, s + (i + k) * SPAN, values, head_dim, all.to, r[k].to);
+    }
+    for (; i < rows; i++) {
+      const Range range = visible(lowest + i / group, window, start);
+      add_values(out + i, 1, s + i * SPAN, values, head_dim, range.from, range.to);
     }
   }
   for (int i = 0; i < rows; i++) {

@@ -1,5 +1,4 @@
 // Distances of one vector to many, for searches by meaning. A vector's arithmetic never depends on the others.
-#include "lanes.h"
 #include "pack.h"
 #include "vector-math.h"
 #if defined(__AVX2__)
@@ -12,11 +11,11 @@
   int i = 0;                                                                                                          \
   float tail = 0;                                                                                                     \
   for (; i + 64 <= n; i += 64) UNROLL for (int j = 0; j < 4; j++) {                                                   \
-      const Lanes a = load(x + i + j * 16), b = load(y + i + j * 16);                                                 \
+      const Lanes a = load_lanes(x + i + j * 16), b = load_lanes(y + i + j * 16);                                                 \
       sum[j] += TERM(a, b);                                                                                           \
     }                                                                                                                 \
   for (; i + 16 <= n; i += 16) {                                                                                      \
-    const Lanes a = load(x + i), b = load(y + i);                                                                     \
+    const Lanes a = load_lanes(x + i), b = load_lanes(y + i);                                                                     \
     sum[0] += TERM(a, b);                                                                                             \
   }                                                                                                                   \
   for (; i < n; i++) tail += TERM(x[i], y[i]);                                                                        \

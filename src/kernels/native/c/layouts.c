@@ -17,27 +17,6 @@ size_t block_bytes(int layout) {
 int block_cols(int layout) { return layout <= LAYOUT_BF16 ? 1 : layout == LAYOUT_Q4K || layout == LAYOUT_Q6K ? 256 : 32; }
 size_t group_bytes(int layout, int cols) { return (size_t)(cols / block_cols(layout)) * block_bytes(layout); }
 
-float half_to_float(uint16_t h) {
-  union { uint32_t u; float f; } v = {(uint32_t)(h & 0x7fff) << 13};
-  v.f *= 0x1p112f; // moves the exponent, subnormals included
-  if ((h & 0x7c00) == 0x7c00) v.u |= 0x7f800000;
-  v.u |= (uint32_t)(h & 0x8000) << 16;
-  return v.f;
-}
-
-uint16_t float_to_half(float f) {
-  union { float f; uint32_t u; } v = {f};
-  const uint32_t sign = (v.u >> 16) & 0x8000, magnitude = v.u & 0x7fffffff;
-  if (magnitude > 0x7f800000) return (uint16_t)(sign | 0x7e00);
-  if (magnitude >= 0x477ff000) return (uint16_t)(sign | 0x7c00);
-  if (magnitude < 0x38800000) {
-    v.u = magnitude;
-    v.f += 0.5f;
-    return (uint16_t)(sign | (v.u - 0x3f000000));
-  }
-  return (uint16_t)(sign | ((magnitude + 0xfff + ((magnitude >> 13) & 1) - 0x38000000) >> 13));
-}
-
 static int8_t iq2_grid[256 * 8];
 // Codebooks, each value + 128 so that it is unsigned.
 static const uint8_t iq4_table[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};

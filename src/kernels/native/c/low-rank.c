@@ -1,6 +1,6 @@
 // Low-rank deltas of adapters: down to the rank, then up to the rows. A token's arithmetic never depends on the others.
-#include "lanes.h"
 #include "pack.h"
+#include "vector-math.h"
 
 enum { BLOCK = 64, MAX_RANK = 64 };
 
@@ -10,10 +10,10 @@ INLINE void dot_rows(const float *a, size_t stride, const int count, const float
   UNROLL for (int r = 0; r < count; r++) sum[r][0] = sum[r][1] = (Lanes){0};
   int i = 0;
   for (; i + 32 <= n; i += 32) {
-    const Lanes x0 = load(x + i), x1 = load(x + i + 16);
+    const Lanes x0 = load_lanes(x + i), x1 = load_lanes(x + i + 16);
     UNROLL for (int r = 0; r < count; r++) {
-      sum[r][0] += load(a + r * stride + i) * x0;
-      sum[r][1] += load(a + r * stride + i + 16) * x1;
+      sum[r][0] += load_lanes(a + r * stride + i) * x0;
+      sum[r][1] += load_lanes(a + r * stride + i + 16) * x1;
     }
   }
   for (int r = 0; r < count; r++) {
@@ -60,8 +60,8 @@ void op_low_rank_up(const Context *c, const Record *program, const Record *op) {
       float *out = (float *)(c->base + arg_u(op, 4)) + (size_t)(rows ? rows[i] : i) * num_rows + first, sums[BLOCK];
       Lanes sum[4] = {{0}, {0}, {0}, {0}};
       for (int r = 0; r < rank; r++)
-        UNROLL for (int j = 0; j < 4; j++) sum[j] += inner[r] * load(turned + r * BLOCK + j * 16);
-      UNROLL for (int j = 0; j < 4; j++) store(sums + j * 16, scale * sum[j]);
+        UNROLL for (int j = 0; j < 4; j++) sum[j] += inner[r] * load_lanes(turned + r * BLOCK + j * 16);
+      UNROLL for (int j = 0; j < 4; j++) store_lanes(sums + j * 16, scale * sum[j]);
       for (int n = 0; n < count; n++) out[n] += sums[n];
     }
   }

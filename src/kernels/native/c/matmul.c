@@ -2,24 +2,6 @@
 #include "vector-math.h"
 #include <string.h>
 
-#if defined(__AVX512F__)
-#include <immintrin.h>
-void widen_f16(const uint16_t *src, float *out, int n) {
-  int i = 0;
-  for (; i + 16 <= n; i += 16) _mm512_storeu_ps(out + i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(src + i))));
-  for (; i < n; i++) out[i] = half_to_float(src[i]);
-}
-#elif defined(__F16C__)
-#include <immintrin.h>
-void widen_f16(const uint16_t *src, float *out, int n) {
-  int i = 0;
-  for (; i + 8 <= n; i += 8) _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(src + i))));
-  for (; i < n; i++) out[i] = half_to_float(src[i]);
-}
-#else
-void widen_f16(const uint16_t *src, float *out, int n) { for (int i = 0; i < n; i++) out[i] = half_to_float(src[i]); }
-#endif
-
 static float dot_f32(const float *a, const float *b, int n) {
   float sums[16] = {0}, rest = 0;
   int i = 0;
@@ -121,15 +103,16 @@ static void multiply(const Context *c, const Product *p, int first_group, int gr
 }
 
 // Sums of a group of rows to their place in `out`. Inlined with a constant number of rows where the group is whole.
-static inline __attribute__((always_inline)) void finish(const Product *first, const Product *second, int gated, int accumulate, float *value, float *factor, int tokens, float *target, int stride, int row, const int valid) {
+INLINE void finish(const Product *first, const Product *second, int gated, int accumulate, float *value, float *factor, int tokens, float *target, int stride, int row, const int valid) {
   for (int t = 0; t < tokens; t++, value += GROUP_ROWS, factor += GROUP_ROWS, target += stride) {
     if (first->bias) for (int r = 0; r < valid; r++) value[r] += first->bias[row + r];
     if (gated) {
       if (second->bias) for (int r = 0; r < valid; r++) factor[r] += second->bias[row + r];
       gate(gated == 2, value, factor, value, valid);
     }
-    if (accumulate) for (int r = 0; r < valid; r++) target[r] = value[r] + target[r];
-    else for (int r = 0; r < valid; r++) target[r] = value[r];
+    if (valid == GROUP_ROWS && accumulate) store_lanes(target, load_lanes(value) + load_lanes(target));
+    else if (valid == GROUP_ROWS) store_lanes(target, load_lanes(value));
+    else for (int r = 0; r < valid; r++) target[r] = accumulate ? value[r] + target[r] : value[r];
   }
 }
 

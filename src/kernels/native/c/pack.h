@@ -109,6 +109,7 @@ int block_cols(int layout);
 size_t group_bytes(int layout, int cols);
 float half_to_float(uint16_t h);
 void widen_f16(const uint16_t *src, float *out, int n);
+void narrow_f16(const float *src, uint16_t *out, int n);
 uint16_t float_to_half(float f);
 void widen_float(const uint8_t *layer, int kind, int kv_heads, int kv_head, int head_dim, float *keys, float *values);
 void widen_packed(const uint8_t *layer, int kind, int kv_head, int head_dim, float *keys, float *values);

@@ -3,17 +3,9 @@
 #include "pack.h"
 #include <math.h>
 #include <string.h>
-#if defined(__AVX512BW__) || defined(__F16C__)
+#if defined(__AVX512BW__)
 #include <immintrin.h>
 #endif
-
-static float through_half(float x) {
-#if defined(__F16C__)
-  return _cvtsh_ss(_cvtss_sh(x, 0));
-#else
-  return half_to_float(float_to_half(x));
-#endif
-}
 
 #if defined(__AVX512BW__)
 // Largest magnitude; a NaN wins, so that it reaches the whole block through the scale instead of rounding to some number.
@@ -71,24 +63,39 @@ static float signed_max(const float *x, int n) {
   return limit;
 }
 
-// Rounds row x into place t of a tile.
-static void round_row(int kind, const float *x, int cols, Tokens tile, int t) {
+// Scales of sixteen blocks at a time: peaks first, then the divisions side by side.
+enum { RUN = 16 };
+
+static int run_scales(int kind, const float *x, int blocks, float *factors, float *scales) {
+  const int n = blocks < RUN ? blocks : RUN;
+  float peaks[RUN] = {0};
+  for (int b = 0; b < n; b++) {
+    if (kind == ROUND_Q8_0) peaks[b] = abs_max(x + b * 32, 32);
+    else peaks[b] = (b & 7) == 0 ? signed_max(x + b * 32, 256) : peaks[b - 1];
+  }
+  for (int b = 0; b < RUN; b++) {
+    const float factor = (kind == ROUND_Q8_0 ? 127 : -127) / peaks[b];
+    factors[b] = peaks[b] == 0 ? 0 : factor;
+    scales[b] = kind == ROUND_Q8_0 ? peaks[b] / 127 : peaks[b] == 0 ? 0 : 1 / factor;
+  }
+  if (kind == ROUND_Q8_0) {
+    uint16_t halves[RUN];
+    narrow_f16(scales, halves, RUN);
+    widen_f16(halves, scales, RUN);
+  }
+  return n;
+}
+
+// Rounds blocks [first, first + RUN) of a row into place t of a tile.
+static void round_run(int kind, const float *x, int first, int blocks, Tokens tile, int t) {
   const size_t width = (size_t)tile.width;
-  float factor = 0, scale = 0;
-  for (int b = 0; b < cols / 32; b++) {
+  float factors[RUN], scales[RUN];
+  const int n = run_scales(kind, x + first * 32, blocks - first, factors, scales);
+  for (int b = first; b < first + n; b++) {
     const size_t at = (size_t)b * width + (size_t)t;
-    if (kind == ROUND_Q8_0) {
-      const float peak = abs_max(x + b * 32, 32);
-      factor = peak == 0 ? 0 : 127 / peak;
-      scale = through_half(peak / 127);
-    } else if ((b & 7) == 0) {
-      const float peak = signed_max(x + b * 32, 256);
-      factor = peak == 0 ? 0 : -127 / peak;
-      scale = peak == 0 ? 0 : 1 / factor;
-    }
     int sums[2];
-    round32(x + b * 32, factor, tile.q + at * 32, sums);
-    tile.d[at] = scale;
+    round32(x + b * 32, factors[b - first], tile.q + at * 32, sums);
+    tile.d[at] = scales[b - first];
     for (int h = 0; h < 2; h++) tile.sum16[2 * at + h] = (int16_t)sums[h];
     const int sum = sums[0] + sums[1];
     tile.off128[at] = -128 * sum;
@@ -114,8 +121,12 @@ void rows_round(const Context *c, const Record *op, int first, int end) {
   const float *x = (const float *)(c->base + arg_u(op, 2));
   uint8_t *target = c->base + arg_u(op, 3);
   const int kind = arg_i(op, 4), cols = arg_i(op, 5), width = tile_width(arg_i(op, WORD_TOKENS));
-  for (int t = first; t < end; t++) {
-    if (kind == ROUND_BF16) round_row_bf16(x + (size_t)t * cols, cols, (float *)target + (size_t)t * cols);
-    else round_row(kind, x + (size_t)t * cols, cols, tile_at(target + (size_t)(t / width) * tile_bytes(cols, width), kind, cols, width), t % width);
+  if (kind == ROUND_BF16) {
+    for (int t = first; t < end; t++) round_row_bf16(x + (size_t)t * cols, cols, (float *)target + (size_t)t * cols);
+    return;
   }
+  // A few blocks of all tokens, then the next: tokens of a tile share the lines they write.
+  for (int b = 0; b < cols / 32; b += RUN)
+    for (int t = first; t < end; t++)
+      round_run(kind, x + (size_t)t * cols, b, cols / 32, tile_at(target + (size_t)(t / width) * tile_bytes(cols, width), kind, cols, width), t % width);
 }

@@ -1,0 +1,45 @@
+// Halves to floats and back, one by one or in rows.
+#include "pack.h"
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+float half_to_float(uint16_t h) {
+  union { uint32_t u; float f; } v = {(uint32_t)(h & 0x7fff) << 13};
+  v.f *= 0x1p112f; // moves the exponent, subnormals included
+  if ((h & 0x7c00) == 0x7c00) v.u |= 0x7f800000;
+  v.u |= (uint32_t)(h & 0x8000) << 16;
+  return v.f;
+}
+
+uint16_t float_to_half(float f) {
+  union { float f; uint32_t u; } v = {f};
+  const uint32_t sign = (v.u >> 16) & 0x8000, magnitude = v.u & 0x7fffffff;
+  if (magnitude > 0x7f800000) return (uint16_t)(sign | 0x7e00);
+  if (magnitude >= 0x477ff000) return (uint16_t)(sign | 0x7c00);
+  if (magnitude < 0x38800000) {
+    v.u = magnitude;
+    v.f += 0.5f;
+    return (uint16_t)(sign | (v.u - 0x3f000000));
+  }
+  return (uint16_t)(sign | ((magnitude + 0xfff + ((magnitude >> 13) & 1) - 0x38000000) >> 13));
+}
+
+void widen_f16(const uint16_t *src, float *out, int n) {
+  int i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= n; i += 16) _mm512_storeu_ps(out + i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(src + i))));
+#endif
+#if defined(__F16C__)
+  for (; i + 8 <= n; i += 8) _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(src + i))));
+#endif
+  for (; i < n; i++) out[i] = half_to_float(src[i]);
+}
+
+void narrow_f16(const float *src, uint16_t *out, int n) {
+  int i = 0;
+#if defined(__F16C__)
+  for (; i + 8 <= n; i += 8) _mm_storeu_si128((__m128i *)(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(src + i), 0));
+#endif
+  for (; i < n; i++) out[i] = float_to_half(src[i]);
+}
