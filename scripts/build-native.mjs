@@ -18,8 +18,9 @@ export const BUILD_FLAGS = {
   },
   arm64: {
     baseline: [],
-    dotprod: ['-march=armv8.2-a+dotprod+fp16'],
-    i8mm: ['-march=armv8.6-a+i8mm+fp16'],
+    dotprod: ['-march=armv8.2-a+dotprod'],
+    // Not armv8.6-a: Neoverse V1 has i8mm but not all that came with 8.5 and 8.6.
+    i8mm: ['-march=armv8.2-a+dotprod+i8mm'],
   },
 };
 const FLAGS = '-O3 -std=gnu11 -fPIC -shared -fvisibility=hidden -fno-math-errno -fno-trapping-math -ffp-contract=fast';

@@ -3,7 +3,7 @@ import { createMemorySource } from '../core/byte-source.ts';
 import type { TensorTypeName } from '../core/tensor-type.ts';
 import { quantFormats } from '../quant/index.ts';
 import { randomBlocks } from '../../test/support/random-blocks.ts';
-import type { KernelPack, KernelPackFactory, Offset, WeightMatrix } from './contract.ts';
+import type { KernelPack, KernelPackFactory, KernelPackOptions, Offset, WeightMatrix } from './contract.ts';
 
 /** Unit in the last place of 1 in f32: all tolerances are multiples of it times the norms of what went in. */
 export const EPSILON = 2 ** -23;
@@ -27,9 +27,9 @@ export interface PackFixture {
 export async function withPack(
   factory: KernelPackFactory,
   body: (fixture: PackFixture) => Promise<void>,
-  arenaBytes = 2 ** 25,
+  options: Partial<KernelPackOptions> = {},
 ): Promise<void> {
-  const pack = await factory.create({ arenaBytes, numThreads: 2, maxTokens: 64, maxCols: 4096 });
+  const pack = await factory.create({ arenaBytes: 2 ** 25, numThreads: 2, maxTokens: 64, maxCols: 4096, ...options });
   try {
     await body(createFixture(pack));
   } finally {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { TensorTypeName } from '../core/tensor-type.ts';
 import { ARENA_ALIGNMENT, type KernelPackFactory } from './contract.ts';
+import { describeAttentionEdges } from './pack-attention-edges.contract.ts';
 import { describeAttention } from './pack-attention.contract.ts';
 import { describeDistances } from './pack-distances.contract.ts';
 import { describeElementwise } from './pack-elementwise.contract.ts';
@@ -9,6 +10,9 @@ import { allTypes, randomMatrix, withPack } from './pack-fixture.contract.ts';
 import { describeLowRank } from './pack-low-rank.contract.ts';
 import { describeMatmul } from './pack-matmul.contract.ts';
 import { describePackedPages } from './pack-packed-pages.contract.ts';
+import { describeFused } from './pack-fused.contract.ts';
+import { describePrograms } from './pack-programs.contract.ts';
+import { describeShapes } from './pack-shapes.contract.ts';
 
 /** What every kernel pack must do; run by each of them. */
 export function describeKernelPack(name: string, makeFactory: () => KernelPackFactory): void {
@@ -16,11 +20,15 @@ export function describeKernelPack(name: string, makeFactory: () => KernelPackFa
     describeArena(makeFactory);
     describeElementwise(makeFactory);
     describeMatmul(makeFactory);
+    describeShapes(makeFactory);
+    describeFused(makeFactory);
     describeAttention(makeFactory);
     describePackedPages(makeFactory);
     describeLowRank(makeFactory);
     describeDistances(makeFactory);
+    describeAttentionEdges(makeFactory);
     describeExtremes(makeFactory);
+    describePrograms(makeFactory);
   });
 }
 
@@ -38,7 +46,7 @@ function describeArena(makeFactory: () => KernelPackFactory): void {
           expect.objectContaining({ code: 'out_of_memory' }),
         );
       },
-      arenaBytes,
+      { arenaBytes },
     );
   });
 
@@ -90,7 +98,7 @@ function describeArena(makeFactory: () => KernelPackFactory): void {
           expect.objectContaining({ code: 'out_of_memory', message: expect.stringContaining('blk.0.big') }),
         );
       },
-      2 ** 12,
+      { arenaBytes: 2 ** 12 },
     );
   });
 }

@@ -19,7 +19,7 @@ test('every pack that is here passes', async () => {
 
 /** A pack whose `operation` goes wrong after it ran, where `isHit` says. */
 function sabotaged(
-  operation: 'matmul' | 'gatherRows' | 'attention' | 'rope' | 'rmsNorm' | 'gatedActivation' | 'add',
+  operation: 'matmul' | 'gatedMatmul' | 'gatherRows' | 'attention' | 'rope' | 'rmsNorm' | 'gatedActivation' | 'add',
   isHit: (op: { numTokens?: number }) => boolean = () => true,
 ): KernelPackFactory {
   return {
@@ -41,6 +41,7 @@ function sabotaged(
 
 test.each([
   ['matmul', 'matmul F32, 17 rows: value 3 of row 0'],
+  ['gatedMatmul', 'norm, matmul F32 and gate, 1 rows: value 3 of row 6'], // the sample is row 6
   ['gatherRows', 'rows of F32, 1 rows: value 3 of row 0'],
   ['attention', 'attention, 1 rows: value 3 of row 16'], // row 0 of the 17 is not in the sample
   ['rope', 'attention, \\d+ rows: value'],

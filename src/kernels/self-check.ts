@@ -62,7 +62,7 @@ function anyBlocks(type: TensorTypeName): Uint8Array {
   return bytes;
 }
 
-const createMatmulProbe = (type: TensorTypeName): Probe => {
+const createMatmulProbe = (type: TensorTypeName, index: number): Probe => {
   const isPlain = quantFormats[type].blockSize === 1;
   const bytes = isPlain ? quantizeRow(type, wave(NUM_ROWS * NUM_COLS, 1)) : anyBlocks(type);
   return (pack, groups) => {
@@ -81,7 +81,17 @@ const createMatmulProbe = (type: TensorTypeName): Probe => {
       pack.matmul({ x, numTokens: tokens.length, outputs: [{ weight, out, bias: null, accumulate: false }] });
       return { name: `matmul ${type}`, tokens, width: NUM_ROWS, out };
     });
-    return [...products, { name: `rows of ${type}`, tokens: [0], width: 2 * NUM_COLS, out: rows }];
+    // What is around the product is the same for all types, and two products are much for the reference: once, of one token.
+    const fusedGroups = index > 0 ? [] : groups.map((tokens) => (tokens === SAMPLE ? [ALONE] : tokens));
+    const fused = fusedGroups.map((tokens): Place => {
+      const [count, numTokens] = [tokens.length * NUM_ROWS, tokens.length];
+      const [out, scratch, x] = [room(pack, count), room(pack, count), putRows(pack, tokens, NUM_COLS, 2)];
+      const norm = { weight: put(pack, wave(NUM_COLS, 7)), epsilon: 1e-5, scratch: room(pack, numTokens * NUM_COLS) };
+      const [gate, up] = [4, 5].map((seed) => ({ weight, bias: put(pack, wave(NUM_ROWS, seed)) }));
+      pack.gatedMatmul({ x, norm, numTokens, gate: gate!, up: up!, out, scratch, activation: 'silu' });
+      return { name: `norm, matmul ${type} and gate`, tokens, width: NUM_ROWS, out };
+    });
+    return [...products, ...fused, { name: `rows of ${type}`, tokens: [0], width: 2 * NUM_COLS, out: rows }];
   };
 };
 
@@ -172,8 +182,8 @@ function findDifference({ place, values }: Solution, { place: known, values: exp
 }
 
 /**
- * Solves small problems with both packs: matrices of the given types by many tokens and by one, attention, norm and
- * activation. Returns the first result that differs, with the numbers, or null: a pack compiled by an unknown compiler for
+ * Solves small problems with both packs: matrices of the given types by many tokens and by one, also between a norm and a
+ * gate, attention, norm and activation. Returns the first result that differs, with the numbers, or null: a pack compiled by an unknown compiler for
  * an unknown processor must show that it computes before it is trusted. Takes about 20 ms for the types of one model.
  */
 export async function findKernelFault(

@@ -109,5 +109,5 @@ test('memory beyond 2 GiB computes the same bits', async () => {
     const high = await everyOperation(fixture);
     high.forEach((values, i) => expectSameBits(values, low[i]!, `result ${i}`));
   };
-  await withPack(factory, body, far + 2 ** 25);
+  await withPack(factory, body, { arenaBytes: far + 2 ** 25 });
 });

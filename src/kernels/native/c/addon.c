@@ -7,8 +7,12 @@
 #if !defined(_WIN32)
 #include <sys/mman.h>
 #endif
-#if defined(__x86_64__) && defined(__linux__)
+#if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
+#if defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -100,36 +104,55 @@ static napi_value stop_pool(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
-// cpuFeatures(): what this processor and system offer of what the builds want.
-static napi_value cpu_features(napi_env env, napi_callback_info info) {
-  napi_value list, name;
-  uint32_t n = 0;
-  (void)info;
-  CHECK(napi_create_array(env, &list));
+typedef struct {
+  const char *name;
+  int has;
+} Feature;
+
+enum { MAX_FEATURES = 4 };
+
+static int find_features(Feature out[MAX_FEATURES]) {
+  int n = 0;
 #if defined(__x86_64__)
+  unsigned a, b, c, d;
   __builtin_cpu_init();
+  const int has_f16c = __get_cpuid(1, &a, &b, &c, &d) && (c >> 29 & 1);
+  const int has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c;
+  const int has_avx512 = __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+  const int has_vnni = __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
   int has_amx = 0;
 #if defined(__linux__)
-  unsigned a, b, c, d;
   // AMX-INT8 by CPUID, and the system's permission to use tile registers, which threads started later inherit.
   has_amx = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 25 & 1) && syscall(SYS_arch_prctl, 0x1023, 18) == 0;
 #endif
-  const struct {
-    const char *name;
-    int has;
-  } features[] = {
-      {"avx2", __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")},
-      {"avx512vnni", __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")},
-      {"amx", has_amx && __builtin_cpu_supports("avx512vnni")},
-  };
-  for (size_t i = 0; i < sizeof features / sizeof *features; i++) {
+  out[n++] = (Feature){"avx2", has_avx2};
+  out[n++] = (Feature){"avxvnni", has_avx2 && has_vnni};
+  out[n++] = (Feature){"avx512vnni", has_avx512};
+  out[n++] = (Feature){"amx", has_avx512 && has_amx};
+#elif defined(__aarch64__) && defined(__linux__)
+  // HWCAP_ASIMDDP and HWCAP2_I8MM, by number: older headers lack the names.
+  const int has_dotprod = getauxval(AT_HWCAP) >> 20 & 1;
+  out[n++] = (Feature){"dotprod", has_dotprod};
+  out[n++] = (Feature){"i8mm", has_dotprod && (getauxval(AT_HWCAP2) >> 13 & 1)};
+#else
+  (void)out;
+#endif
+  return n;
+}
+
+// cpuFeatures(): what this processor and system offer of what the builds want.
+static napi_value cpu_features(napi_env env, napi_callback_info info) {
+  napi_value list, name;
+  uint32_t length = 0;
+  Feature features[MAX_FEATURES];
+  const int n = find_features(features);
+  (void)info;
+  CHECK(napi_create_array(env, &list));
+  for (int i = 0; i < n; i++) {
     if (!features[i].has) continue;
     CHECK(napi_create_string_utf8(env, features[i].name, NAPI_AUTO_LENGTH, &name));
-    CHECK(napi_set_element(env, list, n++, name));
+    CHECK(napi_set_element(env, list, length++, name));
   }
-#else
-  (void)name, (void)n;
-#endif
   return list;
 }
 

@@ -2,6 +2,8 @@
 #include "pack.h"
 #if defined(__F16C__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 float half_to_float(uint16_t h) {
@@ -32,6 +34,8 @@ void widen_f16(const uint16_t *src, float *out, int n) {
 #endif
 #if defined(__F16C__)
   for (; i + 8 <= n; i += 8) _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(src + i))));
+#elif defined(__aarch64__)
+  for (; i + 4 <= n; i += 4) vst1q_f32(out + i, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(src + i))));
 #endif
   for (; i < n; i++) out[i] = half_to_float(src[i]);
 }
@@ -40,6 +44,8 @@ void narrow_f16(const float *src, uint16_t *out, int n) {
   int i = 0;
 #if defined(__F16C__)
   for (; i + 8 <= n; i += 8) _mm_storeu_si128((__m128i *)(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(src + i), 0));
+#elif defined(__aarch64__)
+  for (; i + 4 <= n; i += 4) vst1_u16(out + i, vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(src + i))));
 #endif
   for (; i < n; i++) out[i] = float_to_half(src[i]);
 }

@@ -3,7 +3,7 @@
 #include "pack.h"
 #include <math.h>
 #include <string.h>
-#if defined(__AVX512BW__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -32,6 +32,35 @@ static inline void round32(const float *x, float factor, int8_t *q, int sums[2])
     const __m128i bytes = _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(x + h * 16), f)));
     _mm_storeu_si128((__m128i *)(q + h * 16), bytes);
     sums[h] = sum16(bytes);
+  }
+}
+#elif defined(__AVX2__)
+static inline float abs_max(const float *x, int n) {
+  const __m256 sign = _mm256_set1_ps(-0.0f);
+  __m256 max = _mm256_setzero_ps(), nan = max;
+  for (int i = 0; i < n; i += 8) {
+    const __m256 v = _mm256_loadu_ps(x + i);
+    nan = _mm256_or_ps(nan, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+    max = _mm256_max_ps(max, _mm256_andnot_ps(sign, v));
+  }
+  if (_mm256_movemask_ps(nan)) return NAN;
+  __m128 four = _mm_max_ps(_mm256_castps256_ps128(max), _mm256_extractf128_ps(max, 1));
+  four = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(four, _mm_movehdup_ps(four)));
+}
+
+static inline void round32(const float *x, float factor, int8_t *q, int sums[2]) {
+  const __m256 f = _mm256_set1_ps(factor);
+  __m256i v[4];
+  for (int i = 0; i < 4; i++) v[i] = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + i * 8), f));
+  // Packing works within halves of registers: the last step puts groups of four back in order.
+  const __m256i pairs = _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
+  const __m256i bytes = _mm256_permutevar8x32_epi32(pairs, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+  _mm256_storeu_si256((__m256i *)q, bytes);
+  const __m256i quarters = _mm256_sad_epu8(_mm256_xor_si256(bytes, _mm256_set1_epi8(-128)), _mm256_setzero_si256());
+  for (int h = 0; h < 2; h++) {
+    const __m128i two = h ? _mm256_extracti128_si256(quarters, 1) : _mm256_castsi256_si128(quarters);
+    sums[h] = _mm_cvtsi128_si32(two) + _mm_extract_epi16(two, 4) - 16 * 128;
   }
 }
 #else

@@ -2,7 +2,7 @@
 #include "pack.h"
 #include <string.h>
 
-#if !defined(__AVX512VNNI__)
+#if !defined(__AVX2__) && !defined(__ARM_FEATURE_DOTPROD)
 
 static void add_chunk(const uint8_t *chunk, const int8_t *q, int32_t sum[GROUP_ROWS]) {
   for (int r = 0; r < GROUP_ROWS; r++)
