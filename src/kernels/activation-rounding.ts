@@ -93,7 +93,8 @@ function expand({ quants, scales, blockSize }: RoundedRow): Float32Array {
   return values;
 }
 
-function roundToEven(value: number): number {
+/** To the nearest integer, ties to even. */
+export function roundToEven(value: number): number {
   const floor = Math.floor(value);
   if (value - floor !== 0.5) return Math.round(value);
   return floor % 2 === 0 ? floor : floor + 1;

@@ -1,4 +1,16 @@
 import type { TensorTypeName } from '../core/tensor-type.ts';
+import type { KvRegion } from './kv-region.ts';
+
+export { ARENA_ALIGNMENT, alignArena } from './arena-alignment.ts';
+export {
+  type FloatKvPrecision,
+  kvHeadBytes,
+  kvLayerBytes,
+  type KvPrecision,
+  type KvRegion,
+  PAGE_TOKENS,
+  type PackedKvPrecision,
+} from './kv-region.ts';
 
 /**
  * The one contract all kernel packs fulfil. Data lives in the pack's arena; operations name it by byte offset. They are
@@ -33,6 +45,8 @@ export interface KernelPack {
   writeKv(op: WriteKvOp): void;
   /** Norms of heads where there are some, `rope` of q and k in place, then `writeKv`: the same bits, in one pass. */
   rotateAndStore(op: RotateAndStoreOp): void;
+  /** Rounds whole pages, all of their tokens written, into another region: the same bytes on every pack. */
+  packPages(op: PackPagesOp): void;
   /** Causal softmax(q·kᵀ·scale)·v over the pages of each sequence; online softmax, page by page in order. */
   attention(op: AttentionOp): void;
   /** out = activation(gate) * up. `out` may be `gate`. */
@@ -45,6 +59,10 @@ export interface KernelPack {
   softcap(op: SoftcapOp): void;
   /** x *= factor, in place. */
   scale(op: ScaleOp): void;
+  /** out[t] += scale * B · (A · x[t]) in f32, for the tokens of one adapter. */
+  lowRankDelta(op: LowRankDeltaOp): void;
+  /** Dot products or squared distances of one vector and many. */
+  distances(op: DistancesOp): void;
 
   sync(): Promise<void>;
   /** Stops threads and drops the arena. The pack is unusable afterwards. */
@@ -53,12 +71,6 @@ export interface KernelPack {
 
 /** A byte offset into the arena. Always a multiple of `ARENA_ALIGNMENT` when it comes from `allocate`. */
 export type Offset = number;
-
-/** One cache line: a thread never shares a line it writes with another, and every SIMD load is aligned. */
-export const ARENA_ALIGNMENT = 64;
-
-/** Tokens in one KV page. */
-export const PAGE_TOKENS = 16;
 
 /** The memory a pack computes in: grows never, frees never; the KV pool manages its own region inside. */
 export interface Arena {
@@ -195,27 +207,6 @@ export interface RotateAndStoreOp extends Omit<RopeOp, 'x'>, WriteKvOp {
   epsilon: number;
 }
 
-/**
- * The KV pages of one model. Page p of layer l starts at base + p * pageBytes + l * layerBytes and holds
- *   K: [numKvHeads][headDim][PAGE_TOKENS]   (transposed: scores of 16 tokens come from contiguous loads)
- *   V: [numKvHeads][PAGE_TOKENS][headDim]
- * as f16 or f32, whichever `precision` says.
- */
-export interface KvRegion {
-  readonly base: Offset;
-  readonly pageBytes: number;
-  readonly layerBytes: number;
-  readonly numPages: number;
-  readonly numKvHeads: number;
-  readonly headDim: number;
-  readonly precision: KvPrecision;
-}
-
-/** f16 halves the memory; f32 is for comparing with others whose attention rounds elsewhere. */
-export type KvPrecision = 'f16' | 'f32';
-
-export const KV_VALUE_BYTES: Readonly<Record<KvPrecision, number>> = { f16: 2, f32: 4 };
-
 export interface WriteKvOp {
   kv: KvRegion;
   layer: number;
@@ -227,8 +218,28 @@ export interface WriteKvOp {
   numTokens: number;
 }
 
+/**
+ * All arithmetic in f32. With p the largest magnitude of a q8 row (the tokens of a channel, the channels of a token):
+ * scale = p / 127 rounded up to f16, q = x / scale to nearest, ties to even. q4: min = the least value rounded down to f16,
+ * scale = (the largest - min) / 15 rounded up, q = (x - min) / scale. So nothing is off by more than half a
+ * scale. A row with a NaN, or with anything f16 cannot hold, gets the scale NaN and zeros: it shows wherever it is read.
+ */
+export interface PackPagesOp {
+  /** f16 or f32 */
+  from: KvRegion;
+  /** q8 or q4 */
+  to: KvRegion;
+  firstLayer: number;
+  numLayers: number;
+  /** int32[numPages × 2]: page of `from`, page of `to` */
+  pages: Offset;
+  numPages: number;
+}
+
 export interface AttentionOp {
   kv: KvRegion;
+  /** Where packed pages are: an entry e < 0 of a page table is page ~e of this region. */
+  packed?: KvRegion | null;
   layer: number;
   /** f32[numTokens × numHeads × headDim] */
   q: Offset;
@@ -238,7 +249,10 @@ export interface AttentionOp {
   /** int32[numSequences × 4]: first row in q, number of rows, context tokens after this step, index into pageTables */
   sequences: Offset;
   numSequences: number;
-  /** int32: page ids of all sequences; a sequence's ids start at its index. The last row attends to all its context. */
+  /**
+   * int32: page ids of all sequences; a sequence's ids start at its index. The last row attends to all its context.
+   * Entries that a window has left behind must still name pages: they may be read.
+   */
   pageTables: Offset;
   scale: number;
   /** 0: full. n: a token sees itself and the n - 1 tokens before it. */
@@ -287,6 +301,58 @@ export interface ScaleOp {
   factor: number;
 }
 
+/** Several adapters in one step are several operations, each with the rows of its tokens. */
+export interface LowRankDeltaOp {
+  /** f32[… × numCols] */
+  x: Offset;
+  /** Rows to work on: the length of `rows` where there is one. */
+  numTokens: number;
+  numCols: number;
+  /** f32[rank × numCols] */
+  a: Offset;
+  /** f32[numRows × rank] */
+  b: Offset;
+  /** 1 to `MAX_RANK` */
+  rank: number;
+  scale: number;
+  /** int32[numTokens]: rows of x and out, none twice; null: 0 to numTokens - 1. */
+  rows: Offset | null;
+  /** f32[… × numRows] */
+  out: Offset;
+  numRows: number;
+  /** f32[numTokens × rank] that the pack may overwrite. */
+  scratch: Offset;
+}
+
+/** Highest rank of `lowRankDelta`: what packs keep scratch for. */
+export const MAX_RANK = 64;
+
+export interface DistancesOp {
+  /** f32[dim] */
+  query: Offset;
+  /** f32[… × dim] or int8[… × dim] */
+  vectors: Offset;
+  numVectors: number;
+  /** 1 to `MAX_VECTOR_DIM` */
+  dim: number;
+  /**
+   * 'int8': a value is q * scales[vector]. The query is rounded too: scale = largest magnitude / 127, q = x / scale to
+   * nearest, ties to even, at most 127, in f32; sums of products of integers are exact. A query that is not finite gives NaN.
+   */
+  format: 'f32' | 'int8';
+  /** f32, by vector; only for int8. */
+  scales: Offset | null;
+  /** int32[numVectors]: which vectors; null: 0 to numVectors - 1. */
+  ids: Offset | null;
+  /** 'dot': the larger the nearer, and the cosine where both are normalized. 'l2': the square of the distance. */
+  metric: 'dot' | 'l2';
+  /** f32[numVectors] */
+  out: Offset;
+}
+
+/** Longest vector of `distances`: sums of products of bytes stay below 2^31. */
+export const MAX_VECTOR_DIM = 16384;
+
 /** What a pack is told before it exists, so that it can reserve its own scratch next to the caller's memory. */
 export interface KernelPackOptions {
   /** Bytes the caller will allocate: matrices (see `matrixBytes`), vectors, activations, KV pages. */
@@ -306,14 +372,4 @@ export interface KernelPackFactory {
   /** Bytes `loadMatrix` will take for such a matrix, before alignment. */
   matrixBytes(type: TensorTypeName, numRows: number, numCols: number): number;
   create(options: KernelPackOptions): Promise<KernelPack>;
-}
-
-/** Size rounded up to the arena's alignment: what one `allocate` really takes. */
-export function alignArena(sizeBytes: number): number {
-  return Math.ceil(sizeBytes / ARENA_ALIGNMENT) * ARENA_ALIGNMENT;
-}
-
-/** Bytes of one layer in one page: K and V. */
-export function kvLayerBytes(numKvHeads: number, headDim: number, precision: KvPrecision): number {
-  return alignArena(2 * PAGE_TOKENS * numKvHeads * headDim * KV_VALUE_BYTES[precision]);
 }

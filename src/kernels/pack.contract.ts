@@ -3,11 +3,14 @@ import type { TensorTypeName } from '../core/tensor-type.ts';
 import { ARENA_ALIGNMENT, type KernelPackFactory } from './contract.ts';
 import { describeAttentionEdges } from './pack-attention-edges.contract.ts';
 import { describeAttention } from './pack-attention.contract.ts';
+import { describeDistances } from './pack-distances.contract.ts';
 import { describeElementwise } from './pack-elementwise.contract.ts';
 import { describeExtremes } from './pack-extremes.contract.ts';
 import { allTypes, randomMatrix, withPack } from './pack-fixture.contract.ts';
-import { describeFused } from './pack-fused.contract.ts';
+import { describeLowRank } from './pack-low-rank.contract.ts';
 import { describeMatmul } from './pack-matmul.contract.ts';
+import { describePackedPages } from './pack-packed-pages.contract.ts';
+import { describeFused } from './pack-fused.contract.ts';
 import { describePrograms } from './pack-programs.contract.ts';
 import { describeShapes } from './pack-shapes.contract.ts';
 
@@ -20,6 +23,9 @@ export function describeKernelPack(name: string, makeFactory: () => KernelPackFa
     describeShapes(makeFactory);
     describeFused(makeFactory);
     describeAttention(makeFactory);
+    describePackedPages(makeFactory);
+    describeLowRank(makeFactory);
+    describeDistances(makeFactory);
     describeAttentionEdges(makeFactory);
     describeExtremes(makeFactory);
     describePrograms(makeFactory);

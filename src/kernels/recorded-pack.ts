@@ -19,22 +19,10 @@ import {
   type WeightMatrix,
   type WriteKvOp,
 } from './contract.ts';
+import { checkRegions } from './kv-region.ts';
 import { checkedMatrixBytes } from './matrix-bytes.ts';
-
-/** Operation numbers, shared with the kernels of every recorded pack. */
-export const OPCODES = {
-  round: 0,
-  matmul: 1,
-  gather: 2,
-  rmsNorm: 3,
-  rope: 4,
-  writeKv: 5,
-  attention: 6,
-  map: 7,
-  copyRows: 8,
-  repack: 9,
-  image: 10,
-} as const;
+import { OPCODES, PAGE_KINDS } from './opcodes.ts';
+import { createRecordedExtras } from './recorded-extras.ts';
 
 /** Values that an elementwise operation hands to a thread at a time, at least. */
 const MAP_CHUNK = 1024;
@@ -134,7 +122,6 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
     kv.numKvHeads,
     kv.headDim,
   ];
-  const isF32 = (kv: KvRegion): number => (kv.precision === 'f32' ? 1 : 0);
   const map = (kind: number, x: Offset, y: Offset, out: Offset, count: number, factor = 0): void =>
     record(OPCODES.map, [kind, x, y, out, count, { f32: factor }], 'barrier', Math.ceil(count / MAP_CHUNK));
   const rmsNorm = ({ x, weight, out, numRows, dim, epsilon }: RmsNormOp, follow: Follow, numTokens: number): void =>
@@ -144,8 +131,11 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
     const words = [x, cosSin, numTokens, numHeads, headDim, rotaryDim, pairing === 'halves' ? 1 : 0];
     record(OPCODES.rope, words, follow, numTokens);
   };
-  const writeKv = ({ kv, layer, k, v, slots, numTokens }: WriteKvOp): void =>
-    record(OPCODES.writeKv, [...kvWords(kv, layer), k, v, slots, numTokens, isF32(kv)], 'barrier', numTokens);
+  const writeKv = ({ kv, layer, k, v, slots, numTokens }: WriteKvOp): void => {
+    checkRegions('writeKv', kv, null);
+    const words = [...kvWords(kv, layer), k, v, slots, numTokens, PAGE_KINDS[kv.precision]];
+    record(OPCODES.writeKv, words, 'barrier', numTokens);
+  };
 
   /** Normalizes and rounds rows as the weights want them; returns where each of them finds its rows. */
   function prepareRows(
@@ -291,7 +281,9 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
       }).rotateAndStore(op);
     },
 
-    attention({ kv, layer, q, out, numHeads, sequences, numSequences, pageTables, scale, window, softcap }) {
+    attention(op) {
+      const { kv, packed = null, layer, q, out, numHeads, sequences, numSequences, pageTables } = op;
+      checkRegions('attention', kv, packed);
       const group = numHeads / kv.numKvHeads;
       if (kv.headDim > MAX_HEAD_DIM || kv.headDim % 4 !== 0 || group > MAX_HEAD_GROUP || !Number.isInteger(group)) {
         throw new RuvLLMError(
@@ -300,8 +292,11 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
             `${MAX_HEAD_GROUP} heads a KV head and ${MAX_HEAD_DIM} values, in fours`,
         );
       }
-      const words = [q, out, numHeads, sequences, numSequences, pageTables, { f32: scale }, window, { f32: softcap }];
-      record(OPCODES.attention, [...kvWords(kv, layer), ...words, isF32(kv)]);
+      const words: Word[] = [...kvWords(kv, layer), q, out, numHeads, sequences, numSequences, pageTables];
+      words.push({ f32: op.scale }, op.window, { f32: op.softcap }, PAGE_KINDS[kv.precision]);
+      if (packed !== null)
+        words.push(packed.base + layer * packed.layerBytes, packed.pageBytes, PAGE_KINDS[packed.precision]);
+      record(OPCODES.attention, words);
     },
 
     gatedActivation,
@@ -310,6 +305,8 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
     scale: ({ x, count, factor }) => map(MAP_KINDS.scale, x, x, x, count, factor),
     copyRows: ({ x, rows, out, numRows, dim }) =>
       record(OPCODES.copyRows, [x, rows, out, numRows, dim], 'barrier', numRows),
+
+    ...createRecordedExtras(record),
 
     async sync() {
       parts.run();

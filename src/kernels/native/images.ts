@@ -1,5 +1,6 @@
 import type { Arena, Offset, WeightImages } from '../contract.ts';
-import { OPCODES, type RecordedPackParts } from '../recorded-pack.ts';
+import { OPCODES } from '../opcodes.ts';
+import type { RecordedPackParts } from '../recorded-pack.ts';
 import { LAYOUT_VERSION } from './layouts.ts';
 import type { NativeAddon } from './native-pack.ts';
 

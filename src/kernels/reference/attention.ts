@@ -1,27 +1,17 @@
-import { floatToHalf, halfFloats } from '../../core/half.ts';
-import { type Arena, type AttentionOp, type KvRegion, PAGE_TOKENS, type WriteKvOp } from '../contract.ts';
-
-interface Page {
-  readonly k: Uint16Array | Float32Array;
-  readonly v: Uint16Array | Float32Array;
-}
-
-/** K and V of one layer of one page; layouts as at `KvRegion`. */
-function pageOf(arena: Arena, kv: KvRegion, layer: number, pageId: number): Page {
-  const base = kv.base + pageId * kv.pageBytes + layer * kv.layerBytes;
-  const count = kv.numKvHeads * kv.headDim * PAGE_TOKENS;
-  if (kv.precision === 'f32') return { k: arena.f32(base, count), v: arena.f32(base + count * 4, count) };
-  return { k: arena.u16(base, count), v: arena.u16(base + count * 2, count) };
-}
+import { floatToHalf } from '../../core/half.ts';
+import { type Arena, type AttentionOp, PAGE_TOKENS, type WriteKvOp } from '../contract.ts';
+import { checkRegions } from '../kv-region.ts';
+import { type Page, readPage, storedPage } from './kv-pages.ts';
 
 export function writeKv(arena: Arena, { kv, layer, k, v, slots, numTokens }: WriteKvOp): void {
+  checkRegions('writeKv', kv, null);
   const { numKvHeads, headDim } = kv;
   const store = kv.precision === 'f16' ? floatToHalf : (value: number): number => value;
   const slotIds = arena.i32(slots, numTokens);
   const keys = arena.f32(k, numTokens * numKvHeads * headDim);
   const values = arena.f32(v, numTokens * numKvHeads * headDim);
   for (let t = 0; t < numTokens; t++) {
-    const page = pageOf(arena, kv, layer, Math.floor(slotIds[t]! / PAGE_TOKENS));
+    const page = storedPage(arena, kv, layer, Math.floor(slotIds[t]! / PAGE_TOKENS));
     const slot = slotIds[t]! % PAGE_TOKENS;
     for (let head = 0; head < numKvHeads; head++) {
       for (let d = 0; d < headDim; d++) {
@@ -34,12 +24,16 @@ export function writeKv(arena: Arena, { kv, layer, k, v, slots, numTokens }: Wri
 }
 
 export function attention(arena: Arena, op: AttentionOp): void {
+  const { kv, packed = null } = op;
+  checkRegions('attention', kv, packed);
   const sequences = arena.i32(op.sequences, op.numSequences * 4);
   const rowWidth = op.numHeads * op.kv.headDim;
   for (let s = 0; s < op.numSequences; s++) {
     const [firstRow, numRows, contextTokens, tableIndex] = sequences.subarray(s * 4, s * 4 + 4) as unknown as Quad;
     const pageIds = arena.i32(op.pageTables + tableIndex * 4, Math.ceil(contextTokens / PAGE_TOKENS));
-    const pages = Array.from(pageIds, (pageId) => pageOf(arena, op.kv, op.layer, pageId));
+    const pages = Array.from(pageIds, (pageId) =>
+      pageId < 0 ? readPage(arena, packed!, op.layer, ~pageId) : readPage(arena, kv, op.layer, pageId),
+    );
     for (let i = 0; i < numRows; i++) {
       const last = contextTokens - numRows + i;
       const first = op.window > 0 ? Math.max(0, last - op.window + 1) : 0;
@@ -68,8 +62,6 @@ function attendRow(
   last: number,
 ): void {
   const { headDim, numKvHeads } = kv;
-  const table = halfFloats();
-  const read = kv.precision === 'f16' ? (half: number): number => table[half]! : (value: number): number => value;
   const scores = new Float64Array(last + 1);
   for (let head = 0; head < numHeads; head++) {
     const kvHead = Math.floor(head / (numHeads / numKvHeads));
@@ -78,7 +70,7 @@ function attendRow(
       const { k } = pages[Math.floor(t / PAGE_TOKENS)]!;
       const at = kvHead * headDim * PAGE_TOKENS + (t % PAGE_TOKENS);
       let dot = 0;
-      for (let d = 0; d < headDim; d++) dot += q[head * headDim + d]! * read(k[at + d * PAGE_TOKENS]!);
+      for (let d = 0; d < headDim; d++) dot += q[head * headDim + d]! * k[at + d * PAGE_TOKENS]!;
       const score = dot * scale;
       scores[t] = softcap > 0 ? softcap * Math.tanh(score / softcap) : score;
       max = Math.max(max, scores[t]!);
@@ -90,7 +82,7 @@ function attendRow(
       const at = (kvHead * PAGE_TOKENS + (t % PAGE_TOKENS)) * headDim;
       const weight = Math.exp(scores[t]! - max);
       total += weight;
-      for (let d = 0; d < headDim; d++) sums[d]! += weight * read(v[at + d]!);
+      for (let d = 0; d < headDim; d++) sums[d]! += weight * v[at + d]!;
     }
     for (let d = 0; d < headDim; d++) out[head * headDim + d] = sums[d]! / total;
   }

@@ -11,7 +11,10 @@ import type {
 import { composeOps } from '../composed-ops.ts';
 import { checkedMatrixBytes } from '../matrix-bytes.ts';
 import { attention, writeKv } from './attention.ts';
+import { distances } from './distances.ts';
 import { add, copyRows, gatedActivation, rmsNorm, rope, scale, softcap } from './elementwise.ts';
+import { packPages } from './kv-pages.ts';
+import { lowRankDelta } from './low-rank.ts';
 import { gatherRows, matmul } from './matmul.ts';
 
 /** The oracle pack: plain TypeScript, one thread, matrices kept as they stand in the file. */
@@ -46,11 +49,14 @@ function createReferencePack({ arenaBytes }: KernelPackOptions): KernelPack {
     gatherRows: (op) => gatherRows(arena, op),
     ...primitives,
     ...composeOps({ ...primitives, multiply: (op) => matmul(arena, op) }),
+    packPages: (op) => packPages(arena, op),
     attention: (op) => attention(arena, op),
     add: (op) => add(arena, op),
     copyRows: (op) => copyRows(arena, op),
     softcap: (op) => softcap(arena, op),
     scale: (op) => scale(arena, op),
+    lowRankDelta: (op) => lowRankDelta(arena, op),
+    distances: (op) => distances(arena, op),
     sync: async () => {},
     dispose: async () => {},
   };

@@ -40,8 +40,6 @@ typedef struct {
 // arithmetic is its own.
 enum { SPAN_PAGES = 4, SPAN = SPAN_PAGES * PAGE_TOKENS, ROWS = 32 };
 
-#define UNROLL _Pragma("GCC unroll 8")
-
 // s[row][64] = q[row] . keys of a span, for `count` rows that share each load of keys; scores beyond the last page are garbage.
 INLINE void score_rows(const float *const *q, const int count, const float *keys, int head_dim, float *s) {
   Lanes sum[4][SPAN_PAGES];
@@ -135,17 +133,11 @@ static Range visible(int position, int window, int span_start) {
 
 // Pages of the span as f32: keys[page][head_dim][16], values[64][head_dim]. Pages beyond the last are left alone.
 static void widen_span(const Context *c, const Record *op, const int32_t *table, int kv_head, int first_page, int end_page, float *keys, float *values) {
-  const int kv_heads = arg_i(op, 5), head_dim = arg_i(op, 6), is_float = arg_i(op, 16), n = head_dim * PAGE_TOKENS;
+  const int kv_heads = arg_i(op, 5), head_dim = arg_i(op, 6), n = head_dim * PAGE_TOKENS;
   for (int page = first_page; page < end_page; page++, keys += n, values += n) {
-    const uint8_t *p = c->base + arg_u(op, 2) + arg_u(op, 4) + (size_t)table[page] * arg_u(op, 3);
-    const size_t key_at = (size_t)kv_head * n, value_at = (size_t)(kv_heads + kv_head) * n;
-    if (is_float) {
-      memcpy(keys, (const float *)p + key_at, sizeof(float) * (size_t)n);
-      memcpy(values, (const float *)p + value_at, sizeof(float) * (size_t)n);
-    } else {
-      widen_f16((const uint16_t *)p + key_at, keys, n);
-      widen_f16((const uint16_t *)p + value_at, values, n);
-    }
+    const int id = table[page];
+    if (id < 0) widen_packed(c->base + arg_u(op, 17) + (size_t)~id * arg_u(op, 18), arg_i(op, 19), kv_head, head_dim, keys, values);
+    else widen_float(c->base + arg_u(op, 2) + arg_u(op, 4) + (size_t)id * arg_u(op, 3), arg_i(op, 16), kv_heads, kv_head, head_dim, keys, values);
   }
 }
 
@@ -210,7 +202,7 @@ static void attend_tile(const Context *c, const Record *op, const int32_t *seque
 }
 
 // args: 2 base, 3 pageBytes, 4 layer offset, 5 kvHeads, 6 headDim, 7 q, 8 out, 9 heads, 10 sequences, 11 number of sequences,
-// 12 pageTables, 13 scale, 14 window, 15 softcap, 16 f32 pages.
+// 12 pageTables, 13 scale, 14 window, 15 softcap, 16 kind of pages; 17 base with layer, 18 pageBytes, 19 kind of packed pages.
 void op_attention(const Context *c, const Record *program, const Record *op) {
   const int kv_heads = arg_i(op, 5), count = arg_i(op, 11), in_tile = tile_tokens(arg_i(op, 9) / kv_heads);
   const int32_t *sequences = (const int32_t *)(c->base + arg_u(op, 10));

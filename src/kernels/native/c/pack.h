@@ -22,7 +22,10 @@ typedef struct {
 // Word 1. A chained operation and the next one work on the same tokens: a thread takes some tokens through both.
 enum Follow { FOLLOW_NOTHING, FOLLOW_BARRIER, FOLLOW_CHAINED };
 
-enum Opcode { OP_ROUND, OP_MATMUL, OP_GATHER, OP_RMS_NORM, OP_ROPE, OP_WRITE_KV, OP_ATTENTION, OP_MAP, OP_COPY_ROWS, OP_REPACK, OP_IMAGE };
+enum Opcode { OP_ROUND, OP_MATMUL, OP_GATHER, OP_RMS_NORM, OP_ROPE, OP_WRITE_KV, OP_ATTENTION, OP_MAP, OP_COPY_ROWS, OP_REPACK, OP_PACK_PAGES, OP_LOW_RANK_DOWN, OP_LOW_RANK_UP, OP_DISTANCES, OP_IMAGE, NUM_OPCODES };
+
+// What KV pages hold (../../kv-region.ts).
+enum Pages { PAGES_F16, PAGES_F32, PAGES_Q8, PAGES_Q4 };
 
 // Layouts of weights: sixteen rows interleaved, a 32-bit lane a row (see layouts.c), or plain float rows.
 enum Layout { LAYOUT_F32, LAYOUT_F16, LAYOUT_BF16, LAYOUT_Q4, LAYOUT_Q8, LAYOUT_Q8_MIN, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_CODEBOOK_IQ4, LAYOUT_CODEBOOK_IQ2 };
@@ -125,17 +128,19 @@ float half_to_float(uint16_t h);
 void widen_f16(const uint16_t *src, float *out, int n);
 void narrow_f16(const float *src, uint16_t *out, int n);
 uint16_t float_to_half(float f);
+void widen_float(const uint8_t *layer, int kind, int kv_heads, int kv_head, int head_dim, float *keys, float *values);
+void widen_packed(const uint8_t *layer, int kind, int kv_head, int head_dim, float *keys, float *values);
 const uint8_t *codebook_table(int layout);
 void set_iq2_grid(const int8_t *grid);
 
 // Operations that cut their work themselves.
 typedef void OpFn(const Context *, const Record *program, const Record *op);
-OpFn op_repack, op_matmul, op_attention;
+OpFn op_repack, op_matmul, op_attention, op_low_rank_up, op_distances;
 // Fetches what this thread will read first in a matmul, while it waits for the others.
 void prefetch_matmul(const Context *, const Record *op);
 // Operations on tokens, from `first` to before `end` of word 31's.
 typedef void RowsFn(const Context *, const Record *op, int first, int end);
-RowsFn rows_round, rows_gather, rows_rms_norm, rows_rope, rows_write_kv, rows_map, rows_copy;
+RowsFn rows_round, rows_gather, rows_rms_norm, rows_rope, rows_write_kv, rows_map, rows_copy, rows_pack_pages, rows_low_rank_down;
 enum { WORD_TOKENS = 31, MAP_CHUNK = 1024 };
 
 OpFn op_image; // image.c

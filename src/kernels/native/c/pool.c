@@ -63,10 +63,12 @@ static void barrier(Pool *pool) {
   } else wait_for_change(pool, &pool->phase, seen);
 }
 
-static OpFn *const operations[] = {[OP_MATMUL] = op_matmul, [OP_ATTENTION] = op_attention, [OP_REPACK] = op_repack, [OP_IMAGE] = op_image};
-static RowsFn *const row_operations[] = {
+static OpFn *const operations[NUM_OPCODES] = {
+    [OP_MATMUL] = op_matmul, [OP_ATTENTION] = op_attention, [OP_REPACK] = op_repack, [OP_LOW_RANK_UP] = op_low_rank_up, [OP_DISTANCES] = op_distances, [OP_IMAGE] = op_image};
+static RowsFn *const row_operations[NUM_OPCODES] = {
     [OP_ROUND] = rows_round, [OP_GATHER] = rows_gather, [OP_RMS_NORM] = rows_rms_norm, [OP_ROPE] = rows_rope,
-    [OP_WRITE_KV] = rows_write_kv, [OP_MAP] = rows_map, [OP_COPY_ROWS] = rows_copy, [OP_IMAGE] = NULL};
+    [OP_WRITE_KV] = rows_write_kv, [OP_MAP] = rows_map, [OP_COPY_ROWS] = rows_copy,
+    [OP_PACK_PAGES] = rows_pack_pages, [OP_LOW_RANK_DOWN] = rows_low_rank_down};
 
 // Takes a few tokens at a time through a chain of operations on tokens; returns the last of the chain.
 static const Record *run_chain(const Context *context, const Record *program, const Record *first_op) {

@@ -5,11 +5,23 @@
 #include <stdint.h>
 #include <string.h>
 
+// Nothing of the vector types crosses a call: what takes or returns them is inlined.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
 // Sixteen floats, wherever they lie: one register, or as many as the processor needs.
 typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
 #define INLINE static inline __attribute__((always_inline))
 INLINE Lanes load_lanes(const float *p) { return *(const Lanes *)p; }
 INLINE void store_lanes(float *p, Lanes v) { *(Lanes *)p = v; }
+#define UNROLL _Pragma("GCC unroll 8")
+
+INLINE float sum_lanes(Lanes v) {
+  float a[16];
+  store_lanes(a, v);
+  UNROLL for (int i = 0; i < 8; i++) a[i] += a[i + 8];
+  UNROLL for (int i = 0; i < 4; i++) a[i] += a[i + 4];
+  return a[0] + a[2] + (a[1] + a[3]);
+}
 
 // e^x to about 1e-7 relative: range reduction by ln 2 in two parts, then the degree-5 minimax polynomial of Arm's optimized
 // routines, as in llama.cpp. A NaN stays one.
@@ -30,6 +42,20 @@ static inline float fast_exp(float x) {
 static inline float fast_tanh(float x) {
   const float t = 1 - 2 / (fast_exp(2 * fabsf(x)) + 1);
   return copysignf(t, x);
+}
+
+// Largest magnitude, or a NaN if there is one: compared as integers, magnitudes of floats keep their order and NaN comes last.
+static inline float peak_magnitude(const float *x, int n) {
+  uint32_t peak = 0;
+  for (int i = 0; i < n; i++) {
+    uint32_t bits;
+    memcpy(&bits, &x[i], 4);
+    bits &= 0x7fffffff;
+    peak = bits > peak ? bits : peak;
+  }
+  float value;
+  memcpy(&value, &peak, 4);
+  return value;
 }
 
 float half_to_float(uint16_t h);

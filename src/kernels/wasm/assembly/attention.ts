@@ -3,6 +3,7 @@
 // chunked = whole and batched = alone, bit for bit.
 import { hasBadHalves, noteBadHalf, takeChunk } from './control';
 import { widenHalf } from './dot-float';
+import { PAGES_F32, widenPacked } from './kv-pages';
 import { expVector, floatToHalf, fma, finiteHalfToFloat4, horizontalMax, horizontalSum, tanhVector } from './vector-math';
 
 const PAGE_TOKENS: i32 = 16;
@@ -149,7 +150,8 @@ function rowAndPage(q: usize, keys: usize, values: usize, out: usize, state: usi
 
 /**
  * args: 2 base, 3 pageBytes, 4 layer offset, 5 kvHeads, 6 headDim, 7 q, 8 out, 9 heads, 10 sequences, 11 number of
- * sequences, 12 pageTables, 13 scale (f32), 14 window, 15 softcap (f32), 16 whether pages are f32.
+ * sequences, 12 pageTables, 13 scale (f32), 14 window, 15 softcap (f32), 16 kind of pages; 17 base with layer, 18 pageBytes,
+ * 19 kind of packed pages.
  * scratch: widened keys, widened values, then 80 bytes of state a row: max, sum, -, -, 16 weights.
  */
 export function attentionOp(op: usize, scratch: usize): void {
@@ -190,7 +192,7 @@ function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, sc
   const out = <usize>load<u32>(op, 32);
   const rowBytes = <usize>headDim << 2;
   const pageFloats = headDim * PAGE_TOKENS;
-  const isFloat = load<i32>(op, 64) != 0;
+  const isFloat = load<i32>(op, 64) == PAGES_F32;
   const hasBad = hasBadHalves();
   let keys = scratch;
   let values = scratch + (<usize>pageFloats << 2);
@@ -206,8 +208,13 @@ function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, sc
   const highest = lowest + tokens - 1;
   const firstPage = window > 0 ? max(0, lowest - window + 1) >> 4 : 0;
   for (let page = firstPage; page <= highest >> 4; page++) {
-    const kPage = base + <usize>load<i32>(table + (<usize>page << 2)) * pageBytes;
-    if (isFloat) {
+    const id = load<i32>(table + (<usize>page << 2));
+    const kPage = base + <usize>id * pageBytes;
+    if (id < 0) {
+      keys = scratch;
+      values = scratch + (<usize>pageFloats << 2);
+      widenPacked(<usize>load<u32>(op, 68) + <usize>~id * <usize>load<u32>(op, 72), load<i32>(op, 76), kvHead, headDim, keys, values);
+    } else if (isFloat) {
       keys = kPage + (<usize>(kvHead * pageFloats) << 2);
       values = kPage + (<usize>((kvHeads + kvHead) * pageFloats) << 2);
     } else if (hasBad) {

@@ -6,6 +6,9 @@ import { gatherOp } from './gather';
 import { repackOp } from './repack';
 import { copyRowsOp, mapOp, rmsNormOp, ropeOp } from './elementwise';
 import { attentionOp, writeKvOp } from './attention';
+import { packPagesOp } from './kv-pages';
+import { lowRankDownOp, lowRankUpOp } from './low-rank';
+import { distancesOp } from './distances';
 
 const RECORD_BYTES: usize = 128;
 
@@ -19,6 +22,10 @@ const OP_ATTENTION: i32 = 6;
 const OP_MAP: i32 = 7;
 const OP_COPY_ROWS: i32 = 8;
 const OP_REPACK: i32 = 9;
+const OP_PACK_PAGES: i32 = 10;
+const OP_LOW_RANK_DOWN: i32 = 11;
+const OP_LOW_RANK_UP: i32 = 12;
+const OP_DISTANCES: i32 = 13;
 
 function runProgram(program: usize, numOps: i32, numThreads: i32, scratch: usize): void {
   for (let i = 0; i < numOps; i++) {
@@ -34,6 +41,10 @@ function runProgram(program: usize, numOps: i32, numThreads: i32, scratch: usize
     else if (code == OP_GATHER) gatherOp(op);
     else if (code == OP_COPY_ROWS) copyRowsOp(op);
     else if (code == OP_REPACK) repackOp(op, scratch);
+    else if (code == OP_LOW_RANK_DOWN) lowRankDownOp(op);
+    else if (code == OP_LOW_RANK_UP) lowRankUpOp(op, scratch);
+    else if (code == OP_PACK_PAGES) packPagesOp(op, scratch);
+    else if (code == OP_DISTANCES) distancesOp(op, scratch);
     else unreachable();
     if (load<i32>(op, 4)) barrier(numThreads);
   }

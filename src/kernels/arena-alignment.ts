@@ -1,0 +1,7 @@
+/** One cache line: a thread never shares a line it writes with another, and every SIMD load is aligned. */
+export const ARENA_ALIGNMENT = 64;
+
+/** Size rounded up to the arena's alignment: what one `allocate` really takes. */
+export function alignArena(sizeBytes: number): number {
+  return Math.ceil(sizeBytes / ARENA_ALIGNMENT) * ARENA_ALIGNMENT;
+}

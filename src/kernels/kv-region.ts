@@ -1,0 +1,77 @@
+import { RuvLLMError } from '../core/errors.ts';
+import { alignArena } from './arena-alignment.ts';
+import type { Offset } from './contract.ts';
+
+/** Tokens in one KV page. */
+export const PAGE_TOKENS = 16;
+
+/**
+ * The KV pages of one model. Page p of layer l starts at base + p * pageBytes + l * layerBytes. Pages that are written to
+ * hold, as f16 or f32,
+ *   K: [numKvHeads][headDim][PAGE_TOKENS]   (transposed: scores of 16 tokens come from contiguous loads)
+ *   V: [numKvHeads][PAGE_TOKENS][headDim]
+ * Pages that `packPages` made hold one head after the other, without gaps,
+ *   q8: f16[headDim] key scales, i8[headDim][PAGE_TOKENS] keys, f16[PAGE_TOKENS] value scales, i8[PAGE_TOKENS][headDim]
+ *       values: q * scale
+ *   q4: f16[headDim] key scales, f16[headDim] key mins, u4[headDim][PAGE_TOKENS] keys, f16[PAGE_TOKENS] value scales,
+ *       f16[PAGE_TOKENS] value mins, u4[PAGE_TOKENS][headDim] values: q * scale + min. A row of n four-bit numbers is n / 2
+ *       bytes: byte i holds number i in its low half and number i + n / 2 in its high half.
+ * so keys are rounded per channel, whose outliers recur from token to token, and values per token.
+ */
+export interface KvRegion {
+  readonly base: Offset;
+  readonly pageBytes: number;
+  readonly layerBytes: number;
+  readonly numPages: number;
+  readonly numKvHeads: number;
+  readonly headDim: number;
+  readonly precision: KvPrecision;
+}
+
+/** What `writeKv` writes. f16 halves the memory; f32 is for comparing with others whose attention rounds elsewhere. */
+export type FloatKvPrecision = 'f16' | 'f32';
+
+/** What `packPages` makes of whole pages. */
+export type PackedKvPrecision = 'q8' | 'q4';
+
+export type KvPrecision = FloatKvPrecision | PackedKvPrecision;
+
+/** Bytes of K and V of one head in one page. */
+const HEAD_BYTES: Readonly<Record<KvPrecision, (headDim: number) => number>> = {
+  f16: (headDim) => 2 * PAGE_TOKENS * headDim * 2,
+  f32: (headDim) => 2 * PAGE_TOKENS * headDim * 4,
+  q8: (headDim) => 2 * PAGE_TOKENS * headDim + 2 * (headDim + PAGE_TOKENS),
+  q4: (headDim) => PAGE_TOKENS * headDim + 4 * (headDim + PAGE_TOKENS),
+};
+
+/** Bytes of one head of one layer in one page: K and V. */
+export function kvHeadBytes(headDim: number, precision: KvPrecision): number {
+  return HEAD_BYTES[precision](headDim);
+}
+
+/** Bytes of one layer in one page: K and V. */
+export function kvLayerBytes(numKvHeads: number, headDim: number, precision: KvPrecision): number {
+  return alignArena(numKvHeads * kvHeadBytes(headDim, precision));
+}
+
+export function isPacked({ precision }: KvRegion): boolean {
+  return precision === 'q8' || precision === 'q4';
+}
+
+/** Throws unless `kv` is of the kind an operation works on, and `packed`, where there is some, its counterpart. */
+export function checkRegions(what: string, kv: KvRegion, packed: KvRegion | null): void {
+  if (isPacked(kv)) {
+    throw new RuvLLMError('internal', `${what} on ${kv.precision} pages: they are made by packPages, never written`);
+  }
+  if (packed === null) return;
+  if (!isPacked(packed) || packed.numKvHeads !== kv.numKvHeads || packed.headDim !== kv.headDim) {
+    throw new RuvLLMError(
+      'internal',
+      `${what}: packed pages are ${packed.precision} of ${packed.numKvHeads} heads of ${packed.headDim} values beside ` +
+        `${kv.precision} of ${kv.numKvHeads} heads of ${kv.headDim}`,
+    );
+  }
+  if (kv.headDim % 4 !== 0) {
+    throw new RuvLLMError('unsupported', `${what}: packed pages with heads of ${kv.headDim} values, not in fours`);
+  }
+}

@@ -1,0 +1,19 @@
+import { RuvLLMError } from '../core/errors.ts';
+import { type DistancesOp, type LowRankDeltaOp, MAX_RANK, MAX_VECTOR_DIM } from './contract.ts';
+
+/** Throws where a rank is beyond what packs keep scratch for. */
+export function checkLowRank({ rank }: LowRankDeltaOp): void {
+  if (rank < 1 || rank > MAX_RANK) {
+    throw new RuvLLMError('unsupported', `a low-rank delta of rank ${rank}: from 1 to ${MAX_RANK}`);
+  }
+}
+
+/** Throws where a vector is longer than packs keep scratch for, or bytes come without scales. */
+export function checkDistances({ dim, format, scales }: DistancesOp): void {
+  if (dim < 1 || dim > MAX_VECTOR_DIM) {
+    throw new RuvLLMError('unsupported', `vectors of ${dim} values: from 1 to ${MAX_VECTOR_DIM}`);
+  }
+  if ((format === 'int8') !== (scales !== null)) {
+    throw new RuvLLMError('internal', `${format} vectors with${scales === null ? 'out' : ''} scales`);
+  }
+}

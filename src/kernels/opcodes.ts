@@ -1,0 +1,24 @@
+import type { KvPrecision } from './contract.ts';
+
+/** Operation numbers, shared with the kernels of every recorded pack. */
+export const OPCODES = {
+  round: 0,
+  matmul: 1,
+  gather: 2,
+  rmsNorm: 3,
+  rope: 4,
+  writeKv: 5,
+  attention: 6,
+  map: 7,
+  copyRows: 8,
+  repack: 9,
+  packPages: 10,
+  lowRankDown: 11,
+  lowRankUp: 12,
+  distances: 13,
+  /** Of packs that keep their weights on disk. */
+  image: 14,
+} as const;
+
+/** How kernels tell pages apart. */
+export const PAGE_KINDS: Readonly<Record<KvPrecision, number>> = { f16: 0, f32: 1, q8: 2, q4: 3 };

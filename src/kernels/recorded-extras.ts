@@ -1,0 +1,37 @@
+import type { KernelPack } from './contract.ts';
+import { checkRegions } from './kv-region.ts';
+import { checkDistances, checkLowRank } from './op-limits.ts';
+import { OPCODES, PAGE_KINDS } from './opcodes.ts';
+import type { RecordedPackParts } from './recorded-pack.ts';
+
+/** Operations of recorded packs beside those of a plain forward pass: packed pages, adapters, vectors. */
+export function createRecordedExtras(
+  record: RecordedPackParts['record'],
+): Pick<KernelPack, 'packPages' | 'lowRankDelta' | 'distances'> {
+  return {
+    packPages({ from, to, firstLayer, numLayers, pages, numPages }) {
+      checkRegions('packPages', from, to);
+      const words = [from.base, from.pageBytes, from.layerBytes, from.numKvHeads, from.headDim];
+      words.push(PAGE_KINDS[from.precision], to.base, to.pageBytes, to.layerBytes, PAGE_KINDS[to.precision]);
+      words.push(pages, numPages, firstLayer, numLayers);
+      record(OPCODES.packPages, words, 'barrier', numPages * numLayers * from.numKvHeads);
+    },
+
+    lowRankDelta(op) {
+      checkLowRank(op);
+      const { x, numTokens, numCols, a, b, rank, scale, out, numRows, scratch } = op;
+      if (numTokens === 0) return;
+      const rows = op.rows ?? 0;
+      record(OPCODES.lowRankDown, [x, a, scratch, numCols, rank, rows, numTokens], 'barrier', numTokens * rank);
+      record(OPCODES.lowRankUp, [scratch, b, out, numRows, rank, rows, numTokens, { f32: scale }]);
+    },
+
+    distances(op) {
+      checkDistances(op);
+      const { query, vectors, numVectors, dim, format, scales, ids, metric, out } = op;
+      const isL2 = metric === 'l2' ? 1 : 0;
+      const words = [query, vectors, numVectors, dim, format === 'int8' ? 1 : 0, scales ?? 0, ids ?? 0, isL2, out];
+      record(OPCODES.distances, words);
+    },
+  };
+}
