@@ -41,7 +41,9 @@ test.skipIf(builds.length === 0)('every program ends with a barrier, also one th
     ends.push({ numOps, follow: program[(numOps - 1) * 32 + 1]! });
     addon.run(pool, program, numOps);
   };
-  await withPack(createNativePackFactory({ addon: { ...addon, run }, build }), async ({ pack, put, putInts }) => {
+  // Its functions are not enumerable: a spread would lose them.
+  const watched = Object.create(addon, { run: { value: run } }) as typeof addon;
+  await withPack(createNativePackFactory({ addon: watched, build }), async ({ pack, put, putInts }) => {
     const [q, k, v, cosSin] = [64, 64, 64, 16].map((length) => put(new Float32Array(length)));
     const layerBytes = kvLayerBytes(1, 16, 'f16');
     const base = pack.arena.allocate(layerBytes, 'page');
