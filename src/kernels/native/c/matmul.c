@@ -97,9 +97,6 @@ static void multiply(const Context *c, const Product *p, int first_group, int gr
       }
     }
   }
-#if defined(__AMX_INT8__)
-  if (whole > 0) amx_end();
-#endif
 }
 
 // Sums of a group of rows to their place in `out`. Inlined with a constant number of rows where the group is whole.
@@ -116,21 +113,29 @@ INLINE void finish(const Product *first, const Product *second, int gated, int a
   }
 }
 
+// Small weights and many tokens: each thread keeps to tokens of its own, whose rows then never travel between the processors'
+// caches. Large weights are unpacked once for all tokens instead.
+static int token_parts(const Context *c, int tokens, size_t bytes) {
+  return bytes < 1 << 20 && tokens >= 2 * TILE_TOKENS * c->num_threads ? c->num_threads : 1;
+}
+
 // args: 2 weights, 3 layout, 4 rows, 5 cols, 6 activations (or plain x), 7 their rounding, 8 tokens, 9 -, 10 out, 11 bias or 0,
 // 12 accumulate, 13 groups per chunk, 14 -; 15 gate: 0 none, 1 silu, 2 gelu, and then a second product that it multiplies:
 // 16 weights, 17 layout, 18 activations, 19 their rounding, 20 bias.
 void op_matmul(const Context *c, const Record *program, const Record *op) {
-  const int rows = arg_i(op, 4), cols = arg_i(op, 5), tokens = arg_i(op, 8), accumulate = arg_i(op, 12), per_chunk = arg_i(op, 13), gated = arg_i(op, 15);
+  const int rows = arg_i(op, 4), cols = arg_i(op, 5), tokens = arg_i(op, 8), accumulate = arg_i(op, 12), gated = arg_i(op, 15);
   const Product first = {c->base + arg_u(op, 2), arg_i(op, 3), arg_i(op, 7), cols, tokens, c->base + arg_u(op, 6), bias_at(c, op, 11)};
   const Product second = {c->base + arg_u(op, 16), arg_i(op, 17), arg_i(op, 19), cols, tokens, c->base + arg_u(op, 18), bias_at(c, op, 20)};
   float *out = (float *)(c->base + arg_u(op, 10));
   const int groups = (rows + GROUP_ROWS - 1) / GROUP_ROWS;
   float *acc = (float *)c->scratch, *other = acc + (size_t)MAX_CHUNK_GROUPS * PASS_TOKENS * GROUP_ROWS;
-  const int chunks = (groups + per_chunk - 1) / per_chunk;
-  for (int chunk = take_near(c, program, op, chunks); chunk >= 0; chunk = take_near(c, program, op, chunks)) {
-    const int start = chunk * per_chunk, n = start + per_chunk < groups ? per_chunk : groups - start;
-    for (int pass = 0; pass < tokens; pass += PASS_TOKENS) {
-      const int count = tokens - pass < PASS_TOKENS ? tokens - pass : PASS_TOKENS;
+  const int parts = token_parts(c, tokens, (size_t)groups * group_bytes(first.layout, cols)), per_chunk = parts > 1 ? MAX_CHUNK_GROUPS : arg_i(op, 13);
+  const int chunks = (groups + per_chunk - 1) / per_chunk, tiles = (tokens + TILE_TOKENS - 1) / TILE_TOKENS;
+  for (int chunk = take_near(c, program, op, parts * chunks); chunk >= 0; chunk = take_near(c, program, op, parts * chunks)) {
+    const int start = chunk % chunks * per_chunk, n = start + per_chunk < groups ? per_chunk : groups - start;
+    const int end_tile = part_start(tiles, chunk / chunks + 1, parts), end = end_tile < tiles ? end_tile * TILE_TOKENS : tokens;
+    for (int pass = part_start(tiles, chunk / chunks, parts) * TILE_TOKENS; pass < end; pass += PASS_TOKENS) {
+      const int count = end - pass < PASS_TOKENS ? end - pass : PASS_TOKENS;
       multiply(c, &first, start, n, pass, count, acc);
       if (gated) multiply(c, &second, start, n, pass, count, other);
       for (int g = 0; g < n; g++) {
@@ -141,6 +146,9 @@ void op_matmul(const Context *c, const Record *program, const Record *op) {
       }
     }
   }
+#if defined(__AMX_INT8__)
+  amx_end();
+#endif
 }
 
 void prefetch_matmul(const Context *c, const Record *op) {

@@ -75,9 +75,10 @@ static const Record *run_chain(const Context *context, const Record *program, co
   const Record *last_op = first_op;
   while (arg_i(last_op, 1) == FOLLOW_CHAINED) last_op++;
   const int tokens = arg_i(first_op, WORD_TOKENS);
-  const int share = tokens / (context->num_threads * 4), chunk = share < 1 ? 1 : share > 16 ? 16 : share;
-  for (int first = take_chunk(context, program, first_op) * chunk; first < tokens; first = take_chunk(context, program, first_op) * chunk) {
-    const int end = first + chunk < tokens ? first + chunk : tokens;
+  // Half a tile of rounded tokens at a time: threads that shared one would fight for its lines.
+  const int share = tokens / (context->num_threads * 2), chunk = share < 1 ? 1 : share > 8 ? 8 : share, chunks = (tokens + chunk - 1) / chunk;
+  for (int taken = take_near(context, program, first_op, chunks); taken >= 0; taken = take_near(context, program, first_op, chunks)) {
+    const int first = taken * chunk, end = first + chunk < tokens ? first + chunk : tokens;
     for (const Record *op = first_op; op <= last_op; op++) row_operations[arg_i(op, 0)](context, op, first, end);
   }
   return last_op;
