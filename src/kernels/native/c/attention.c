@@ -207,7 +207,8 @@ void op_attention(const Context *c, const Record *program, const Record *op) {
   const int32_t *sequences = (const int32_t *)(c->base + arg_u(op, 10));
   int total = 0;
   for (int s = 0; s < count; s++) total += (sequences[s * 4 + 1] + in_tile - 1) / in_tile * kv_heads;
-  for (int next = take_near(c, program, op, total); next >= 0; next = take_near(c, program, op, total)) {
+  c->progress->total += total;
+  for (int next = take_near(c, program, op, total); next >= 0; next = take_near(c, program, op, total), count_done(c, 1)) {
     const int32_t *sequence = sequences;
     int chunk = next;
     for (int chunks; chunk >= (chunks = (sequence[1] + in_tile - 1) / in_tile * kv_heads); sequence += 4) chunk -= chunks;
