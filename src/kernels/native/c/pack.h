@@ -11,7 +11,7 @@ enum { RECORD_WORDS = 32, MAX_RECORDS = 2048, PAGE_TOKENS = 16, GROUP_ROWS = 16 
 
 // Raised with every change of what records, layouts or the addon's functions mean; ../native-pack.ts has the same number, and a
 // binary with another one is never run.
-enum { ABI = 1 };
+enum { ABI = 2 };
 
 // An operation as TypeScript wrote it: word 0 the operation, word 1 what follows it, then arguments. Doubles hold offsets beyond
 // 4 GiB exactly.
@@ -171,7 +171,7 @@ OpFn op_image; // image.c
 
 // Threads.
 typedef struct Pool Pool;
-Pool *pool_start(int num_threads, uint8_t *base, size_t scratch_offset, size_t scratch_bytes);
+Pool *pool_start(int num_threads, int spins, uint8_t *base, size_t scratch_offset, size_t scratch_bytes);
 void pool_run(Pool *, const Record *program, int num_ops);
 void pool_stop(Pool *);
 
