@@ -1,79 +1,97 @@
-import { TOP_SUM_TOLERANCE, type TopLogits } from '../core/top-logits.ts';
-import type { Candidates } from './candidates.ts';
-import { ranksBefore } from './select.ts';
+import type { TopLogits } from '../core/top-logits.ts';
+import { type Candidates, createCandidates } from './candidates.ts';
+import { type Changed, type Ranking, rank } from './ranking.ts';
 import type { SamplerStep } from './step.ts';
+import { TOP_P } from './top-p.ts';
 import type { SamplingParams } from './types.ts';
 
 /** Enough that the nucleus of most next tokens is among them, and few enough that finding them costs little. */
 const NUM_CANDIDATES = 256;
-/** So that tokens which penalties have lowered leave a best one over. */
+/** So that tokens which penalties have lowered leave enough over. */
 const NUM_LOWERED = 64;
 
 /** How many of the best logits are worth asking for; 0: only the whole row will do. */
 export function countCandidates(params: SamplingParams, chain: readonly SamplerStep[]): number {
   const reported = params.topLogprobs === null ? 0 : Math.max(1, params.topLogprobs);
-  const isShaped = chain.some(({ kind }) => kind === 'shape');
-  if (params.temperature === 0) return Math.max(reported, isShaped ? NUM_LOWERED : 1);
-  if (params.topK > 0) {
-    const needed = params.topK + (isShaped ? NUM_LOWERED : 0);
-    return params.topK <= NUM_CANDIDATES ? Math.max(reported, Math.min(NUM_CANDIDATES, needed)) : reported;
-  }
+  const lowered = chain.some(({ kind }) => kind === 'shape') ? NUM_LOWERED : 0;
+  if (params.temperature === 0) return Math.max(reported, 1 + lowered);
+  if (params.topK > NUM_CANDIDATES) return reported;
+  if (params.topK > 0) return Math.max(reported, Math.min(NUM_CANDIDATES, params.topK + lowered));
   const isCut = params.topP < 1 || params.minP > 0;
   return params.typicalP < 1 || !isCut ? reported : NUM_CANDIDATES;
 }
 
-/** The best tokens after bias and penalties, best first: none is missing between them. */
-export interface Ranking {
-  readonly ids: Int32Array;
-  readonly values: Float32Array;
-  readonly count: number;
-  /** Nothing else is in the race. */
-  readonly isWhole: boolean;
-  /** exp(value - the best of these) summed over all tokens, and by how much that may be off. */
-  readonly sumExp: number;
-  readonly error: number;
+/** Candidates from the best logits alone, or null where they do not settle what the whole row would give. */
+export interface TopCandidates {
+  /** The best token after bias and penalties, or null. */
+  best(logits: Float32Array, history: readonly number[], top: TopLogits): number | null;
+  /** What is left after truncation, ids ascending, or null. */
+  truncate(logits: Float32Array, history: readonly number[], top: TopLogits): Candidates | null;
 }
 
-/** What `rank` is given of the tokens that bias and penalties name: their logits before and after. */
-export type Changed = ReadonlyMap<number, { readonly before: number; readonly after: number }>;
+export function createTopCandidates(params: SamplingParams, chain: readonly SamplerStep[]): TopCandidates {
+  const shapes = chain.filter((step) => step.kind === 'shape');
+  const truncations = chain.filter((step) => step.kind === 'truncate');
+  let shaped = createCandidates(0);
+  let kept = createCandidates(0);
 
-/** Merges the best logits with those that were changed; null when the whole row has to be looked at. */
-export function rank(top: TopLogits, vocabSize: number, changed: Changed): Ranking | null {
-  const isWhole = top.ids.length === vocabSize || top.values.at(-1) === -Infinity;
-  const last = { id: top.ids.at(-1)!, value: top.values.at(-1)! };
-  const ids: number[] = [];
-  const values: number[] = [];
-  const add = (id: number, value: number): void => {
-    if (value === -Infinity) return;
-    ids.push(id);
-    values.push(value);
-  };
-  for (let i = 0; i < top.ids.length; i++) if (!changed.has(top.ids[i]!)) add(top.ids[i]!, top.values[i]!);
-  let difference = 0;
-  let magnitude = top.sumExp;
-  for (const [id, { before, after }] of changed) {
-    if (!(after < Infinity)) return null;
-    // Whatever ranks behind the last of the best may rank behind others that are not known.
-    if (isWhole || after > last.value || (after === last.value && id <= last.id)) add(id, after);
-    const [old, now] = [Math.exp(before - top.max), Math.exp(after - top.max)];
-    difference += now - old;
-    magnitude += old + now;
+  /** Runs the shaping links on the logits they name and on no others. */
+  function change(logits: Float32Array, history: readonly number[]): Changed {
+    if (shapes.length === 0) return new Map();
+    if (shaped.values.length !== logits.length) {
+      shaped = { ...createCandidates(0), count: logits.length, values: new Float32Array(logits.length) };
+    }
+    const ids = new Set(shapes.flatMap((step) => [...step.names(params, history)]));
+    for (const id of ids) shaped.values[id] = logits[id]!;
+    for (const step of shapes) step.apply(shaped, params, history);
+    return new Map(Array.from(ids, (id) => [id, { before: logits[id]!, after: shaped.values[id]! }]));
   }
-  if (ids.length === 0) return null;
-  const ranking = changed.size === 0 ? { ids, values } : sorted(ids, values);
-  // From the row's own maximum to that of what is left.
-  const scale = Math.exp(top.max - ranking.values[0]!);
+
+  function take({ ids, values }: Ranking, count: number): Candidates {
+    if (kept.ids.length < count) kept = createCandidates(count);
+    const order = kept.keys.subarray(0, count);
+    for (let i = 0; i < count; i++) order[i] = ids[i]! * 2 ** 21 + i; // sorts by id without a call for each comparison
+    order.sort().forEach((key, i) => {
+      const from = key % 2 ** 21;
+      kept.ids[i] = ids[from]!;
+      kept.values[i] = values[from]!;
+    });
+    kept.count = count;
+    return kept;
+  }
+
+  /** How many of the ranking truncation has to see, and no others; null: not known. */
+  function countNeeded(ranking: Ranking): number | null {
+    const { values, count, isWhole } = ranking;
+    if (params.topK > 0) return isWhole || params.topK <= count ? count : null;
+    if (params.typicalP < 1) return null;
+    if (params.topP < 1) return countNucleus(ranking, params.topP);
+    if (params.minP === 0) return null;
+    return isWhole || values[count - 1]! < values[0]! + Math.log(params.minP) ? count : null;
+  }
+
   return {
-    ids: Int32Array.from(ranking.ids),
-    values: Float32Array.from(ranking.values),
-    count: ids.length,
-    isWhole,
-    sumExp: (top.sumExp + difference) * scale,
-    error: magnitude * scale * TOP_SUM_TOLERANCE,
+    best: (logits, history, top) =>
+      shapes.length === 0 ? top.ids[0]! : (rank(top, logits.length, change(logits, history))?.ids[0] ?? null),
+    truncate(logits, history, top) {
+      const ranking = rank(top, logits.length, change(logits, history));
+      const count = ranking === null ? null : countNeeded(ranking);
+      if (count === null) return null;
+      const candidates = take(ranking!, count);
+      const isNucleus = params.topK === 0;
+      for (const step of truncations) if (!(isNucleus && step === TOP_P)) step.apply(candidates, params, history);
+      return candidates;
+    },
   };
 }
 
-function sorted(ids: readonly number[], values: readonly number[]): { ids: number[]; values: number[] } {
-  const order = ids.map((_, i) => i).sort((a, b) => values[b]! - values[a]! || ids[a]! - ids[b]!);
-  return { ids: order.map((i) => ids[i]!), values: order.map((i) => values[i]!) };
+/** Where the weights surely reach p of the sum; null when that is within the sum's error, or beyond what is known. */
+function countNucleus({ values, count, sumExp, error }: Ranking, p: number): number | null {
+  const target = p * sumExp;
+  let mass = 0;
+  for (let i = 0; i < count; i++) {
+    mass += Math.exp(values[i]! - values[0]!);
+    if (mass >= target - error) return mass >= target + error ? i + 1 : null;
+  }
+  return null;
 }
