@@ -334,6 +334,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
       'kernels',
       'native',
       'cache',
+      'repacked',
       'defaultModel',
     ]);
     const packs = document.kernels.map(({ name, build }: { name: string; build: string }) => [name, build]);

@@ -27,7 +27,6 @@ function draw(candidates: Candidates, temperature: number, random: Random): numb
 export function createSampler(params: SamplingParams, random: Random): Sampler {
   const chain = createChain(params);
   const topCandidates = createTopCandidates(params, chain);
-  const numCandidates = countCandidates(params, chain);
   let candidates = createCandidates(0);
 
   const chooseFromAll = (logits: Float32Array, history: readonly number[]): number => {
@@ -49,10 +48,9 @@ export function createSampler(params: SamplingParams, random: Random): Sampler {
   };
 
   return {
-    numCandidates,
+    numCandidates: countCandidates(params, chain),
     sample(logits, history, given) {
-      // Others in the step may have asked for what this sampler has not; with or without them its numbers are the same.
-      const top = numCandidates > 0 && given !== undefined && isSound(given) ? given : null;
+      const top = given !== undefined && isSound(given) ? given : null;
       if (top === null) checkLogits(logits);
       const tokenId = (top === null ? null : chooseFromTop(logits, history, top)) ?? chooseFromAll(logits, history);
       if (params.topLogprobs === null) return { tokenId, logprob: null, top: [] };

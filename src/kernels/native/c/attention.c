@@ -81,7 +81,6 @@ INLINE void add_values(float *const *rows, const int count, const float *s, cons
       for (int t = from; t < to; t++) rows[i][d] += s[i * SPAN + t] * values[(size_t)t * head_dim + d];
 }
 
-typedef int32_t Ints __attribute__((vector_size(64)));
 INLINE Lanes pick(Ints mask, Lanes yes, Lanes no) { return (Lanes)((mask & (Ints)yes) | (~mask & (Ints)no)); }
 
 // Scores to weights of one row: softcap, mask, running maximum. Returns what the row's earlier sum must be multiplied with.
@@ -206,11 +205,13 @@ static void attend_tile(const Context *c, const Record *op, const int32_t *seque
 void op_attention(const Context *c, const Record *program, const Record *op) {
   const int kv_heads = arg_i(op, 5), count = arg_i(op, 11), in_tile = tile_tokens(arg_i(op, 9) / kv_heads);
   const int32_t *sequences = (const int32_t *)(c->base + arg_u(op, 10));
-  int next = take_chunk(c, program, op), first = 0;
-  for (int s = 0; s < count; s++) {
-    const int chunks = (sequences[s * 4 + 1] + in_tile - 1) / in_tile * kv_heads;
-    for (; next < first + chunks; next = take_chunk(c, program, op))
-      attend_tile(c, op, sequences + s * 4, (next - first) % kv_heads, (next - first) / kv_heads * in_tile);
-    first += chunks;
+  int total = 0;
+  for (int s = 0; s < count; s++) total += (sequences[s * 4 + 1] + in_tile - 1) / in_tile * kv_heads;
+  c->progress->total += total;
+  for (int next = take_near(c, program, op, total); next >= 0; next = take_near(c, program, op, total), count_done(c, 1)) {
+    const int32_t *sequence = sequences;
+    int chunk = next;
+    for (int chunks; chunk >= (chunks = (sequence[1] + in_tile - 1) / in_tile * kv_heads); sequence += 4) chunk -= chunks;
+    attend_tile(c, op, sequence, chunk % kv_heads, chunk / kv_heads * in_tile);
   }
 }

@@ -29,19 +29,42 @@ void rows_rms_norm(const Context *c, const Record *op, int first, int end) {
     }
 }
 
+// Pairs (x[2i], x[2i + 1]); the angles come as cos, sin for each pair.
+static void rotate_adjacent(float *x, const float *angles, int n) {
+  int i = 0;
+  for (; i + 16 <= n; i += 16) {
+    const Lanes v = load_lanes(x + i), cs = load_lanes(angles + i);
+    const Lanes cos = __builtin_shuffle(cs, (Ints){0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12, 12, 14, 14});
+    const Lanes sin = __builtin_shuffle(cs, (Ints){1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11, 13, 13, 15, 15});
+    const Lanes other = __builtin_shuffle(v, (Ints){1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14});
+    const Lanes sign = {-1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1};
+    store_lanes(x + i, v * cos + other * (sin * sign));
+  }
+  for (; i < n; i += 2) {
+    const float a = x[i], b = x[i + 1];
+    x[i] = a * angles[i] - b * angles[i + 1];
+    x[i + 1] = a * angles[i + 1] + b * angles[i];
+  }
+}
+
+// Pairs (x[i], y[i]).
+static void rotate_halves(float *x, float *y, const float *angles, int pairs) {
+  for (int i = 0; i < pairs; i++) {
+    const float cos = angles[2 * i], sin = angles[2 * i + 1], a = x[i], b = y[i];
+    x[i] = a * cos - b * sin;
+    y[i] = a * sin + b * cos;
+  }
+}
+
 // args: 2 x, 3 cosSin, 4 tokens, 5 heads, 6 headDim, 7 rotaryDim, 8 halves.
 void rows_rope(const Context *c, const Record *op, int first, int end) {
-  const int heads = arg_i(op, 5), head_dim = arg_i(op, 6), rotary = arg_i(op, 7);
-  const int step = arg_i(op, 8) ? 1 : 2, partner = arg_i(op, 8) ? rotary / 2 : 1;
+  const int heads = arg_i(op, 5), head_dim = arg_i(op, 6), rotary = arg_i(op, 7), is_halves = arg_i(op, 8);
   for (int t = first; t < end; t++) {
     const float *angles = (const float *)(c->base + arg_u(op, 3)) + (size_t)t * rotary;
     for (int h = 0; h < heads; h++) {
       float *p = (float *)(c->base + arg_u(op, 2)) + ((size_t)t * heads + h) * head_dim;
-      for (int i = 0; i < rotary / 2; i++, p += step) {
-        const float cos = angles[2 * i], sin = angles[2 * i + 1], a = p[0], b = p[partner];
-        p[0] = a * cos - b * sin;
-        p[partner] = a * sin + b * cos;
-      }
+      if (is_halves) rotate_halves(p, p + rotary / 2, angles, rotary / 2);
+      else rotate_adjacent(p, angles, rotary);
     }
   }
 }

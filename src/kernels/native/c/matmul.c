@@ -1,6 +1,7 @@
 #include "pack.h"
 #include "vector-math.h"
 #include <string.h>
+#include <time.h>
 
 static float dot_f32(const float *a, const float *b, int n) {
   float sums[16] = {0}, rest = 0;
@@ -97,9 +98,6 @@ static void multiply(const Context *c, const Product *p, int first_group, int gr
       }
     }
   }
-#if defined(__AMX_INT8__)
-  if (whole > 0) amx_end();
-#endif
 }
 
 // Sums of a group of rows to their place in `out`. Inlined with a constant number of rows where the group is whole.
@@ -116,31 +114,99 @@ INLINE void finish(const Product *first, const Product *second, int gated, int a
   }
 }
 
+// Small weights and many tokens: each thread keeps to tokens of its own, whose rows then never travel between the processors'
+// caches. Large weights are unpacked once for all tokens instead.
+static int token_parts(const Context *c, int tokens, size_t bytes) {
+  return bytes < 1 << 20 && tokens >= 2 * TILE_TOKENS * c->num_threads ? c->num_threads : 1;
+}
+
 // args: 2 weights, 3 layout, 4 rows, 5 cols, 6 activations (or plain x), 7 their rounding, 8 tokens, 9 -, 10 out, 11 bias or 0,
 // 12 accumulate, 13 groups per chunk, 14 -; 15 gate: 0 none, 1 silu, 2 gelu, and then a second product that it multiplies:
 // 16 weights, 17 layout, 18 activations, 19 their rounding, 20 bias.
-void op_matmul(const Context *c, const Record *program, const Record *op) {
-  const int rows = arg_i(op, 4), cols = arg_i(op, 5), tokens = arg_i(op, 8), accumulate = arg_i(op, 12), per_chunk = arg_i(op, 13), gated = arg_i(op, 15);
-  const Product first = {c->base + arg_u(op, 2), arg_i(op, 3), arg_i(op, 7), cols, tokens, c->base + arg_u(op, 6), bias_at(c, op, 11)};
-  const Product second = {c->base + arg_u(op, 16), arg_i(op, 17), arg_i(op, 19), cols, tokens, c->base + arg_u(op, 18), bias_at(c, op, 20)};
-  float *out = (float *)(c->base + arg_u(op, 10));
-  const int groups = (rows + GROUP_ROWS - 1) / GROUP_ROWS;
+typedef struct {
+  Product first, second;
+  float *out;
+  int rows, tokens, accumulate, gated, groups, per_chunk, chunks, parts;
+} Matmul;
+
+static Matmul matmul_of(const Context *c, const Record *op) {
+  const int rows = arg_i(op, 4), cols = arg_i(op, 5), tokens = arg_i(op, 8);
+  Matmul m = {.rows = rows, .tokens = tokens, .accumulate = arg_i(op, 12), .gated = arg_i(op, 15), .out = (float *)(c->base + arg_u(op, 10))};
+  m.first = (Product){c->base + arg_u(op, 2), arg_i(op, 3), arg_i(op, 7), cols, tokens, c->base + arg_u(op, 6), bias_at(c, op, 11)};
+  m.second = (Product){c->base + arg_u(op, 16), arg_i(op, 17), arg_i(op, 19), cols, tokens, c->base + arg_u(op, 18), bias_at(c, op, 20)};
+  m.groups = (rows + GROUP_ROWS - 1) / GROUP_ROWS;
+  m.parts = token_parts(c, tokens, (size_t)m.groups * group_bytes(m.first.layout, cols));
+  m.per_chunk = m.parts > 1 ? MAX_CHUNK_GROUPS : arg_i(op, 13);
+  m.chunks = (m.groups + m.per_chunk - 1) / m.per_chunk;
+  return m;
+}
+
+// Computes a chunk, and writes it if nobody else has. Returns whether it was written here. Passes over tokens but the last are
+// written without asking: a chunk of several is never done twice.
+static int run_chunk(const Context *c, const Matmul *m, int chunk, atomic_uint *claim, unsigned taken, unsigned written) {
   float *acc = (float *)c->scratch, *other = acc + (size_t)MAX_CHUNK_GROUPS * PASS_TOKENS * GROUP_ROWS;
-  const int chunks = (groups + per_chunk - 1) / per_chunk;
-  for (int chunk = take_near(c, program, op, chunks); chunk >= 0; chunk = take_near(c, program, op, chunks)) {
-    const int start = chunk * per_chunk, n = start + per_chunk < groups ? per_chunk : groups - start;
-    for (int pass = 0; pass < tokens; pass += PASS_TOKENS) {
-      const int count = tokens - pass < PASS_TOKENS ? tokens - pass : PASS_TOKENS;
-      multiply(c, &first, start, n, pass, count, acc);
-      if (gated) multiply(c, &second, start, n, pass, count, other);
-      for (int g = 0; g < n; g++) {
-        const int row = (start + g) * GROUP_ROWS;
-        float *target = out + (size_t)pass * rows + row;
-        if (rows - row >= GROUP_ROWS) finish(&first, &second, gated, accumulate, acc + (size_t)g * count * GROUP_ROWS, other + (size_t)g * count * GROUP_ROWS, count, target, rows, row, GROUP_ROWS);
-        else finish(&first, &second, gated, accumulate, acc + (size_t)g * count * GROUP_ROWS, other + (size_t)g * count * GROUP_ROWS, count, target, rows, row, rows - row);
-      }
+  const int tiles = (m->tokens + TILE_TOKENS - 1) / TILE_TOKENS, part = chunk / m->chunks;
+  const int start = chunk % m->chunks * m->per_chunk, n = start + m->per_chunk < m->groups ? m->per_chunk : m->groups - start;
+  const int end_tile = part_start(tiles, part + 1, m->parts), end = end_tile < tiles ? end_tile * TILE_TOKENS : m->tokens;
+  for (int pass = part_start(tiles, part, m->parts) * TILE_TOKENS; pass < end; pass += PASS_TOKENS) {
+    const int count = end - pass < PASS_TOKENS ? end - pass : PASS_TOKENS;
+    multiply(c, &m->first, start, n, pass, count, acc);
+    if (m->gated) multiply(c, &m->second, start, n, pass, count, other);
+    if (claim && !atomic_compare_exchange_strong(claim, &(unsigned){taken}, written)) return 0;
+    for (int g = 0; g < n; g++) {
+      const int row = (start + g) * GROUP_ROWS;
+      float *target = m->out + (size_t)pass * m->rows + row, *value = acc + (size_t)g * count * GROUP_ROWS, *factor = other + (size_t)g * count * GROUP_ROWS;
+      if (m->rows - row >= GROUP_ROWS) finish(&m->first, &m->second, m->gated, m->accumulate, value, factor, count, target, m->rows, row, GROUP_ROWS);
+      else finish(&m->first, &m->second, m->gated, m->accumulate, value, factor, count, target, m->rows, row, m->rows - row);
     }
   }
+  return 1;
+}
+
+static double now_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+// Whether chunks can be done twice: all their results at once, and room for a claim on each.
+static int is_claimed(const Context *c, const Matmul *m) {
+  return c->num_threads > 1 && m->tokens <= PASS_TOKENS && c->progress->claim_base + m->parts * m->chunks <= MAX_CLAIMS;
+}
+
+void op_matmul(const Context *c, const Record *program, const Record *op) {
+  const Matmul m = matmul_of(c, op);
+  Progress *progress = c->progress;
+  const int total = m.parts * m.chunks, claimed = is_claimed(c, &m);
+  const unsigned taken = claim_of(c, program, op, CLAIM_TAKEN), written = claim_of(c, program, op, CLAIM_WRITTEN);
+  const double start = now_us();
+  int mine = 0;
+  for (int chunk = take_near(c, program, op, total); chunk >= 0; chunk = take_near(c, program, op, total), mine++) {
+    atomic_uint *claim = claimed ? &c->claims[progress->claim_base + chunk] : NULL;
+    if (claim) atomic_store(claim, taken);
+    count_done(c, run_chunk(c, &m, chunk, claim, taken, written));
+  }
+  if (mine > 0) progress->chunk_us = (now_us() - start) / mine;
+  progress->total += total;
+  if (claimed) progress->claim_base += total;
+#if defined(__AMX_INT8__)
+  amx_end();
+#endif
+}
+
+void redo_matmul(const Context *c, const Record *program, const Record *op) {
+  const Matmul m = matmul_of(c, op);
+  const int total = m.parts * m.chunks;
+  const unsigned taken = claim_of(c, program, op, CLAIM_TAKEN), written = claim_of(c, program, op, CLAIM_WRITTEN);
+  if (!is_claimed(c, &m)) return;
+  for (int chunk = 0; chunk < total; chunk++) {
+    atomic_uint *claim = &c->claims[c->progress->claim_base + chunk];
+    if (atomic_load(claim) == taken) count_done(c, run_chunk(c, &m, chunk, claim, taken, written));
+  }
+  c->progress->claim_base += total;
+#if defined(__AMX_INT8__)
+  amx_end();
+#endif
 }
 
 void prefetch_matmul(const Context *c, const Record *op) {

@@ -32,11 +32,23 @@ enum Layout { LAYOUT_F32, LAYOUT_F16, LAYOUT_BF16, LAYOUT_Q4, LAYOUT_Q8, LAYOUT_
 
 enum Rounding { ROUND_Q8_0, ROUND_Q8_K, ROUND_BF16 };
 
+// How far a thread is in the operations between two barriers. They are over when all threads together have finished `total`
+// chunks, also when a thread that took one has been sent to sleep by the system and another has done its work once more.
+typedef struct {
+  atomic_int *done; // chunks that all have finished; told after each, for a thread may be put aside during the next
+  int total;
+  int claim_base; // of the current operation
+  double chunk_us; // what a chunk of a matmul took lately
+} Progress;
+
 typedef struct {
   uint8_t *base;        // the arena
   atomic_int *counters; // one per record of the program and thread
+  atomic_uint *claims;  // one per chunk of matmuls between two barriers
   uint8_t *scratch;     // this thread's own
   int num_threads, thread;
+  unsigned program_number;
+  Progress *progress;
 } Context;
 
 // Tokens after rounding lie in tiles of up to TILE_TOKENS that go through the kernels side by side: per block of 32 columns the
@@ -90,6 +102,16 @@ static inline int take_near(const Context *c, const Record *program, const Recor
   return -1;
 }
 
+static inline void count_done(const Context *c, int chunks) { atomic_fetch_add(c->progress->done, chunks); }
+
+// A claim on a chunk: who took it marks it taken, who has its result first marks it written and writes. Claims carry the
+// operation they are of, so that a thread that wakes up late changes nothing.
+enum { MAX_CLAIMS = 1 << 16 };
+enum Claim { CLAIM_TAKEN = 1, CLAIM_WRITTEN = 2 };
+static inline unsigned claim_of(const Context *c, const Record *program, const Record *op, unsigned state) {
+  return (c->program_number * MAX_RECORDS + (unsigned)(op - program)) * 4 + state;
+}
+
 static inline uint64_t arg_u(const Record *op, int i) { return (uint64_t)op->word[i]; }
 static inline int arg_i(const Record *op, int i) { return (int)op->word[i]; }
 static inline float arg_f(const Record *op, int i) { return (float)op->word[i]; }
@@ -136,6 +158,8 @@ void set_iq2_grid(const int8_t *grid);
 // Operations that cut their work themselves.
 typedef void OpFn(const Context *, const Record *program, const Record *op);
 OpFn op_repack, op_matmul, op_attention, op_low_rank_up, op_distances, op_top_logits;
+// Does chunks once more that others took and have not finished.
+void redo_matmul(const Context *, const Record *program, const Record *op);
 // Fetches what this thread will read first in a matmul, while it waits for the others.
 void prefetch_matmul(const Context *, const Record *op);
 // Operations on tokens, from `first` to before `end` of word 31's.

@@ -1,9 +1,11 @@
-// Threads that run a program in lockstep. A waiting thread spins briefly, then sleeps on a condition, so that a busy
-// neighbour costs its share of the machine and not a collapse.
+// Threads that run a program together. What lies between two barriers is over when its chunks are done, whoever did them: a
+// waiting thread spins briefly, then does the matmul chunks once more that a thread took which the system has put aside, and only
+// then sleeps. A busy neighbour costs its share of the machine and not a collapse.
 #include "pack.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #if defined(__x86_64__)
 #define RELAX() __builtin_ia32_pause()
@@ -14,7 +16,7 @@
 #endif
 
 // About 20 us of pauses: most operations at decode end within.
-enum { SPINS = 500, LINE = 64 };
+enum { SPINS = 500, LATE_US = 10, NAP_US = 500, LINE = 64 };
 
 struct Pool {
   int num_threads;
@@ -24,8 +26,10 @@ struct Pool {
   const Record *program;
   int num_ops;
   atomic_int *counters; // num_threads for each record
-  _Alignas(LINE) atomic_int arrived;
-  _Alignas(LINE) atomic_int phase; // bumped when all have arrived
+  atomic_int *done;     // of each record that ends with a barrier: chunks finished since the last one
+  atomic_uint *claims;  // MAX_CLAIMS
+  unsigned program_number;
+  _Alignas(LINE) atomic_int left; // helpers that have left the program
   _Alignas(LINE) atomic_int generation; // bumped to start a program
   _Alignas(LINE) atomic_int sleepers;
   atomic_int is_stopping;
@@ -33,34 +37,60 @@ struct Pool {
   pthread_cond_t changed;
 };
 
-// Returns once `word` is no longer `seen`.
-static void wait_for_change(Pool *pool, atomic_int *word, int seen) {
+enum Until { IS, IS_NOT };
+static int holds(atomic_int *word, enum Until until, int value) {
+  return (atomic_load_explicit(word, memory_order_acquire) == value) == (until == IS);
+}
+
+static int spin(atomic_int *word, enum Until until, int value) {
   for (int i = 0; i < SPINS; i++) {
-    if (atomic_load_explicit(word, memory_order_acquire) != seen) return;
+    if (holds(word, until, value)) return 1;
     RELAX();
+  }
+  return 0;
+}
+
+// Sleeps until `word` is (or is no longer) `value`, for `us` at most where that is not 0.
+static int sleep_until(Pool *pool, atomic_int *word, enum Until until, int value, double us) {
+  struct timespec end;
+  int is_late = 0;
+  if (us > 0) {
+    clock_gettime(CLOCK_REALTIME, &end);
+    const long ns = end.tv_nsec + (long)(us * 1e3);
+    end = (struct timespec){end.tv_sec + ns / 1000000000, ns % 1000000000};
   }
   pthread_mutex_lock(&pool->mutex);
   atomic_fetch_add(&pool->sleepers, 1);
-  while (atomic_load(word) == seen) pthread_cond_wait(&pool->changed, &pool->mutex);
+  while (!(atomic_load(word) == value) == (until == IS) && !is_late)
+    is_late = us > 0 ? pthread_cond_timedwait(&pool->changed, &pool->mutex, &end) != 0 : pthread_cond_wait(&pool->changed, &pool->mutex) != 0;
   atomic_fetch_sub(&pool->sleepers, 1);
   pthread_mutex_unlock(&pool->mutex);
+  return !is_late;
 }
 
-static void change(Pool *pool, atomic_int *word) {
-  atomic_fetch_add(word, 1);
+static void wake(Pool *pool) {
   if (atomic_load(&pool->sleepers) == 0) return;
   pthread_mutex_lock(&pool->mutex); // a sleeper between its check and its wait holds this
   pthread_cond_broadcast(&pool->changed);
   pthread_mutex_unlock(&pool->mutex);
 }
 
-static void barrier(Pool *pool) {
+// Ends the operations from `first` to `last`.
+static void barrier(Pool *pool, const Context *c, const Record *program, const Record *first, const Record *last) {
+  Progress *progress = c->progress;
   if (pool->num_threads == 1) return;
-  const int seen = atomic_load(&pool->phase);
-  if (atomic_fetch_add(&pool->arrived, 1) == pool->num_threads - 1) {
-    atomic_store(&pool->arrived, 0);
-    change(pool, &pool->phase);
-  } else wait_for_change(pool, &pool->phase, seen);
+  if (holds(progress->done, IS, progress->total)) wake(pool); // ours may have been the last chunk
+  else if (!spin(progress->done, IS, progress->total)) {
+    // A chunk that takes twice as long as ours did is likely not being worked on.
+    if (!(progress->chunk_us > LATE_US && sleep_until(pool, progress->done, IS, progress->total, 2 * progress->chunk_us))) {
+      progress->claim_base = 0;
+      for (const Record *op = first; op <= last; op++)
+        if (arg_i(op, 0) == OP_MATMUL) redo_matmul(c, program, op);
+      // Who does the last chunk may be put aside before it can wake us: look again now and then.
+      while (!sleep_until(pool, progress->done, IS, progress->total, NAP_US)) {}
+      wake(pool);
+    }
+  }
 }
 
 static OpFn *const operations[NUM_OPCODES] = {
@@ -76,27 +106,45 @@ static const Record *run_chain(const Context *context, const Record *program, co
   const Record *last_op = first_op;
   while (arg_i(last_op, 1) == FOLLOW_CHAINED) last_op++;
   const int tokens = arg_i(first_op, WORD_TOKENS);
-  const int share = tokens / (context->num_threads * 4), chunk = share < 1 ? 1 : share > 16 ? 16 : share;
-  for (int first = take_chunk(context, program, first_op) * chunk; first < tokens; first = take_chunk(context, program, first_op) * chunk) {
-    const int end = first + chunk < tokens ? first + chunk : tokens;
+  // Half a tile of rounded tokens at a time: threads that shared one would fight for its lines.
+  const int share = tokens / (context->num_threads * 2), chunk = share < 1 ? 1 : share > 8 ? 8 : share, chunks = (tokens + chunk - 1) / chunk;
+  context->progress->total += chunks;
+  for (int taken = take_near(context, program, first_op, chunks); taken >= 0; taken = take_near(context, program, first_op, chunks), count_done(context, 1)) {
+    const int first = taken * chunk, end = first + chunk < tokens ? first + chunk : tokens;
     for (const Record *op = first_op; op <= last_op; op++) row_operations[arg_i(op, 0)](context, op, first, end);
   }
   return last_op;
 }
 
+// Starts on the operations up to the next barrier, whose record counts what is done of them.
+static void begin(Pool *pool, Progress *progress, const Record *op, const Record *end) {
+  while (op < end && arg_i(op, 1) != FOLLOW_BARRIER) op++;
+  *progress = (Progress){.done = &pool->done[op < end ? op - pool->program : 0], .chunk_us = progress->chunk_us};
+}
+
+static int counts_chunks(int opcode) { return opcode == OP_MATMUL || opcode == OP_ATTENTION || opcode == OP_TOP_LOGITS; }
+
 static void run_as(Pool *pool, int thread) {
-  const Context context = {pool->base, pool->counters, pool->base + pool->scratch_offset + (size_t)thread * pool->scratch_bytes, pool->num_threads, thread};
-  const Record *program = pool->program, *end = program + pool->num_ops;
+  Progress progress = {0};
+  const Context context = {pool->base, pool->counters, pool->claims, pool->base + pool->scratch_offset + (size_t)thread * pool->scratch_bytes, pool->num_threads, thread, pool->program_number, &progress};
+  const Record *program = pool->program, *end = program + pool->num_ops, *first = program;
+  begin(pool, &progress, first, end);
   for (const Record *op = program; op < end; op++) {
     if (row_operations[arg_i(op, 0)]) op = run_chain(&context, program, op);
-    else operations[arg_i(op, 0)](&context, program, op);
+    else {
+      operations[arg_i(op, 0)](&context, program, op);
+      // Others are over when every thread has been there.
+      if (!counts_chunks(arg_i(op, 0))) progress.total += pool->num_threads, count_done(&context, 1);
+    }
     if (arg_i(op, 1) != FOLLOW_BARRIER) continue;
     if (arg_i(op, 0) == OP_MATMUL) {
       const Record *next = op + 1;
       while (next < end && arg_i(next, 0) != OP_MATMUL) next++;
       if (next < end) prefetch_matmul(&context, next);
     }
-    barrier(pool);
+    barrier(pool, &context, program, first, op);
+    first = op + 1;
+    begin(pool, &progress, first, end);
   }
 }
 
@@ -110,11 +158,24 @@ static void *help(void *argument) {
   free(argument);
   int seen = 0;
   for (;;) {
-    wait_for_change(start.pool, &start.pool->generation, seen);
-    seen = atomic_load(&start.pool->generation);
-    if (atomic_load(&start.pool->is_stopping)) return NULL;
-    run_as(start.pool, start.thread);
+    Pool *pool = start.pool;
+    if (!spin(&pool->generation, IS_NOT, seen)) sleep_until(pool, &pool->generation, IS_NOT, seen, 0);
+    seen = atomic_load(&pool->generation);
+    if (atomic_load(&pool->is_stopping)) return NULL;
+    run_as(pool, start.thread);
+    atomic_fetch_add(&pool->left, 1);
+    wake(pool);
   }
+}
+
+static void free_pool(Pool *pool) {
+  pthread_mutex_destroy(&pool->mutex);
+  pthread_cond_destroy(&pool->changed);
+  free(pool->threads);
+  free(pool->counters);
+  free(pool->done);
+  free(pool->claims);
+  free(pool);
 }
 
 Pool *pool_start(int num_threads, uint8_t *base, size_t scratch_offset, size_t scratch_bytes) {
@@ -129,10 +190,10 @@ Pool *pool_start(int num_threads, uint8_t *base, size_t scratch_offset, size_t s
   pthread_cond_init(&pool->changed, NULL);
   pool->threads = calloc((size_t)num_threads, sizeof(pthread_t));
   pool->counters = calloc((size_t)num_threads * MAX_RECORDS, sizeof(atomic_int));
-  if (!pool->threads || !pool->counters) {
-    free(pool->threads);
-    free(pool->counters);
-    free(pool);
+  pool->done = calloc(MAX_RECORDS, sizeof(atomic_int));
+  pool->claims = calloc(MAX_CLAIMS, sizeof(atomic_uint));
+  if (!pool->threads || !pool->counters || !pool->done || !pool->claims) {
+    free_pool(pool);
     return NULL;
   }
   for (int t = 1; t < num_threads; t++) {
@@ -148,20 +209,24 @@ Pool *pool_start(int num_threads, uint8_t *base, size_t scratch_offset, size_t s
 }
 
 void pool_run(Pool *pool, const Record *program, int num_ops) {
+  const int helpers = pool->num_threads - 1;
   pool->program = program;
   pool->num_ops = num_ops;
+  pool->program_number++;
   memset(pool->counters, 0, sizeof(atomic_int) * (size_t)num_ops * (size_t)pool->num_threads);
-  if (pool->num_threads > 1) change(pool, &pool->generation);
+  memset(pool->done, 0, sizeof(atomic_int) * (size_t)num_ops);
+  atomic_store(&pool->left, 0);
+  atomic_fetch_add(&pool->generation, 1);
+  wake(pool);
   run_as(pool, 0);
+  // Nobody may be in this program when the next one starts.
+  if (!spin(&pool->left, IS, helpers)) sleep_until(pool, &pool->left, IS, helpers, 0);
 }
 
 void pool_stop(Pool *pool) {
   atomic_store(&pool->is_stopping, 1);
-  change(pool, &pool->generation);
+  atomic_fetch_add(&pool->generation, 1);
+  wake(pool);
   for (int t = 1; t < pool->num_threads; t++) pthread_join(pool->threads[t], NULL);
-  pthread_mutex_destroy(&pool->mutex);
-  pthread_cond_destroy(&pool->changed);
-  free(pool->threads);
-  free(pool->counters);
-  free(pool);
+  free_pool(pool);
 }

@@ -20,8 +20,17 @@ static _Alignas(64) const TileConfig config = {
     .palette = 1, .bytes_per_row = {64, 64, 0, 0, 32, 32, 64, 64}, .rows = {16, 16, 0, 0, 16, 16, 8, 8}};
 static _Alignas(64) const TileConfig half_config = {
     .palette = 1, .bytes_per_row = {64, 64, 0, 0, 16, 16, 64, 64}, .rows = {16, 16, 0, 0, 16, 16, 4, 4}};
-void amx_begin(int layout) { _tile_loadconfig(layout == LAYOUT_Q6K ? &half_config : &config); }
-void amx_end(void) { _tile_release(); }
+static _Thread_local const TileConfig *configured;
+void amx_begin(int layout) {
+  const TileConfig *wanted = layout == LAYOUT_Q6K ? &half_config : &config;
+  if (configured != wanted) _tile_loadconfig(wanted);
+  configured = wanted;
+}
+// Tiles in use make every switch of threads dearer.
+void amx_end(void) {
+  if (configured) _tile_release();
+  configured = NULL;
+}
 
 int amx_serves(int layout) { return layout >= LAYOUT_Q4 && layout != LAYOUT_Q8_MIN; }
 

@@ -129,7 +129,8 @@ void op_top_logits(const Context *c, const Record *program, const Record *op) {
   const int blocks = (vocab + BLOCK - 1) / BLOCK, chunks = (vocab + CHUNK - 1) / CHUNK;
   const size_t scratch_floats = (size_t)blocks + 3 * (size_t)chunks;
   if (!arg_i(op, 10)) {
-    for (int i = take_chunk(c, program, op); i < rows * chunks; i = take_chunk(c, program, op)) {
+    c->progress->total += rows * chunks;
+    for (int i = take_near(c, program, op, rows * chunks); i >= 0; i = take_near(c, program, op, rows * chunks), count_done(c, 1)) {
       const int row = i / chunks, chunk = i % chunks, first = chunk * CHUNK;
       float *maxima = scratch + (size_t)row * scratch_floats;
       const int count = vocab - first < CHUNK ? vocab - first : CHUNK;
@@ -138,7 +139,8 @@ void op_top_logits(const Context *c, const Record *program, const Record *op) {
     }
     return;
   }
-  for (int row = take_chunk(c, program, op); row < rows; row = take_chunk(c, program, op)) {
+  c->progress->total += rows;
+  for (int row = take_near(c, program, op, rows); row >= 0; row = take_near(c, program, op, rows), count_done(c, 1)) {
     const float *maxima = scratch + (size_t)row * scratch_floats, *parts = maxima + blocks;
     Heap heap = {(float *)(c->base + arg_u(op, 6)) + (size_t)row * k, (int32_t *)(c->base + arg_u(op, 7)) + (size_t)row * k, 0, k};
     find_best(logits + (size_t)row * vocab, vocab, maxima, &heap);

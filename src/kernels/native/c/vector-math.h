@@ -11,6 +11,7 @@
 // Sixteen floats, wherever they lie: one register, or as many as the processor needs.
 typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
 #define INLINE static inline __attribute__((always_inline))
+typedef int32_t Ints __attribute__((vector_size(64)));
 INLINE Lanes load_lanes(const float *p) { return *(const Lanes *)p; }
 INLINE void store_lanes(float *p, Lanes v) { *(Lanes *)p = v; }
 #define UNROLL _Pragma("GCC unroll 8")
