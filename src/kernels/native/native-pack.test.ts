@@ -20,6 +20,22 @@ for (const native of builds) {
   describeKernelPack(`native ${native.build}`, () => factory);
 }
 
+// With no pauses, a thread that waits does the unfinished chunks of the others at once: whoever is second must change nothing.
+test.each(builds)('chunks done twice count once: $build', async (native) => {
+  for (const seed of [1, 2, 3, 4, 5]) {
+    const run = { numSteps: 60, seed };
+    let alone: Float32Array = new Float32Array();
+    await withPack(createNativePackFactory(native), async (fixture) => void (alone = await runProgram(fixture, run)), {
+      numThreads: 1,
+    });
+    for (const numThreads of [2, 3, 5]) {
+      const body = async (fixture: PackFixture): Promise<void> =>
+        expectSameBits(await runProgram(fixture, run), alone, `${numThreads} threads, seed ${seed}`);
+      await withPack(createNativePackFactory(native, { spins: 0 }), body, { numThreads });
+    }
+  }
+});
+
 test.skipIf(builds.length === 0)('memory beyond 2 GiB computes the same bits', async () => {
   const factory = createNativePackFactory(builds[0]!);
   const run = { numSteps: 100, seed: 4 };

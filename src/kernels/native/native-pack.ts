@@ -30,7 +30,14 @@ export interface NativeAddon {
   createArena(sizeBytes: number): ArrayBuffer;
   mapFile(arena: ArrayBuffer, offset: number, sizeBytes: number, file: number, fileOffset: number): boolean;
   clearMemory(arena: ArrayBuffer, offset: number, sizeBytes: number): void;
-  startPool(arena: ArrayBuffer, numThreads: number, scratchAt: number, scratchBytes: number, grid: Int8Array): object;
+  startPool(
+    arena: ArrayBuffer,
+    numThreads: number,
+    scratchAt: number,
+    scratchBytes: number,
+    grid: Int8Array,
+    spins: number,
+  ): object;
   run(pool: object, program: Float64Array, numOps: number): void;
   stopPool(pool: object): void;
 }
@@ -39,6 +46,13 @@ export interface NativeBuild {
   readonly addon: NativeAddon;
   /** The instruction set it was compiled for. */
   readonly build: string;
+}
+
+export interface NativePackOptions {
+  /** Largest ArrayBuffer of the runtime. */
+  readonly maxArenaBytes?: number;
+  /** Pauses before a waiting thread does something else; 0 makes threads do each other's work all the time. */
+  readonly spins?: number;
 }
 
 const FOLLOW: Readonly<Record<Follow, number>> = { nothing: 0, barrier: 1, chain: 2 };
@@ -54,14 +68,19 @@ const STRIP_BLOCKS = 64;
 const TOKENS_WORD = 31;
 /** Far above any machine's memory; offsets stay exact in a double. */
 const MAX_ARENA = 2 ** 46;
+/** About 20 µs of pauses: most operations at decode end within. */
+const SPINS = 500;
 
 /** The pack in C: the same contract, sixteen rows at a time, threads of its own. */
-export function createNativePackFactory(native: NativeBuild): KernelPackFactory {
+export function createNativePackFactory(
+  native: NativeBuild,
+  { maxArenaBytes = MAX_ARENA, spins = SPINS }: NativePackOptions = {},
+): KernelPackFactory {
   return {
     name: 'native',
-    maxArenaBytes: MAX_ARENA,
+    maxArenaBytes: Math.min(MAX_ARENA, maxArenaBytes),
     matrixBytes: (type, numRows, numCols) => packedBytes(NATIVE_LAYOUTS[type], GROUP_ROWS, numRows, numCols),
-    create: async (options) => createNativePack(native, options),
+    create: async (options) => createNativePack(native, options, spins),
   };
 }
 
@@ -73,7 +92,7 @@ function scratchBytesFor(maxCols: number): number {
   return alignArena(Math.max(attention, sums + Math.max(panels, maxCols * 4)));
 }
 
-function createNativePack({ addon, build }: NativeBuild, options: KernelPackOptions): KernelPack {
+function createNativePack({ addon, build }: NativeBuild, options: KernelPackOptions, spins: number): KernelPack {
   const { numThreads, maxCols, maxTokens } = options;
   const scratchBytes = scratchBytesFor(maxCols);
   const roundings = roundedBytes(NATIVE_LAYOUTS, options);
@@ -90,7 +109,7 @@ function createNativePack({ addon, build }: NativeBuild, options: KernelPackOpti
   const scratchAt = arena.allocate(numThreads * scratchBytes, 'thread scratch');
   const roundedAt = roundings.map((bytes) => arena.allocate(bytes, 'rounded activations'));
   const refusedAt = arena.allocate(ARENA_ALIGNMENT, 'refused scales');
-  const pool = addon.startPool(buffer, numThreads, scratchAt, scratchBytes, Int8Array.from(IQ2_XXS_GRID));
+  const pool = addon.startPool(buffer, numThreads, scratchAt, scratchBytes, Int8Array.from(IQ2_XXS_GRID), spins);
 
   // The caller's memory starts at a whole page, so that files can take the place of weights.
   arena.allocate(-arena.usedBytes & (IMAGE_ALIGNMENT - 1), 'a whole page');

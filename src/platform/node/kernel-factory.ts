@@ -1,3 +1,4 @@
+import { constants } from 'node:buffer';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { KernelChoice } from '../../engine/protocol.ts';
 import type { KernelPackFactory } from '../../kernels/contract.ts';
@@ -6,6 +7,9 @@ import { createReferencePackFactory } from '../../kernels/reference/reference-pa
 import { createWasmPackFactory } from '../../kernels/wasm/wasm-pack.ts';
 import { chooseNative, type NativeCheck, type NativeChoice, type NativeRefusal } from './choose-native.ts';
 import { createNodeWasmPlatform } from './wasm-platform.ts';
+
+/** Node before 22 has no ArrayBuffer beyond 4 GiB: a larger model must hear that, not that memory is short. */
+const ARENA = { maxArenaBytes: constants.MAX_LENGTH };
 
 /** What the caller's program should hear of, though everything goes on. */
 export interface KernelWarning {
@@ -45,7 +49,7 @@ const FACTORIES: Readonly<Record<KernelChoice, (options: KernelFactoryOptions) =
   wasm: async () => createWasmPackFactory(createNodeWasmPlatform()),
   async native(options) {
     const { native, refusals } = await findNative(options);
-    if (native !== null) return createNativePackFactory(native);
+    if (native !== null) return createNativePackFactory(native, ARENA);
     if (refusals.length === 0) {
       throw new RuvLLMError('unsupported', 'native kernels are not built for this machine: npm run build:native');
     }
@@ -55,7 +59,7 @@ const FACTORIES: Readonly<Record<KernelChoice, (options: KernelFactoryOptions) =
   },
   async auto(options) {
     const { native } = await findNative(options);
-    return native === null ? createWasmOrReference() : createNativePackFactory(native);
+    return native === null ? createWasmOrReference() : createNativePackFactory(native, ARENA);
   },
 };
 

@@ -106,12 +106,12 @@ static napi_value clear_memory(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
-// startPool(arena, numThreads, scratchOffset, scratchBytes, iq2Grid): a handle for run and stopPool.
+// startPool(arena, numThreads, scratchOffset, scratchBytes, iq2Grid, spins): a handle for run and stopPool.
 static napi_value start_pool(napi_env env, napi_callback_info info) {
-  napi_value arguments[5], handle;
-  size_t count = 5, grid_bytes;
+  napi_value arguments[6], handle;
+  size_t count = 6, grid_bytes;
   void *base, *grid;
-  int32_t num_threads;
+  int32_t num_threads, spins;
   double scratch_offset, scratch_bytes;
   CHECK(napi_get_cb_info(env, info, &count, arguments, NULL, NULL));
   CHECK(napi_get_arraybuffer_info(env, arguments[0], &base, NULL));
@@ -119,8 +119,9 @@ static napi_value start_pool(napi_env env, napi_callback_info info) {
   CHECK(napi_get_value_double(env, arguments[2], &scratch_offset));
   CHECK(napi_get_value_double(env, arguments[3], &scratch_bytes));
   CHECK(napi_get_typedarray_info(env, arguments[4], NULL, &grid_bytes, &grid, NULL, NULL));
+  CHECK(napi_get_value_int32(env, arguments[5], &spins));
   if (grid_bytes == 2048) set_iq2_grid(grid);
-  Pool *pool = pool_start(num_threads, base, (size_t)scratch_offset, (size_t)scratch_bytes);
+  Pool *pool = pool_start(num_threads, spins, base, (size_t)scratch_offset, (size_t)scratch_bytes);
   if (!pool) {
     napi_throw_error(env, "ENOMEM", "no memory for the thread pool");
     return NULL;

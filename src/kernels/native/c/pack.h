@@ -171,7 +171,7 @@ OpFn op_image; // image.c
 
 // Threads.
 typedef struct Pool Pool;
-Pool *pool_start(int num_threads, uint8_t *base, size_t scratch_offset, size_t scratch_bytes);
+Pool *pool_start(int num_threads, int spins, uint8_t *base, size_t scratch_offset, size_t scratch_bytes);
 void pool_run(Pool *, const Record *program, int num_ops);
 void pool_stop(Pool *);
 

@@ -15,11 +15,10 @@
 #define RELAX() ((void)0)
 #endif
 
-// About 20 us of pauses: most operations at decode end within.
-enum { SPINS = 500, LATE_US = 10, NAP_US = 500, LINE = 64 };
+enum { LATE_US = 10, NAP_US = 500, LINE = 64 };
 
 struct Pool {
-  int num_threads;
+  int num_threads, spins;
   pthread_t *threads;
   uint8_t *base;
   size_t scratch_offset, scratch_bytes;
@@ -42,8 +41,8 @@ static int holds(atomic_int *word, enum Until until, int value) {
   return (atomic_load_explicit(word, memory_order_acquire) == value) == (until == IS);
 }
 
-static int spin(atomic_int *word, enum Until until, int value) {
-  for (int i = 0; i < SPINS; i++) {
+static int spin(const Pool *pool, atomic_int *word, enum Until until, int value) {
+  for (int i = 0; i < pool->spins; i++) {
     if (holds(word, until, value)) return 1;
     RELAX();
   }
@@ -80,9 +79,9 @@ static void barrier(Pool *pool, const Context *c, const Record *program, const R
   Progress *progress = c->progress;
   if (pool->num_threads == 1) return;
   if (holds(progress->done, IS, progress->total)) wake(pool); // ours may have been the last chunk
-  else if (!spin(progress->done, IS, progress->total)) {
+  else if (!spin(pool, progress->done, IS, progress->total)) {
     // A chunk that takes twice as long as ours did is likely not being worked on.
-    if (!(progress->chunk_us > LATE_US && sleep_until(pool, progress->done, IS, progress->total, 2 * progress->chunk_us))) {
+    if (!(pool->spins > 0 && progress->chunk_us > LATE_US && sleep_until(pool, progress->done, IS, progress->total, 2 * progress->chunk_us))) {
       progress->claim_base = 0;
       for (const Record *op = first; op <= last; op++)
         if (arg_i(op, 0) == OP_MATMUL) redo_matmul(c, program, op);
@@ -159,7 +158,7 @@ static void *help(void *argument) {
   int seen = 0;
   for (;;) {
     Pool *pool = start.pool;
-    if (!spin(&pool->generation, IS_NOT, seen)) sleep_until(pool, &pool->generation, IS_NOT, seen, 0);
+    if (!spin(pool, &pool->generation, IS_NOT, seen)) sleep_until(pool, &pool->generation, IS_NOT, seen, 0);
     seen = atomic_load(&pool->generation);
     if (atomic_load(&pool->is_stopping)) return NULL;
     run_as(pool, start.thread);
@@ -178,11 +177,12 @@ static void free_pool(Pool *pool) {
   free(pool);
 }
 
-Pool *pool_start(int num_threads, uint8_t *base, size_t scratch_offset, size_t scratch_bytes) {
+Pool *pool_start(int num_threads, int spins, uint8_t *base, size_t scratch_offset, size_t scratch_bytes) {
   Pool *pool = aligned_alloc(LINE, (sizeof(Pool) + LINE - 1) / LINE * LINE);
   if (!pool) return NULL;
   memset(pool, 0, sizeof *pool);
   pool->num_threads = num_threads;
+  pool->spins = spins;
   pool->base = base;
   pool->scratch_offset = scratch_offset;
   pool->scratch_bytes = scratch_bytes;
@@ -220,7 +220,7 @@ void pool_run(Pool *pool, const Record *program, int num_ops) {
   wake(pool);
   run_as(pool, 0);
   // Nobody may be in this program when the next one starts.
-  if (!spin(&pool->left, IS, helpers)) sleep_until(pool, &pool->left, IS, helpers, 0);
+  if (!spin(pool, &pool->left, IS, helpers)) sleep_until(pool, &pool->left, IS, helpers, 0);
 }
 
 void pool_stop(Pool *pool) {
