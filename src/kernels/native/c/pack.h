@@ -11,7 +11,7 @@ enum { RECORD_WORDS = 32, MAX_RECORDS = 2048, PAGE_TOKENS = 16, GROUP_ROWS = 16 
 
 // Raised with every change of what records, layouts or the addon's functions mean; ../native-pack.ts has the same number, and a
 // binary with another one is never run.
-enum { ABI = 2 };
+enum { ABI = 3 };
 
 // An operation as TypeScript wrote it: word 0 the operation, word 1 what follows it, then arguments. Doubles hold offsets beyond
 // 4 GiB exactly.
