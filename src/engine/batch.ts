@@ -2,8 +2,8 @@ import type { StepBatch, StepSequence } from '../models/types.ts';
 import type { Sequence } from './sequence.ts';
 import type { Schedule } from './types.ts';
 
-/** The scheduled rows as the model wants them: one flat row per token, page tables beside. */
-export function buildBatch(schedule: Schedule, sequences: ReadonlyMap<number, Sequence>): StepBatch {
+/** The scheduled rows as the model wants them: one flat row per token, page tables beside, and as many best logits as the most demanding sampler wants. */
+export function buildBatch(schedule: Schedule, sequences: ReadonlyMap<number, Sequence>, maxTop: number): StepBatch {
   const numRows = schedule.rows.reduce((sum, rows) => sum + rows.numRows, 0);
   const tokenIds = new Int32Array(numRows);
   const positions = new Int32Array(numRows);
@@ -11,6 +11,7 @@ export function buildBatch(schedule: Schedule, sequences: ReadonlyMap<number, Se
   const logitRows: number[] = [];
   const stepSequences: StepSequence[] = [];
   let row = 0;
+  let numTop = 0;
   for (const scheduled of schedule.rows) {
     const sequence = sequences.get(scheduled.id)!;
     stepSequences.push({
@@ -24,7 +25,9 @@ export function buildBatch(schedule: Schedule, sequences: ReadonlyMap<number, Se
       positions[row] = position;
       slots[row] = sequence.pages.slotOf(position);
     }
-    if (scheduled.isCaughtUp) logitRows.push(row - 1);
+    if (!scheduled.isCaughtUp) continue;
+    logitRows.push(row - 1);
+    numTop = Math.max(numTop, Math.min(sequence.request.sampler.numCandidates ?? 0, maxTop));
   }
-  return { tokenIds, positions, slots, sequences: stepSequences, logitRows };
+  return { tokenIds, positions, slots, sequences: stepSequences, logitRows, numTop };
 }

@@ -1,5 +1,6 @@
 import { assert, RuvLLMError, serializeError } from '../core/errors.ts';
-import { PAGE_TOKENS } from '../kernels/contract.ts';
+import type { TopLogits } from '../core/top-logits.ts';
+import { MAX_TOP, PAGE_TOKENS } from '../kernels/contract.ts';
 import { createPagePool } from '../kv-cache/page-pool.ts';
 import type { LoadedModel } from '../models/types.ts';
 import { buildBatch } from './batch.ts';
@@ -59,8 +60,9 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       plan = schedule(state);
       assert(plan.rows.length > 0, `nothing to compute for ${sequences.size} sequences`);
       countStep(plan);
-      const logits = await model.forward(buildBatch(plan, sequences));
-      return update(plan, logits);
+      const batch = buildBatch(plan, sequences, Math.min(MAX_TOP, shape.vocabSize));
+      const logits = await model.forward(batch);
+      return update(plan, logits, batch.numTop! > 0);
     } catch (error) {
       return failStep(plan, error);
     } finally {
@@ -77,7 +79,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     }
   }
 
-  function update(plan: Schedule, logits: Float32Array): EngineEvent[] {
+  function update(plan: Schedule, logits: Float32Array, hasTop: boolean): EngineEvent[] {
     const events: EngineEvent[] = [];
     let logitRow = 0;
     for (const { id, start, numRows, isCaughtUp } of plan.rows) {
@@ -86,15 +88,16 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       if (sequence === undefined) continue; // aborted while the step ran
       sequence.numComputed = start + numRows;
       if (row === null) continue;
-      events.push(...sampleNext(sequence, logits.subarray(row * shape.vocabSize, (row + 1) * shape.vocabSize)));
+      const rowLogits = logits.subarray(row * shape.vocabSize, (row + 1) * shape.vocabSize);
+      events.push(...sampleNext(sequence, rowLogits, hasTop ? model.topOf(row) : undefined));
     }
     return events;
   }
 
-  function sampleNext(sequence: Sequence, logits: Float32Array): EngineEvent[] {
+  function sampleNext(sequence: Sequence, logits: Float32Array, top?: TopLogits): EngineEvent[] {
     const { id, sampler, stopIds, maxTokens } = sequence.request;
     try {
-      const token = sampler.sample(logits, sequence.tokenIds);
+      const token = sampler.sample(logits, sequence.tokenIds, top);
       const times = {
         queuedMs: sequence.startedAtMs! - sequence.addedAtMs,
         elapsedMs: now() - sequence.addedAtMs,

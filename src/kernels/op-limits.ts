@@ -1,5 +1,12 @@
 import { RuvLLMError } from '../core/errors.ts';
-import { type DistancesOp, type LowRankDeltaOp, MAX_RANK, MAX_VECTOR_DIM } from './contract.ts';
+import {
+  type DistancesOp,
+  type LowRankDeltaOp,
+  MAX_RANK,
+  MAX_TOP,
+  MAX_VECTOR_DIM,
+  type TopLogitsOp,
+} from './contract.ts';
 
 /** Throws where a rank is beyond what packs keep scratch for. */
 export function checkLowRank({ rank }: LowRankDeltaOp): void {
@@ -15,5 +22,13 @@ export function checkDistances({ dim, format, scales }: DistancesOp): void {
   }
   if ((format === 'int8') !== (scales !== null)) {
     throw new RuvLLMError('internal', `${format} vectors with${scales === null ? 'out' : ''} scales`);
+  }
+}
+
+/** Throws where more logits are asked for than there are, or than packs keep room for. */
+export function checkTopLogits({ k, vocabSize }: TopLogitsOp): void {
+  const most = Math.min(MAX_TOP, vocabSize);
+  if (!(k >= 1 && k <= most)) {
+    throw new RuvLLMError('unsupported', `the ${k} best of ${vocabSize} logits: from 1 to ${most}`);
   }
 }

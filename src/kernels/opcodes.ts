@@ -18,6 +18,7 @@ export const OPCODES = {
   distances: 13,
   /** Of packs that keep their weights on disk. */
   image: 14,
+  topLogits: 15,
 } as const;
 
 /** How kernels tell pages apart. */

@@ -13,6 +13,7 @@ import { describePackedPages } from './pack-packed-pages.contract.ts';
 import { describeFused } from './pack-fused.contract.ts';
 import { describePrograms } from './pack-programs.contract.ts';
 import { describeShapes } from './pack-shapes.contract.ts';
+import { describeTopLogits } from './pack-top-logits.contract.ts';
 
 /** What every kernel pack must do; run by each of them. */
 export function describeKernelPack(name: string, makeFactory: () => KernelPackFactory): void {
@@ -26,6 +27,7 @@ export function describeKernelPack(name: string, makeFactory: () => KernelPackFa
     describePackedPages(makeFactory);
     describeLowRank(makeFactory);
     describeDistances(makeFactory);
+    describeTopLogits(makeFactory);
     describeAttentionEdges(makeFactory);
     describeExtremes(makeFactory);
     describePrograms(makeFactory);

@@ -1,13 +1,13 @@
 import type { KernelPack } from './contract.ts';
 import { checkRegions } from './kv-region.ts';
-import { checkDistances, checkLowRank } from './op-limits.ts';
+import { checkDistances, checkLowRank, checkTopLogits } from './op-limits.ts';
 import { OPCODES, PAGE_KINDS } from './opcodes.ts';
 import type { RecordedPackParts } from './recorded-pack.ts';
 
-/** Operations of recorded packs beside those of a plain forward pass: packed pages, adapters, vectors. */
+/** Operations of recorded packs beside those of a plain forward pass: packed pages, adapters, vectors, best logits. */
 export function createRecordedExtras(
   record: RecordedPackParts['record'],
-): Pick<KernelPack, 'packPages' | 'lowRankDelta' | 'distances'> {
+): Pick<KernelPack, 'packPages' | 'lowRankDelta' | 'distances' | 'topLogits'> {
   return {
     packPages({ from, to, firstLayer, numLayers, pages, numPages }) {
       checkRegions('packPages', from, to);
@@ -32,6 +32,16 @@ export function createRecordedExtras(
       const isL2 = metric === 'l2' ? 1 : 0;
       const words = [query, vectors, numVectors, dim, format === 'int8' ? 1 : 0, scales ?? 0, ids ?? 0, isL2, out];
       record(OPCODES.distances, words);
+    },
+
+    topLogits(op) {
+      checkTopLogits(op);
+      const { logits, numRows, vocabSize, k, values, ids, stats, scratch } = op;
+      if (numRows === 0) return;
+      // First maxima and sums of pieces, by all threads; then the best of each row, which few pieces can hold.
+      for (const isMerging of [0, 1]) {
+        record(OPCODES.topLogits, [logits, numRows, vocabSize, k, values, ids, stats, scratch, isMerging]);
+      }
     },
   };
 }

@@ -1,4 +1,12 @@
-import { type Arena, alignArena, type Offset, PAGE_TOKENS } from '../kernels/contract.ts';
+import {
+  type Arena,
+  alignArena,
+  MAX_TOP,
+  type Offset,
+  PAGE_TOKENS,
+  TOP_STATS,
+  topScratch,
+} from '../kernels/contract.ts';
 import type { RopeVariant } from './rope.ts';
 import type { DecoderShape, ModelLimits } from './types.ts';
 
@@ -31,6 +39,11 @@ export function activationSizes(shape: DecoderShape, limits: ModelLimits, maxCon
     picked: L * embeddingDim,
     /** [L][vocabSize] */
     logits: L * vocabSize,
+    /** The best of each row, [L][numTop], and what `topLogits` says and needs beside. */
+    topValues: L * Math.min(MAX_TOP, vocabSize),
+    topIds: L * Math.min(MAX_TOP, vocabSize),
+    topStats: L * TOP_STATS,
+    topScratch: L * topScratch(vocabSize),
   };
 }
 

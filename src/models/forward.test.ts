@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { MetadataEntry } from '../gguf/index.ts';
 import type { RandomArchitecture, RandomModelOptions } from '../../test/support/random-model.ts';
 import { loadRandom, runParts } from '../../test/support/run-model.ts';
+import { topOfRow } from '../../test/support/top-logits.ts';
 import { architectures } from './registry.ts';
 import type { LoadedModel } from './types.ts';
 
@@ -52,6 +53,34 @@ describe.each(names)('%s', (architecture) => {
     expect(await lastOf(model, [tokenIds[1]!, tokenIds[0]!, ...tokenIds.slice(2)])).not.toEqual(last);
     expect(await lastOf(model, tokenIds)).toEqual(last);
   });
+});
+
+test('the best logits are those of the same rows, and known only when asked for', async () => {
+  const model = await load({});
+  const tokenIds = ids(4, 1);
+  const step = {
+    tokenIds,
+    positions: [0, 1, 2, 3],
+    slots: [0, 1, 2, 3],
+    sequences: [{ firstRow: 0, numRows: 4, contextTokens: 4, pageIds: [0] }],
+    logitRows: [3, 1],
+  };
+  const { vocabSize } = model.shape;
+  const logits = await model.forward({ ...step, numTop: 5 });
+  for (const index of [0, 1]) {
+    const expected = topOfRow(logits.slice(index * vocabSize, (index + 1) * vocabSize), 5);
+    expect(model.topOf(index)).toEqual({ ...expected, sumExp: Math.fround(expected.sumExp) });
+  }
+  expect(() => model.topOf(2)).toThrowError(/row 2/);
+  for (const other of [step, { ...step, logitRows: [], numTop: 5 }]) {
+    await model.forward(other);
+    expect(() => model.topOf(0)).toThrowError(/row 0/);
+    await model.forward({ ...step, numTop: 5 });
+  }
+  for (const numTop of [-1, 1.5, vocabSize + 1, 257]) {
+    await expect(model.forward({ ...step, numTop })).rejects.toMatchObject({ code: 'internal' });
+  }
+  await model.dispose();
 });
 
 test('logits come back only for the rows asked for, in that order', async () => {

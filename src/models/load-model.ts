@@ -7,6 +7,7 @@ import type { DecoderStep } from './decoder-step.ts';
 import { type ModelPlan, planModel } from './plan-model.ts';
 import { checkBatch, writeInputs } from './step-inputs.ts';
 import type { LoadedModel, ModelLimits } from './types.ts';
+import { createTopRows } from './top-rows.ts';
 import { createWeightLoader } from './weight-loader.ts';
 import { createPackSink, createPlacedSink } from './weight-sinks.ts';
 import type { WeightStore } from './weight-store.ts';
@@ -105,6 +106,7 @@ function fillPack(
   const usedBytes = arena.usedBytes - start;
   assert(usedBytes === plan.totalBytes, `planned ${plan.totalBytes} bytes, took ${usedBytes}`);
   const activationBytes = usedBytes - weightBytes - plan.kvBytes;
+  const top = createTopRows(pack, buffers, shape.vocabSize);
 
   return {
     shape,
@@ -126,9 +128,11 @@ function fillPack(
       };
       writeInputs(step, batch);
       forward(step);
+      top.record(step.numLogitRows, batch.numTop ?? 0);
       await pack.sync();
       return arena.f32(buffers.logits, step.numLogitRows * shape.vocabSize);
     },
+    topOf: top.read,
     dispose: () => pack.dispose(),
   };
 }

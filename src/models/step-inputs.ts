@@ -1,5 +1,5 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
-import { PAGE_TOKENS } from '../kernels/contract.ts';
+import { MAX_TOP, PAGE_TOKENS } from '../kernels/contract.ts';
 import type { DecoderStep } from './decoder-step.ts';
 import { writeCosSin } from './rope.ts';
 import type { ModelLimits, StepBatch } from './types.ts';
@@ -22,6 +22,8 @@ export function checkBatch(batch: StepBatch, { limits, vocabSize, maxContextToke
   assert(batch.positions.length === numRows && batch.slots.length === numRows, 'positions or slots are not one a row');
   assert(batch.sequences.length <= maxSequences, `${batch.sequences.length} sequences, limit ${maxSequences}`);
   assert(batch.logitRows.length <= maxLogitRows, `${batch.logitRows.length} rows with logits, limit ${maxLogitRows}`);
+  const { numTop = 0 } = batch;
+  assert(isBelow(numTop, Math.min(MAX_TOP, vocabSize) + 1), `the ${numTop} best of ${vocabSize} logits`);
   each(batch.tokenIds, (id) => {
     if (isBelow(id, vocabSize)) return;
     throw new RuvLLMError('invalid_token', `token ${id} is not in a vocabulary of ${vocabSize}`, {

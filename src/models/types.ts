@@ -1,3 +1,4 @@
+import type { TopLogits } from '../core/top-logits.ts';
 import type { KernelPack, KvPrecision, KvRegion } from '../kernels/contract.ts';
 
 /** The shape of a decoder, as every architecture file fills it in from GGUF metadata. */
@@ -24,6 +25,8 @@ export interface StepBatch {
   readonly sequences: readonly StepSequence[];
   /** Rows whose next-token logits are wanted, in this order. */
   readonly logitRows: ArrayLike<number>;
+  /** How many of the best logits `topOf` shall know of each of these rows; default 0. */
+  readonly numTop?: number;
 }
 
 /** The rows [firstRow, firstRow + numRows) of a batch that belong to one sequence. */
@@ -49,6 +52,8 @@ export interface LoadedModel {
    * Throws before computing anything when the batch breaks a limit.
    */
   forward(batch: StepBatch): Promise<Float32Array>;
+  /** The best logits of the last step's i-th row with logits, as many as it asked for; views, valid until the next step. */
+  topOf(index: number): TopLogits;
   dispose(): Promise<void>;
 }
 

@@ -5,6 +5,7 @@ export const LOGIT_BIAS: SamplerStep = {
   name: 'logit-bias',
   kind: 'shape',
   isActive: (params) => params.logitBias.size > 0,
+  names: ({ logitBias }) => logitBias.keys(),
   apply({ values, count }, { logitBias }) {
     for (const [id, bias] of logitBias) {
       if (id < 0 || id >= count) {

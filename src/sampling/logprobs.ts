@@ -1,3 +1,4 @@
+import type { TopLogits } from '../core/top-logits.ts';
 import { argmax } from './candidates.ts';
 import { selectTopK, sortByRank } from './select.ts';
 import type { TokenLogprob } from './types.ts';
@@ -10,18 +11,22 @@ export function logSumExp(logits: Float32Array): number {
   return max + Math.log(sum);
 }
 
-/** The `count` likeliest tokens, best first; `scratch` holds at least as many entries. */
-export function topLogprobs(
-  logits: Float32Array,
-  logNormalizer: number,
-  count: number,
-  scratch: Int32Array,
-): TokenLogprob[] {
+/** The `count` likeliest tokens, best first. */
+export function topLogprobs(logits: Float32Array, logNormalizer: number, count: number): TokenLogprob[] {
   const size = Math.min(count, logits.length);
   if (size === 0) return [];
+  const scratch = new Int32Array(size);
   selectTopK(logits, logits.length, size, scratch);
-  return Array.from(sortByRank(logits, scratch.subarray(0, size)), (tokenId) => ({
+  return Array.from(sortByRank(logits, scratch), (tokenId) => ({
     tokenId,
     logprob: (logits[tokenId] as number) - logNormalizer,
+  })).filter(({ logprob }) => logprob > -Infinity);
+}
+
+/** The same from logits that are sorted already, as far as there are any. */
+export function firstLogprobs(top: TopLogits, logNormalizer: number, count: number): TokenLogprob[] {
+  return Array.from(top.values.subarray(0, count), (value, i) => ({
+    tokenId: top.ids[i]!,
+    logprob: value - logNormalizer,
   })).filter(({ logprob }) => logprob > -Infinity);
 }

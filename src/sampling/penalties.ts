@@ -1,5 +1,9 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { SamplerStep } from './step.ts';
+import type { SamplingParams } from './types.ts';
+
+const windowStart = ({ penaltyWindow }: SamplingParams, history: readonly number[]): number =>
+  penaltyWindow < 0 ? 0 : Math.max(0, history.length - penaltyWindow);
 
 /** Repetition (multiplicative), presence and frequency (additive) penalties over the last tokens, as llama.cpp counts them. */
 export const PENALTIES: SamplerStep = {
@@ -8,9 +12,10 @@ export const PENALTIES: SamplerStep = {
   isActive: (params) =>
     params.penaltyWindow !== 0 &&
     (params.repetitionPenalty !== 1 || params.presencePenalty !== 0 || params.frequencyPenalty !== 0),
+  names: (params, history) => history.slice(windowStart(params, history)),
   apply({ values, count }, params, history) {
-    const { penaltyWindow, repetitionPenalty, presencePenalty, frequencyPenalty } = params;
-    const start = penaltyWindow < 0 ? 0 : Math.max(0, history.length - penaltyWindow);
+    const { repetitionPenalty, presencePenalty, frequencyPenalty } = params;
+    const start = windowStart(params, history);
     const occurrences = new Map<number, number>();
     for (let i = start; i < history.length; i++) {
       const id = history[i] as number;

@@ -1,9 +1,11 @@
 import type { Random } from '../core/random.ts';
+import type { TopLogits } from '../core/top-logits.ts';
 import { argmax, createCandidates, dropMasked, fillWeights } from './candidates.ts';
 import type { Candidates } from './candidates.ts';
 import { createChain } from './chain.ts';
 import { checkLogits } from './check-logits.ts';
-import { logSumExp, topLogprobs } from './logprobs.ts';
+import { firstLogprobs, logSumExp, topLogprobs } from './logprobs.ts';
+import { countCandidates, createTopCandidates } from './top-candidates.ts';
 import type { Sampler, SamplingParams } from './types.ts';
 
 /** One uniform number against the weights added up by ascending id, so that the draw does not depend on how truncation sorted. */
@@ -24,10 +26,12 @@ function draw(candidates: Candidates, temperature: number, random: Random): numb
 /** The chain of samplers for one sequence; its buffers are sized on the first call and reused. */
 export function createSampler(params: SamplingParams, random: Random): Sampler {
   const chain = createChain(params);
+  const topCandidates = createTopCandidates(params, chain);
   let candidates = createCandidates(0);
 
-  const choose = (logits: Float32Array, history: readonly number[]): number => {
+  const chooseFromAll = (logits: Float32Array, history: readonly number[]): number => {
     if (chain.length === 0 && params.temperature === 0) return argmax(logits, logits.length);
+    if (candidates.ids.length !== logits.length) candidates = createCandidates(logits.length);
     candidates.count = logits.length;
     candidates.values.set(logits);
     for (const step of chain) if (step.kind === 'shape') step.apply(candidates, params, history);
@@ -37,18 +41,31 @@ export function createSampler(params: SamplingParams, random: Random): Sampler {
     return draw(candidates, params.temperature, random);
   };
 
+  const chooseFromTop = (logits: Float32Array, history: readonly number[], top: TopLogits): number | null => {
+    if (params.temperature === 0) return topCandidates.best(logits, history, top);
+    const few = topCandidates.truncate(logits, history, top);
+    return few === null ? null : draw(few, params.temperature, random);
+  };
+
   return {
-    sample(logits, history) {
-      checkLogits(logits);
-      if (candidates.ids.length !== logits.length) candidates = createCandidates(logits.length);
-      const tokenId = choose(logits, history);
+    numCandidates: countCandidates(params, chain),
+    sample(logits, history, given) {
+      const top = given !== undefined && isSound(given) ? given : null;
+      if (top === null) checkLogits(logits);
+      const tokenId = (top === null ? null : chooseFromTop(logits, history, top)) ?? chooseFromAll(logits, history);
       if (params.topLogprobs === null) return { tokenId, logprob: null, top: [] };
-      const logNormalizer = logSumExp(logits);
+      const logNormalizer = top === null ? logSumExp(logits) : top.max + Math.log(top.sumExp);
       return {
         tokenId,
         logprob: (logits[tokenId] as number) - logNormalizer,
-        top: topLogprobs(logits, logNormalizer, params.topLogprobs, candidates.order),
+        top:
+          top === null
+            ? topLogprobs(logits, logNormalizer, params.topLogprobs)
+            : firstLogprobs(top, logNormalizer, params.topLogprobs),
       };
     },
   };
 }
+
+/** Whether there is something to sample from; the whole row says what is wrong. */
+const isSound = ({ numBad, max }: TopLogits): boolean => numBad === 0 && max > -Infinity;

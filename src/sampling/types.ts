@@ -1,3 +1,5 @@
+import type { TopLogits } from '../core/top-logits.ts';
+
 /** How the next token is chosen. All fields set; `resolveGenerateParams` fills defaults. */
 export interface SamplingParams {
   /** 0 is greedy. */
@@ -38,6 +40,11 @@ export interface SampledToken {
 }
 
 export interface Sampler {
-  /** Chooses from `logits` (left unchanged); `history` is prompt and generated ids. Throws `bad_logits` on NaN. */
-  sample(logits: Float32Array, history: readonly number[]): SampledToken;
+  /** How many of the best logits `sample` wants beside the row; 0 or left out: none. */
+  readonly numCandidates?: number;
+  /**
+   * Chooses from `logits` (left unchanged); `history` is prompt and generated ids. Throws `bad_logits` on NaN. With `top`, the
+   * best of these same logits, most of them are never read; the token is the same.
+   */
+  sample(logits: Float32Array, history: readonly number[], top?: TopLogits): SampledToken;
 }

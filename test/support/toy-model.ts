@@ -3,6 +3,7 @@ import { createRandom } from '../../src/core/random.ts';
 import { type KernelPack, PAGE_TOKENS } from '../../src/kernels/contract.ts';
 import type { LoadedModel, ModelLimits, StepBatch } from '../../src/models/types.ts';
 import type { Sampler } from '../../src/sampling/types.ts';
+import { topOfRow } from './top-logits.ts';
 
 export const TOY_VOCAB = 61;
 
@@ -44,6 +45,7 @@ export function createToyModel(options: ToyModelOptions = {}): ToyModel {
   const ids = new Int32Array(limits.numPages * PAGE_TOKENS).fill(-1);
   const positions = new Int32Array(ids.length).fill(-1);
   const batches: StepBatch[] = [];
+  let lastLogits = new Float32Array();
   let isDisposed = false;
 
   function readBack(pageIds: ArrayLike<number>, numTokens: number): number[] {
@@ -106,7 +108,12 @@ export function createToyModel(options: ToyModelOptions = {}): ToyModel {
         options.changeLogits?.(rowLogits, context);
         logits.set(rowLogits, i * TOY_VOCAB);
       }
+      lastLogits = logits;
       return logits;
+    },
+    topOf(index) {
+      const { numTop = 0 } = batches.at(-1)!;
+      return topOfRow(lastLogits.slice(index * TOY_VOCAB, (index + 1) * TOY_VOCAB), numTop);
     },
     async dispose() {
       isDisposed = true;

@@ -16,6 +16,7 @@ import { add, copyRows, gatedActivation, rmsNorm, rope, scale, softcap } from '.
 import { packPages } from './kv-pages.ts';
 import { lowRankDelta } from './low-rank.ts';
 import { gatherRows, matmul } from './matmul.ts';
+import { topLogits } from './top-logits.ts';
 
 /** The oracle pack: plain TypeScript, one thread, matrices kept as they stand in the file. */
 export function createReferencePackFactory(): KernelPackFactory {
@@ -57,6 +58,7 @@ function createReferencePack({ arenaBytes }: KernelPackOptions): KernelPack {
     scale: (op) => scale(arena, op),
     lowRankDelta: (op) => lowRankDelta(arena, op),
     distances: (op) => distances(arena, op),
+    topLogits: (op) => topLogits(arena, op),
     sync: async () => {},
     dispose: async () => {},
   };

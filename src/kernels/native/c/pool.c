@@ -93,7 +93,8 @@ static void barrier(Pool *pool, const Context *c, const Record *program, const R
 }
 
 static OpFn *const operations[NUM_OPCODES] = {
-    [OP_MATMUL] = op_matmul, [OP_ATTENTION] = op_attention, [OP_REPACK] = op_repack, [OP_LOW_RANK_UP] = op_low_rank_up, [OP_DISTANCES] = op_distances, [OP_IMAGE] = op_image};
+    [OP_MATMUL] = op_matmul, [OP_ATTENTION] = op_attention, [OP_REPACK] = op_repack, [OP_LOW_RANK_UP] = op_low_rank_up, [OP_DISTANCES] = op_distances, [OP_IMAGE] = op_image,
+    [OP_TOP_LOGITS] = op_top_logits};
 static RowsFn *const row_operations[NUM_OPCODES] = {
     [OP_ROUND] = rows_round, [OP_GATHER] = rows_gather, [OP_RMS_NORM] = rows_rms_norm, [OP_ROPE] = rows_rope,
     [OP_WRITE_KV] = rows_write_kv, [OP_MAP] = rows_map, [OP_COPY_ROWS] = rows_copy,
@@ -120,7 +121,7 @@ static void begin(Pool *pool, Progress *progress, const Record *op, const Record
   *progress = (Progress){.done = &pool->done[op < end ? op - pool->program : 0], .chunk_us = progress->chunk_us};
 }
 
-static int counts_chunks(int opcode) { return opcode == OP_MATMUL || opcode == OP_ATTENTION; }
+static int counts_chunks(int opcode) { return opcode == OP_MATMUL || opcode == OP_ATTENTION || opcode == OP_TOP_LOGITS; }
 
 static void run_as(Pool *pool, int thread) {
   Progress progress = {0};

@@ -9,6 +9,7 @@ import { attentionOp, writeKvOp } from './attention';
 import { packPagesOp } from './kv-pages';
 import { lowRankDownOp, lowRankUpOp } from './low-rank';
 import { distancesOp } from './distances';
+import { topLogitsOp } from './top-logits';
 
 const RECORD_BYTES: usize = 128;
 
@@ -26,6 +27,7 @@ const OP_PACK_PAGES: i32 = 10;
 const OP_LOW_RANK_DOWN: i32 = 11;
 const OP_LOW_RANK_UP: i32 = 12;
 const OP_DISTANCES: i32 = 13;
+const OP_TOP_LOGITS: i32 = 15;
 
 function runProgram(program: usize, numOps: i32, numThreads: i32, scratch: usize): void {
   for (let i = 0; i < numOps; i++) {
@@ -45,6 +47,7 @@ function runProgram(program: usize, numOps: i32, numThreads: i32, scratch: usize
     else if (code == OP_LOW_RANK_UP) lowRankUpOp(op, scratch);
     else if (code == OP_PACK_PAGES) packPagesOp(op, scratch);
     else if (code == OP_DISTANCES) distancesOp(op, scratch);
+    else if (code == OP_TOP_LOGITS) topLogitsOp(op);
     else unreachable();
     if (load<i32>(op, 4)) barrier(numThreads);
   }

@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import { loadRandom } from '../../test/support/run-model.ts';
+import { createRandom } from '../core/random.ts';
+import { createSampler, type GenerateParams, resolveGenerateParams, type Sampler } from '../sampling/index.ts';
+import { createEngine } from './engine.ts';
+import type { EngineEvent } from './types.ts';
+
+const asks: GenerateParams[] = [
+  { temperature: 0 },
+  {},
+  { topK: 20, topLogprobs: 3 },
+  { topP: 1, temperature: 1.5, topLogprobs: 0 },
+  { typicalP: 0.8, topLogprobs: 5 },
+  { temperature: 0, repetitionPenalty: 1.4, logitBias: { 5: 3, 6: -100 }, topLogprobs: 2 },
+  { topP: 0.6, frequencyPenalty: 0.7, minP: 0.01 },
+];
+const samplerOf = (ask: GenerateParams, seed: number): Sampler =>
+  createSampler(resolveGenerateParams(ask), createRandom(seed));
+/** One that never asks, so that it always gets the row alone. */
+const plainOf = (ask: GenerateParams, seed: number): Sampler => {
+  const { sample } = samplerOf(ask, seed);
+  return { sample: (logits, history) => sample(logits, history) };
+};
+
+async function serve(samplers: readonly Sampler[]) {
+  const model = await loadRandom({ architecture: 'llama', type: 'Q8_0', seed: 3, shape: { numLayers: 1 } });
+  const engine = createEngine(model, { maxContext: 64, now: () => 0 });
+  const events: EngineEvent[] = [];
+  samplers.forEach((sampler, id) =>
+    engine.add({ id, promptIds: [1, 40 + id, 7], maxTokens: 12, stopIds: new Set(), sampler }),
+  );
+  while (engine.hasWork) events.push(...(await engine.step()));
+  await engine.dispose();
+  return samplers.map((_, id) =>
+    events.flatMap((event) => (event.type === 'token' && event.id === id ? [event.token] : [])),
+  );
+}
+
+test('[E1] tokens and log-probabilities do not depend on how many best logits others ask for', async () => {
+  const together = await serve(asks.map(samplerOf));
+  expect(together.every((tokens) => tokens.length === 12)).toBe(true);
+  for (const [id] of asks.entries()) {
+    // The same id, so the same prompt; all others say nothing about their wishes.
+    const alone = await serve(asks.map((other, i) => (i === id ? samplerOf(other, i) : plainOf(other, i))));
+    expect(alone[id]).toEqual(together[id]);
+  }
+});
+
+test('[E4] the tokens are those of samplers that read whole rows', async () => {
+  const idsOf = (tokens: Awaited<ReturnType<typeof serve>>): number[][] =>
+    tokens.map((list) => list.map(({ tokenId }) => tokenId));
+  expect(idsOf(await serve(asks.map(samplerOf)))).toEqual(idsOf(await serve(asks.map(plainOf))));
+});
+
+test('a step finds as many best logits as the most demanding sampler wants, and none for none', async () => {
+  const model = await loadRandom({ architecture: 'llama', type: 'Q8_0', seed: 3, shape: { numLayers: 1 } });
+  const asked: (number | undefined)[] = [];
+  const watched = {
+    ...model,
+    forward: (batch: Parameters<typeof model.forward>[0]) => {
+      asked.push(batch.numTop);
+      return model.forward(batch);
+    },
+  };
+  const engine = createEngine(watched, { maxContext: 64, now: () => 0 });
+  const wishes: GenerateParams[][] = [[{ temperature: 0 }, { topK: 9 }], [{ topP: 1 }], [{ topP: 1 }, {}]];
+  let id = 0;
+  for (const wish of wishes) {
+    for (const ask of wish) {
+      engine.add({ id: id++, promptIds: [1], maxTokens: 1, stopIds: new Set(), sampler: samplerOf(ask, id) });
+    }
+    await engine.step();
+  }
+  expect(asked).toEqual([9, 0, 256]);
+  await engine.dispose();
+});

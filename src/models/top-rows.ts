@@ -1,0 +1,35 @@
+import { assert } from '../core/errors.ts';
+import type { TopLogits } from '../core/top-logits.ts';
+import { type KernelPack, TOP_STATS } from '../kernels/contract.ts';
+import type { ActivationBuffers } from './activations.ts';
+
+/** The best logits of a step's rows. */
+export interface TopRows {
+  /** Has the k best of each row found; 0: none. */
+  record(numRows: number, k: number): void;
+  read(row: number): TopLogits;
+}
+
+export function createTopRows(pack: KernelPack, buffers: ActivationBuffers, vocabSize: number): TopRows {
+  const { logits, topValues: values, topIds: ids, topStats: stats, topScratch: scratch } = buffers;
+  let known = { numRows: 0, k: 0 };
+  return {
+    record(numRows, k) {
+      known = { numRows: k === 0 ? 0 : numRows, k };
+      if (k > 0) pack.topLogits({ logits, numRows, vocabSize, k, values, ids, stats, scratch });
+    },
+    read(row) {
+      const { numRows, k } = known;
+      assert(row >= 0 && row < numRows, `best logits of row ${row}, the step asked for ${numRows} rows`);
+      const { arena } = pack;
+      const [max, sumExp, numBad] = arena.f32(stats + row * TOP_STATS * 4, TOP_STATS);
+      return {
+        ids: arena.i32(ids + row * k * 4, k),
+        values: arena.f32(values + row * k * 4, k),
+        max: max!,
+        sumExp: sumExp!,
+        numBad: numBad!,
+      };
+    },
+  };
+}
