@@ -14,7 +14,7 @@ export const BUILD_FLAGS = {
     avx2vnni: ['-mavx2', '-mfma', '-mf16c', '-mavxvnni'],
     // Not icelake-server: its byte permutes (VBMI) end the process on Cascade Lake, which has VNNI but not those.
     avx512vnni: ['-march=cascadelake', '-mtune=icelake-server', '-mprefer-vector-width=512'],
-    amx: ['-march=sapphirerapids', '-mprefer-vector-width=512'],
+    amx: ['-march=cascadelake', '-mtune=icelake-server', '-mprefer-vector-width=512', '-mamx-tile', '-mamx-int8'],
   },
   arm64: {
     baseline: [],
