@@ -8,14 +8,10 @@
 #if defined(__AVX2__) && !defined(__AVX512VNNI__)
 #include <immintrin.h>
 #include <string.h>
+#include "tiles-steps.h"
 
-#define INLINE static inline __attribute__((always_inline))
-// Loops over registers: rolled up, their arrays would live in memory.
-#define UNROLL _Pragma("GCC unroll 8")
 #define EACH_HALF UNROLL for (int h = 0; h < 2; h++)
-#define EACH_TOKEN UNROLL for (int t = 0; t < count; t++)
 
-enum { STEP = 4, AHEAD_BYTES = 2304 };
 // Of rows 0 to 7 and 8 to 15, for each token of a step.
 typedef __m256i Sums[2][STEP];
 
@@ -33,28 +29,6 @@ INLINE __m256i signed8(const uint8_t *p) { return _mm256_cvtepi8_epi32(_mm_loadl
 INLINE void fetch(const uint8_t *p, int bytes) {
   UNROLL for (int i = 0; i < bytes; i += 64) _mm_prefetch((const char *)p + i, _MM_HINT_T0);
 }
-
-// A body is compiled for each number of tokens in a step, so that its arrays become registers. It gets weights, tokens and
-// accumulators of one group and step.
-#define BODY(NAME) INLINE void NAME##_of(const uint8_t *table, const uint8_t *w, const Tokens x, const int b, float *acc, const int count)
-#define TILE(NAME, STEP_BLOCKS, BYTES)                                                                                \
-  void NAME(const Tile *tile, Tokens x) {                                                                             \
-    for (int b = tile->first_block; b < tile->end_block; b += STEP_BLOCKS)                                            \
-      for (int g = 0; g < tile->groups; g++) {                                                                        \
-        const uint8_t *w = tile->w + g * tile->stride + (size_t)(b / STEP_BLOCKS) * BYTES;                            \
-        float *acc = tile->acc + g * tile->acc_stride;                                                                \
-        if (STEP_BLOCKS == 1) fetch(w + AHEAD_BYTES, BYTES);                                                          \
-        for (int t = 0; t < tile->count; t += STEP) {                                                                 \
-          const Tokens from = tokens_from(x, t);                                                                      \
-          switch (tile->count - t) {                                                                                  \
-            case 1: NAME##_of(tile->table, w, from, b, acc + t * GROUP_ROWS, 1); break;                               \
-            case 2: NAME##_of(tile->table, w, from, b, acc + t * GROUP_ROWS, 2); break;                               \
-            case 3: NAME##_of(tile->table, w, from, b, acc + t * GROUP_ROWS, 3); break;                               \
-            default: NAME##_of(tile->table, w, from, b, acc + t * GROUP_ROWS, 4);                                     \
-          }                                                                                                           \
-        }                                                                                                             \
-      }                                                                                                               \
-  }
 
 INLINE int is_bytes(const int layout) { return layout == LAYOUT_Q8 || layout == LAYOUT_Q8_MIN || layout >= LAYOUT_CODEBOOK_IQ4; }
 INLINE __m256i tables(const int layout, const uint8_t *table) {

@@ -6,14 +6,10 @@
 #if defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)
 #include <arm_neon.h>
 #include <string.h>
+#include "tiles-steps.h"
 
-#define INLINE static inline __attribute__((always_inline))
-// Loops over registers: rolled up, their arrays would live in memory.
-#define UNROLL _Pragma("GCC unroll 8")
 #define EACH_QUARTER UNROLL for (int r = 0; r < 4; r++)
-#define EACH_TOKEN UNROLL for (int t = 0; t < count; t++)
 
-enum { STEP = 4, AHEAD_BYTES = 2304 };
 // Of rows 4r to 4r + 3, for each token of a step.
 typedef int32x4_t Sums[4][STEP];
 
@@ -24,28 +20,6 @@ INLINE int8x16_t without_offset(uint8x16_t v) { return vreinterpretq_s8_u8(veorq
 INLINE void fetch(const uint8_t *p, int bytes) {
   UNROLL for (int i = 0; i < bytes; i += 64) __builtin_prefetch(p + i);
 }
-
-// A body is compiled for each number of tokens in a step, so that its arrays become registers. It gets weights, tokens and
-// accumulators of one group and step.
-#define BODY(NAME) INLINE void NAME##_of(const uint8_t *table, const uint8_t *w, const Tokens x, const int b, float *acc, const int count)
-#define TILE(NAME, STEP_BLOCKS, BYTES)                                                                                \
-  void NAME(const Tile *tile, Tokens x) {                                                                             \
-    for (int b = tile->first_block; b < tile->end_block; b += STEP_BLOCKS)                                            \
-      for (int g = 0; g < tile->groups; g++) {                                                                        \
-        const uint8_t *w = tile->w + g * tile->stride + (size_t)(b / STEP_BLOCKS) * BYTES;                            \
-        float *acc = tile->acc + g * tile->acc_stride;                                                                \
-        if (STEP_BLOCKS == 1) fetch(w + AHEAD_BYTES, BYTES);                                                          \
-        for (int t = 0; t < tile->count; t += STEP) {                                                                 \
-          const Tokens from = tokens_from(x, t);                                                                      \
-          switch (tile->count - t) {                                                                                  \
-            case 1: NAME##_of(tile->table, w, from, b, acc + t * GROUP_ROWS, 1); break;                               \
-            case 2: NAME##_of(tile->table, w, from, b, acc + t * GROUP_ROWS, 2); break;                               \
-            case 3: NAME##_of(tile->table, w, from, b, acc + t * GROUP_ROWS, 3); break;                               \
-            default: NAME##_of(tile->table, w, from, b, acc + t * GROUP_ROWS, 4);                                     \
-          }                                                                                                           \
-        }                                                                                                             \
-      }                                                                                                               \
-  }
 
 INLINE int8x16_t with_high_bits(int8x16_t low, uint8x16_t highs, const int place) {
   const uint8x16_t moved = place == 0 ? vshlq_n_u8(highs, 4) : place == 1 ? vshlq_n_u8(highs, 2) : place == 2 ? highs : vshrq_n_u8(highs, 2);
