@@ -13,6 +13,8 @@ export type ErrorCode =
   | 'bad_logits' // NaN or no finite logit: nothing can be sampled honestly
   | 'not_loaded' // no model is loaded
   | 'not_found' // a model, file or package does not exist
+  | 'overloaded' // too much is waiting already; later it may be served
+  | 'deadline_exceeded' // the request's own time limit passed
   | 'aborted' // the caller's AbortSignal fired
   | 'download_failed' // network or hub failure
   | 'hash_mismatch' // downloaded bytes are not the promised bytes

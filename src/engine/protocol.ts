@@ -1,5 +1,5 @@
 import type { SerializedError } from '../core/errors.ts';
-import type { KvPrecision } from '../kernels/contract.ts';
+import type { FloatKvPrecision } from '../kernels/contract.ts';
 import type { DecoderShape, LoadedModel } from '../models/types.ts';
 import type { SamplingParams } from '../sampling/types.ts';
 import type { EngineEvent, EngineStats } from './types.ts';
@@ -34,7 +34,7 @@ export interface ModelSpec {
   readonly maxBatchTokens: number;
   readonly maxSequences: number;
   readonly numPages: number;
-  readonly kvPrecision: KvPrecision;
+  readonly kvPrecision: FloatKvPrecision;
   readonly memoryLimitBytes: number | null;
   readonly repackCache: RepackCacheChoice;
 }

@@ -1,7 +1,7 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import { instanceOption, integerOption, optional, resolveOptions } from '../core/options.ts';
 import type { GgufFile } from '../gguf/index.ts';
-import type { KernelPack, KernelPackFactory, KvRegion } from '../kernels/contract.ts';
+import { type KernelPack, type KernelPackFactory, type KvRegion, PAGE_TOKENS } from '../kernels/contract.ts';
 import { allocateActivations } from './activations.ts';
 import type { DecoderStep } from './decoder-step.ts';
 import { type ModelPlan, planModel } from './plan-model.ts';
@@ -112,6 +112,15 @@ function fillPack(
     shape,
     pack,
     kv,
+    pages: {
+      pageTokens: PAGE_TOKENS,
+      pageBytes: kv.pageBytes,
+      packed: null,
+      async packPages() {
+        throw new RuvLLMError('unsupported', 'this model was loaded without packed pages');
+      },
+      bytesOf: (_tier, index) => arena.u8(kv.base + index * kv.pageBytes, kv.pageBytes),
+    },
     limits,
     memory: { weightBytes, kvBytes: plan.kvBytes, activationBytes },
     async forward(batch) {

@@ -1,5 +1,5 @@
 import type { TopLogits } from '../core/top-logits.ts';
-import type { KernelPack, KvPrecision, KvRegion } from '../kernels/contract.ts';
+import type { FloatKvPrecision, KernelPack, KvRegion, PackedKvPrecision } from '../kernels/contract.ts';
 
 /** The shape of a decoder, as every architecture file fills it in from GGUF metadata. */
 export interface DecoderShape {
@@ -35,7 +35,7 @@ export interface StepSequence {
   readonly numRows: number;
   /** Tokens the last of these rows sees, itself included. */
   readonly contextTokens: number;
-  /** Enough pages for contextTokens, oldest first. */
+  /** Enough pages for contextTokens, oldest first; an entry e < 0 is page ~e of the packed region. Rows are written to float pages only. */
   readonly pageIds: ArrayLike<number>;
 }
 
@@ -44,6 +44,7 @@ export interface LoadedModel {
   readonly shape: DecoderShape;
   readonly pack: KernelPack;
   readonly kv: KvRegion;
+  readonly pages: KvPageStore;
   readonly limits: ModelLimits;
   /** Bytes by use, as really allocated in the arena. */
   readonly memory: { readonly weightBytes: number; readonly kvBytes: number; readonly activationBytes: number };
@@ -57,6 +58,24 @@ export interface LoadedModel {
   dispose(): Promise<void>;
 }
 
+/** The memory that KV pages share, and what can be done with them between steps. */
+export interface KvPageStore {
+  /** Tokens in a page. */
+  readonly pageTokens: number;
+  /** Bytes of a float page; the region is `limits.numPages` of them. */
+  readonly pageBytes: number;
+  /** How older pages are rounded; null: not at all. Page p starts at p * unitBytes of the same region. */
+  readonly packed: {
+    readonly precision: PackedKvPrecision;
+    readonly pageBytes: number;
+    readonly unitBytes: number;
+  } | null;
+  /** Rounds whole float pages into packed ones; they must not be released before this resolves. */
+  packPages(moves: readonly { readonly from: number; readonly to: number }[]): Promise<void>;
+  /** The bytes of a page, to be copied or kept; a view, only while no step runs. */
+  bytesOf(tier: 'float' | 'packed', index: number): Uint8Array;
+}
+
 /** What activations and KV pages are sized for. */
 export interface ModelLimits {
   /** Most rows in one step. */
@@ -65,8 +84,10 @@ export interface ModelLimits {
   readonly maxSequences: number;
   /** Most rows with logits in one step. */
   readonly maxLogitRows: number;
-  /** KV pages in the pool. */
+  /** Float KV pages that fit into the region all pages share. */
   readonly numPages: number;
-  /** How exactly pages keep K and V. Default f16. */
-  readonly kvPrecision?: KvPrecision;
+  /** How exactly K and V are written. Default f16. */
+  readonly kvPrecision?: FloatKvPrecision;
+  /** How older pages are rounded; default null: not at all. */
+  readonly packedPrecision?: PackedKvPrecision | null;
 }

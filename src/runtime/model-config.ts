@@ -8,7 +8,7 @@ import {
   stringOption,
 } from '../core/options.ts';
 import type { KernelChoice, ModelSpec, RepackCacheChoice } from '../engine/protocol.ts';
-import type { KvPrecision } from '../kernels/contract.ts';
+import type { FloatKvPrecision } from '../kernels/contract.ts';
 import { numPagesFor } from '../kv-cache/page-list.ts';
 
 /** Compute device; only `cpu` computes in this version, the others are refused with `unsupported`. */
@@ -30,7 +30,7 @@ export interface ModelConfig {
   /** Tokens the KV cache holds for all sequences together. Default: `maxContext`, or up to 4096 for short contexts. */
   kvCacheTokens?: number;
   /** How exactly the KV cache keeps keys and values. Default `f16`; `f32` doubles its memory. */
-  kvPrecision?: KvPrecision;
+  kvPrecision?: FloatKvPrecision;
   /** Threads that compute. Default: the CPUs this process may use. */
   numThreads?: number;
   /** Which kernels compute. Default `auto`: the fastest that runs here. */
@@ -55,7 +55,7 @@ export interface ModelConfig {
 export interface ResolvedModelConfig {
   readonly maxContext: number | null;
   readonly kvCacheTokens: number | null;
-  readonly kvPrecision: KvPrecision;
+  readonly kvPrecision: FloatKvPrecision;
   readonly numThreads: number;
   readonly kernels: KernelChoice;
   readonly maxBatchTokens: number;
@@ -83,7 +83,7 @@ export function resolveModelConfig(
   const resolved = resolveOptions<ResolvedModelConfig>('model config', config, {
     maxContext: optional(integerOption(0, 1, MAX_CONTEXT)),
     kvCacheTokens: optional(integerOption(0, 1, MAX_CONTEXT)),
-    kvPrecision: choiceOption<KvPrecision>('f16', ['f16', 'f32']),
+    kvPrecision: choiceOption<FloatKvPrecision>('f16', ['f16', 'f32']),
     numThreads: integerOption(Math.min(numCpus, MAX_THREADS), 1, MAX_THREADS),
     kernels: choiceOption('auto', ['auto', 'native', 'wasm', 'reference']),
     maxBatchTokens: integerOption(512, 1, MAX_BATCH_TOKENS),

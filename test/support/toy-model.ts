@@ -78,6 +78,17 @@ export function createToyModel(options: ToyModelOptions = {}): ToyModel {
       headDim: 1,
       precision: 'f16',
     },
+    pages: {
+      pageTokens: PAGE_TOKENS,
+      pageBytes: 64,
+      packed: null,
+      async packPages() {
+        throw new Error('nothing is packed here');
+      },
+      bytesOf() {
+        throw new Error('pages of the toy model have no bytes');
+      },
+    },
     limits,
     memory: { weightBytes: 1, kvBytes: 2, activationBytes: 3 },
     batches,
