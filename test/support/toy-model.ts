@@ -1,9 +1,10 @@
 import { assert } from '../../src/core/errors.ts';
 import { createRandom } from '../../src/core/random.ts';
-import { type KernelPack, PAGE_TOKENS } from '../../src/kernels/contract.ts';
+import type { KernelPack } from '../../src/kernels/contract.ts';
 import type { LoadedModel, ModelLimits, StepBatch } from '../../src/models/types.ts';
 import type { Sampler } from '../../src/sampling/types.ts';
 import { topOfRow } from './top-logits.ts';
+import { createToyPages } from './toy-pages.ts';
 
 export const TOY_VOCAB = 61;
 
@@ -16,6 +17,10 @@ export interface ToyModel extends LoadedModel {
 export interface ToyModelOptions {
   limits?: Partial<ModelLimits>;
   contextLength?: number;
+  /** Default 16; simulations use fewer. */
+  pageTokens?: number;
+  /** Whether pages can be packed; default: whether the limits name a packed precision. */
+  packed?: boolean;
   /** Called before each forward pass; may throw, or wait. */
   beforeForward?: (batch: StepBatch) => void | Promise<void>;
   /** May change the logits of a context. */
@@ -32,7 +37,8 @@ export function toyLogits(context: readonly number[]): Float32Array {
 
 /**
  * A model whose "KV cache" keeps token id and position per slot and whose logits depend on what it reads back through
- * the page tables: a wrong slot, page, position or a stale page changes the output or throws.
+ * the page tables: a wrong slot, page, tier, position or a stale page changes the output or throws. Both tiers keep them
+ * exactly, so that packing changes no output.
  */
 export function createToyModel(options: ToyModelOptions = {}): ToyModel {
   const limits: ModelLimits = {
@@ -42,18 +48,31 @@ export function createToyModel(options: ToyModelOptions = {}): ToyModel {
     numPages: 64,
     ...options.limits,
   };
-  const ids = new Int32Array(limits.numPages * PAGE_TOKENS).fill(-1);
-  const positions = new Int32Array(ids.length).fill(-1);
+  const isPacked = options.packed ?? (limits.packedPrecision ?? null) !== null;
+  const pages = createToyPages(limits.numPages, options.pageTokens ?? 16, isPacked);
   const batches: StepBatch[] = [];
-  let lastLogits = new Float32Array();
+  let lastLogits: Float32Array<ArrayBuffer> = new Float32Array();
   let isDisposed = false;
 
-  function readBack(pageIds: ArrayLike<number>, numTokens: number): number[] {
-    return Array.from({ length: numTokens }, (_, position) => {
-      const slot = pageIds[Math.floor(position / PAGE_TOKENS)]! * PAGE_TOKENS + (position % PAGE_TOKENS);
-      assert(positions[slot] === position, `slot ${slot} holds position ${positions[slot]}, expected ${position}`);
-      return ids[slot]!;
-    });
+  function runStep(batch: StepBatch): Float32Array<ArrayBuffer> {
+    const numRows = batch.tokenIds.length;
+    assert(numRows > 0 && numRows <= limits.maxBatchTokens, `${numRows} rows`);
+    assert(batch.sequences.length <= limits.maxSequences, `${batch.sequences.length} sequences`);
+    assert(batch.logitRows.length <= limits.maxLogitRows, `${batch.logitRows.length} logit rows`);
+    for (let row = 0; row < numRows; row++) {
+      pages.write(batch.slots[row]!, batch.tokenIds[row]!, batch.positions[row]!);
+    }
+    const logits = new Float32Array(batch.logitRows.length * TOY_VOCAB);
+    for (let i = 0; i < batch.logitRows.length; i++) {
+      const row = batch.logitRows[i]!;
+      const sequence = batch.sequences.find((s) => row >= s.firstRow && row < s.firstRow + s.numRows)!;
+      const numSeen = sequence.contextTokens - (sequence.firstRow + sequence.numRows - 1 - row);
+      const context = pages.readBack(sequence.pageIds, numSeen);
+      const rowLogits = toyLogits(context);
+      options.changeLogits?.(rowLogits, context);
+      logits.set(rowLogits, i * TOY_VOCAB);
+    }
+    return logits;
   }
 
   return {
@@ -71,24 +90,14 @@ export function createToyModel(options: ToyModelOptions = {}): ToyModel {
     pack: { name: 'toy', numThreads: 1 } as KernelPack,
     kv: {
       base: 0,
-      pageBytes: 64,
-      layerBytes: 64,
+      pageBytes: pages.store.pageBytes,
+      layerBytes: pages.store.pageBytes,
       numPages: limits.numPages,
       numKvHeads: 1,
       headDim: 1,
       precision: 'f16',
     },
-    pages: {
-      pageTokens: PAGE_TOKENS,
-      pageBytes: 64,
-      packed: null,
-      async packPages() {
-        throw new Error('nothing is packed here');
-      },
-      bytesOf() {
-        throw new Error('pages of the toy model have no bytes');
-      },
-    },
+    pages: pages.store,
     limits,
     memory: { weightBytes: 1, kvBytes: 2, activationBytes: 3 },
     batches,
@@ -97,30 +106,11 @@ export function createToyModel(options: ToyModelOptions = {}): ToyModel {
     },
     async forward(batch) {
       batches.push(batch);
-      await options.beforeForward?.(batch);
-      const numRows = batch.tokenIds.length;
       assert(!isDisposed, 'forward after dispose');
-      assert(numRows > 0 && numRows <= limits.maxBatchTokens, `${numRows} rows`);
-      assert(batch.sequences.length <= limits.maxSequences, `${batch.sequences.length} sequences`);
-      assert(batch.logitRows.length <= limits.maxLogitRows, `${batch.logitRows.length} logit rows`);
-      for (let row = 0; row < numRows; row++) {
-        ids[batch.slots[row]!] = batch.tokenIds[row]!;
-        positions[batch.slots[row]!] = batch.positions[row]!;
-      }
-      const logits = new Float32Array(batch.logitRows.length * TOY_VOCAB);
-      for (let i = 0; i < batch.logitRows.length; i++) {
-        const row = batch.logitRows[i]!;
-        const sequence = batch.sequences.find((s) => row >= s.firstRow && row < s.firstRow + s.numRows)!;
-        const context = readBack(
-          sequence.pageIds,
-          sequence.contextTokens - (sequence.firstRow + sequence.numRows - 1 - row),
-        );
-        const rowLogits = toyLogits(context);
-        options.changeLogits?.(rowLogits, context);
-        logits.set(rowLogits, i * TOY_VOCAB);
-      }
-      lastLogits = logits;
-      return logits;
+      return pages.whileBusy('a step', async () => {
+        await options.beforeForward?.(batch);
+        return (lastLogits = runStep(batch));
+      });
     },
     topOf(index) {
       const { numTop = 0 } = batches.at(-1)!;

@@ -1,0 +1,117 @@
+import { assert } from '../../src/core/errors.ts';
+import type { KvPageStore } from '../../src/models/types.ts';
+
+/** i32 token id, i32 position; all bits set: nothing written. */
+const FLOAT_SLOT_BYTES = 8;
+/** u8 token id, u16 position + 1: two float pages hold five packed ones and a bit, so that tiers never line up. */
+const PACKED_SLOT_BYTES = 3;
+const UNIT_BYTES = 4;
+
+export interface ToyPages {
+  readonly store: KvPageStore;
+  /** Keeps what a slot of a float page holds. */
+  write(slot: number, tokenId: number, position: number): void;
+  /** The token ids of a sequence, through its page table; throws where a page holds another position. */
+  readBack(pageIds: ArrayLike<number>, numTokens: number): number[];
+  /** Runs `work`; what must not happen meanwhile throws. */
+  whileBusy<T>(what: string, work: () => Promise<T>): Promise<T>;
+}
+
+/** The pages of the toy model: one region of bytes, that both tiers share. */
+export function createToyPages(numPages: number, pageTokens: number, isPacked: boolean): ToyPages {
+  const pageBytes = pageTokens * FLOAT_SLOT_BYTES;
+  const packedBytes = Math.ceil((pageTokens * PACKED_SLOT_BYTES) / UNIT_BYTES) * UNIT_BYTES;
+  const region = new Uint8Array(numPages * pageBytes).fill(0xff);
+  const view = new DataView(region.buffer);
+  let busyWith: string | null = null;
+
+  function rangeOf(tier: 'float' | 'packed', index: number): { start: number; end: number } {
+    assert(tier === 'float' || isPacked, 'this toy model has no packed pages');
+    const start = index * (tier === 'float' ? pageBytes : UNIT_BYTES);
+    const end = start + (tier === 'float' ? pageBytes : packedBytes);
+    assert(
+      Number.isInteger(index) && start >= 0 && end <= region.length,
+      `${tier} page ${index} takes the bytes ${start} to ${end} of ${region.length}`,
+    );
+    return { start, end };
+  }
+
+  function readSlot(entry: number, slot: number): { tokenId: number; position: number } {
+    if (entry >= 0) {
+      const at = rangeOf('float', entry).start + slot * FLOAT_SLOT_BYTES;
+      return { tokenId: view.getInt32(at, true), position: view.getInt32(at + 4, true) };
+    }
+    const at = rangeOf('packed', ~entry).start + slot * PACKED_SLOT_BYTES;
+    return { tokenId: region[at]!, position: view.getUint16(at + 1, true) - 1 };
+  }
+
+  function packPage(from: number, to: number): void {
+    const slots = Array.from({ length: pageTokens }, (_, slot) => readSlot(from, slot));
+    const { start } = rangeOf('packed', to);
+    for (const [slot, { tokenId, position }] of slots.entries()) {
+      assert(position >= 0 && position < 0xffff, `slot ${slot} of page ${from} is packed with position ${position}`);
+      assert(tokenId >= 0 && tokenId <= 0xff, `slot ${slot} of page ${from} is packed with token ${tokenId}`);
+      region[start + slot * PACKED_SLOT_BYTES] = tokenId;
+      view.setUint16(start + slot * PACKED_SLOT_BYTES + 1, position + 1, true);
+    }
+  }
+
+  async function whileBusy<T>(what: string, work: () => Promise<T>): Promise<T> {
+    assert(busyWith === null, `${what} began during ${busyWith}`);
+    busyWith = what;
+    try {
+      return await work();
+    } finally {
+      busyWith = null;
+    }
+  }
+
+  return {
+    whileBusy,
+    store: {
+      pageTokens,
+      pageBytes,
+      packed: isPacked ? { precision: 'q8', pageBytes: packedBytes, unitBytes: UNIT_BYTES } : null,
+      packPages(moves) {
+        return whileBusy('packing', async () => {
+          const ranges = moves.flatMap(({ from, to }) => [
+            { name: `float page ${from}`, ...rangeOf('float', from) },
+            { name: `packed page ${to}`, ...rangeOf('packed', to) },
+          ]);
+          // Threads of a kernel pack read and write in any order: what overlaps would be right only here.
+          ranges.sort((a, b) => a.start - b.start);
+          for (const [index, { name, start }] of ranges.entries()) {
+            const before = ranges[index - 1];
+            assert(before === undefined || before.end <= start, `${name} overlaps ${before?.name}`);
+          }
+          // Later than the call, so that a page that is given away before this resolves shows.
+          await new Promise((resolve) => setImmediate(resolve));
+          for (const { from, to } of moves) packPage(from, to);
+        });
+      },
+      bytesOf(tier, index) {
+        assert(busyWith === null, `the bytes of a page were asked for during ${busyWith}`);
+        const { start, end } = rangeOf(tier, index);
+        return region.subarray(start, end);
+      },
+    },
+    write(slot, tokenId, position) {
+      const { start } = rangeOf('float', Math.floor(slot / pageTokens));
+      const at = start + (slot % pageTokens) * FLOAT_SLOT_BYTES;
+      view.setInt32(at, tokenId, true);
+      view.setInt32(at + 4, position, true);
+    },
+    readBack(pageIds, numTokens) {
+      return Array.from({ length: numTokens }, (_, index) => {
+        const entry = pageIds[Math.floor(index / pageTokens)]!;
+        const { tokenId, position } = readSlot(entry, index % pageTokens);
+        const page = entry < 0 ? `packed page ${~entry}` : `page ${entry}`;
+        assert(
+          position === index,
+          `slot ${index % pageTokens} of ${page} holds position ${position}, expected ${index}`,
+        );
+        return tokenId;
+      });
+    },
+  };
+}
