@@ -6,8 +6,9 @@ import type { Offset } from './contract.ts';
 export const PAGE_TOKENS = 16;
 
 /**
- * The KV pages of one model. Page p of layer l starts at base + p * pageBytes + l * layerBytes. Pages that are written to
- * hold, as f16 or f32,
+ * The KV pages of one model. Page p of layer l starts at base + p * pageBytes + l * layerBytes: pageBytes is the distance of
+ * page ids, not the size of a page. Packed pages may be longer than that, so that they start anywhere in memory that other
+ * pages share; whoever names them sees to it that no two overlap. Pages that are written to hold, as f16 or f32,
  *   K: [numKvHeads][headDim][PAGE_TOKENS]   (transposed: scores of 16 tokens come from contiguous loads)
  *   V: [numKvHeads][PAGE_TOKENS][headDim]
  * Pages that `packPages` made hold one head after the other, without gaps,
@@ -20,8 +21,10 @@ export const PAGE_TOKENS = 16;
  */
 export interface KvRegion {
   readonly base: Offset;
+  /** From one page id to the next; the product with an id may need more than 32 bits. */
   readonly pageBytes: number;
   readonly layerBytes: number;
+  /** Page ids, all below 2^31. */
   readonly numPages: number;
   readonly numKvHeads: number;
   readonly headDim: number;

@@ -7,6 +7,7 @@ import {
   TOP_STATS,
   topScratch,
 } from '../kernels/contract.ts';
+import { MAX_PACK_MOVES } from './kv-page-store.ts';
 import type { RopeVariant } from './rope.ts';
 import type { DecoderShape, ModelLimits } from './types.ts';
 
@@ -14,12 +15,14 @@ import type { DecoderShape, ModelLimits } from './types.ts';
 export function activationSizes(shape: DecoderShape, limits: ModelLimits, maxContextTokens: number) {
   const { maxBatchTokens: T, maxSequences: S, maxLogitRows: L } = limits;
   const { embeddingDim, feedForwardDim, numHeads, numKvHeads, headDim, vocabSize } = shape;
-  const pagesPerSequence = Math.min(limits.numPages, Math.ceil(maxContextTokens / PAGE_TOKENS));
+  const hasPackedPages = (limits.packedPrecision ?? null) !== null;
   return {
     ids: T,
     slots: T,
     sequences: S * 4,
-    pageTables: S * pagesPerSequence,
+    pageTables: S * Math.ceil(maxContextTokens / PAGE_TOKENS),
+    /** Pages to pack, and to where. */
+    packMoves: hasPackedPages ? MAX_PACK_MOVES * 2 : 0,
     logitRows: L,
     /** The residual stream, [T][embeddingDim]. */
     residual: T * embeddingDim,

@@ -34,7 +34,7 @@ export function attend(
   rule: AttentionRule,
   epsilon: number,
 ): void {
-  const { pack, kv, buffers, numTokens, numSequences } = step;
+  const { pack, kv, packed, buffers, numTokens, numSequences } = step;
   const { numHeads, headDim } = step.shape;
   const { q, k, v, slots } = buffers;
   pack.matmul({
@@ -54,6 +54,7 @@ export function attend(
   pack.rotateAndStore({ kv, layer, slots, numTokens, ...angles, ...heads });
   pack.attention({
     kv,
+    packed,
     layer,
     q,
     out: buffers.attended,

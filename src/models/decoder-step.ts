@@ -8,6 +8,8 @@ export interface DecoderStep {
   readonly pack: KernelPack;
   readonly shape: DecoderShape;
   readonly kv: KvRegion;
+  /** The same memory, for entries of page tables below zero. */
+  readonly packed: KvRegion | null;
   readonly buffers: ActivationBuffers;
   readonly ropes: readonly RopeVariant[];
   readonly numTokens: number;

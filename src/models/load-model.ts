@@ -1,11 +1,12 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import { instanceOption, integerOption, optional, resolveOptions } from '../core/options.ts';
 import type { GgufFile } from '../gguf/index.ts';
-import { type KernelPack, type KernelPackFactory, type KvRegion, PAGE_TOKENS } from '../kernels/contract.ts';
+import { type KernelPack, type KernelPackFactory, type KvRegion } from '../kernels/contract.ts';
 import { allocateActivations } from './activations.ts';
 import type { DecoderStep } from './decoder-step.ts';
+import { createKvPageStore, endOfPackedPages, packedRegion } from './kv-page-store.ts';
 import { type ModelPlan, planModel } from './plan-model.ts';
-import { checkBatch, writeInputs } from './step-inputs.ts';
+import { checkBatch, type StepBounds, writeInputs } from './step-inputs.ts';
 import type { LoadedModel, ModelLimits } from './types.ts';
 import { createTopRows } from './top-rows.ts';
 import { createWeightLoader } from './weight-loader.ts';
@@ -102,33 +103,33 @@ function fillPack(
     numKvHeads: shape.numKvHeads,
     headDim: shape.headDim,
   };
+  const packed = plan.packedPrecision === null ? null : packedRegion(kv, plan.packedPrecision);
   const buffers = allocateActivations(arena, plan.activations);
   const usedBytes = arena.usedBytes - start;
   assert(usedBytes === plan.totalBytes, `planned ${plan.totalBytes} bytes, took ${usedBytes}`);
   const activationBytes = usedBytes - weightBytes - plan.kvBytes;
+  const bounds: StepBounds = {
+    limits,
+    vocabSize: shape.vocabSize,
+    maxContextTokens,
+    endOfPackedPages: packed === null ? 0 : endOfPackedPages(packed, shape.numLayers),
+  };
   const top = createTopRows(pack, buffers, shape.vocabSize);
 
   return {
     shape,
     pack,
     kv,
-    pages: {
-      pageTokens: PAGE_TOKENS,
-      pageBytes: kv.pageBytes,
-      packed: null,
-      async packPages() {
-        throw new RuvLLMError('unsupported', 'this model was loaded without packed pages');
-      },
-      bytesOf: (_tier, index) => arena.u8(kv.base + index * kv.pageBytes, kv.pageBytes),
-    },
+    pages: createKvPageStore({ pack, numLayers: shape.numLayers, kv, packed, moves: buffers.packMoves }),
     limits,
     memory: { weightBytes, kvBytes: plan.kvBytes, activationBytes },
     async forward(batch) {
-      checkBatch(batch, { limits, vocabSize: shape.vocabSize, maxContextTokens });
+      checkBatch(batch, bounds);
       const step: DecoderStep = {
         pack,
         shape,
         kv,
+        packed,
         buffers,
         ropes: decoder.ropes,
         numTokens: batch.tokenIds.length,

@@ -1,8 +1,9 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { GgufFile } from '../gguf/index.ts';
-import { type KernelPackFactory, kvLayerBytes, type KvPrecision, PAGE_TOKENS } from '../kernels/contract.ts';
+import { type KernelPackFactory, type KvPrecision, type PackedKvPrecision, PAGE_TOKENS } from '../kernels/contract.ts';
 import { type ActivationPlan, planActivations } from './activations.ts';
 import type { Decoder } from './architecture.ts';
+import { kvPageBytes, MAX_PACKED_REGION_BYTES, numPagesWithin } from './kv-page-store.ts';
 import { findArchitecture } from './registry.ts';
 import { readShape } from './shape.ts';
 import type { DecoderShape, ModelLimits } from './types.ts';
@@ -27,6 +28,7 @@ export interface ModelPlan {
   readonly kvPrecision: KvPrecision;
   readonly kvLayerBytes: number;
   readonly kvPageBytes: number;
+  readonly packedPrecision: PackedKvPrecision | null;
   readonly activations: ActivationPlan;
   readonly decoder: Decoder;
 }
@@ -44,15 +46,18 @@ export function planModel(
   checkLimits(limits);
   const architecture = findArchitecture(gguf.metadata.string('general.architecture'));
   const shape = readShape(gguf);
-  const longest = Math.min(maxContextTokens ?? shape.contextLength, limits.numPages * PAGE_TOKENS);
+  const kvPrecision = limits.kvPrecision ?? 'f16';
+  const packedPrecision = limits.packedPrecision ?? null;
+  const pageBytes = kvPageBytes(shape, kvPrecision);
+  const kvBytes = pageBytes * limits.numPages;
+  if (packedPrecision !== null) checkPacked(packedPrecision, shape, kvBytes);
+  // As many pages as the region holds when all are packed: an upper bound, as rows are written to float pages.
+  const mostPages = packedPrecision === null ? limits.numPages : numPagesWithin(kvBytes, shape, packedPrecision);
+  const longest = Math.min(maxContextTokens ?? shape.contextLength, mostPages * PAGE_TOKENS);
   const decoder = architecture.open({ gguf, shape, maxContextTokens: longest });
   const sink = createBillingSink(factory);
   decoder.bind(createWeightLoader(gguf, sink));
   const { arenaBytes: weightBytes, fileBytes, maxCols, weights } = sink.bill();
-  const kvPrecision = limits.kvPrecision ?? 'f16';
-  const layerBytes = kvLayerBytes(shape.numKvHeads, shape.headDim, kvPrecision);
-  const kvPageBytes = layerBytes * shape.numLayers;
-  const kvBytes = kvPageBytes * limits.numPages;
   const activations = planActivations(shape, limits, longest, decoder.ropes);
   return {
     shape,
@@ -65,8 +70,9 @@ export function planModel(
     maxCols,
     weights,
     kvPrecision,
-    kvLayerBytes: layerBytes,
-    kvPageBytes,
+    kvLayerBytes: pageBytes / shape.numLayers,
+    kvPageBytes: pageBytes,
+    packedPrecision,
     activations,
     decoder,
   };
@@ -80,5 +86,29 @@ function checkLimits(limits: ModelLimits): void {
     throw new RuvLLMError('invalid_option', `limits.${name} must be an integer from 1 to ${2 ** 27}, got ${value}`, {
       data: { option: `limits.${name}` },
     });
+  }
+}
+
+function checkPacked(precision: PackedKvPrecision, { headDim }: DecoderShape, kvBytes: number): void {
+  if (precision !== 'q8' && precision !== 'q4') {
+    throw new RuvLLMError(
+      'invalid_option',
+      `limits.packedPrecision is "${String(precision)}", must be q8, q4 or null`,
+      {
+        data: { option: 'limits.packedPrecision' },
+      },
+    );
+  }
+  if (headDim % 4 !== 0) {
+    throw new RuvLLMError('unsupported', `${precision} pages with heads of ${headDim} values, not in fours`, {
+      data: { headDim },
+    });
+  }
+  if (kvBytes > MAX_PACKED_REGION_BYTES) {
+    throw new RuvLLMError(
+      'unsupported',
+      `${precision} pages in a region of ${kvBytes} bytes: page ids reach ${MAX_PACKED_REGION_BYTES}`,
+      { data: { kvBytes, limitBytes: MAX_PACKED_REGION_BYTES } },
+    );
   }
 }

@@ -9,13 +9,16 @@ export interface StepBounds {
   readonly limits: ModelLimits;
   readonly vocabSize: number;
   readonly maxContextTokens: number;
+  /** Packed pages have ids below this; 0: there are none. */
+  readonly endOfPackedPages: number;
 }
 
 /**
  * Throws before anything is computed: offsets made from these numbers are not checked again below. Tokens and lengths
  * come from callers and get typed errors; the rest only a bug in the engine can get wrong.
  */
-export function checkBatch(batch: StepBatch, { limits, vocabSize, maxContextTokens }: StepBounds): void {
+export function checkBatch(batch: StepBatch, bounds: StepBounds): void {
+  const { limits, vocabSize, maxContextTokens, endOfPackedPages } = bounds;
   const numRows = batch.tokenIds.length;
   const { maxBatchTokens, maxSequences, maxLogitRows, numPages } = limits;
   assert(numRows >= 1 && numRows <= maxBatchTokens, `${numRows} rows in a step, limit ${maxBatchTokens}`);
@@ -43,7 +46,15 @@ export function checkBatch(batch: StepBatch, { limits, vocabSize, maxContextToke
     assert(contextTokens >= length, `${length} rows in a context of ${contextTokens}`);
     const needed = Math.ceil(contextTokens / PAGE_TOKENS);
     assert(pageIds.length >= needed, `${pageIds.length} pages for a context of ${contextTokens}`);
-    each(pageIds, (pageId) => assert(isBelow(pageId, numPages), `page ${pageId} of ${numPages}`), needed);
+    const firstWritten = Math.floor((contextTokens - length) / PAGE_TOKENS);
+    for (let page = 0; page < needed; page++) {
+      const id = pageIds[page]!;
+      if (id >= 0) assert(isBelow(id, numPages), `page ${id} of ${numPages}`);
+      else {
+        assert(isBelow(~id, endOfPackedPages), `packed page ${~id} of ${endOfPackedPages}`);
+        assert(page < firstWritten, `rows from page ${firstWritten} on are written to packed page ${~id}`);
+      }
+    }
   }
 }
 
@@ -72,6 +83,6 @@ function isBelow(value: number, end: number): boolean {
   return Number.isInteger(value) && value >= 0 && value < end;
 }
 
-function each(values: ArrayLike<number>, check: (value: number) => void, length = values.length): void {
-  for (let i = 0; i < length; i++) check(values[i]!);
+function each(values: ArrayLike<number>, check: (value: number) => void): void {
+  for (let i = 0; i < values.length; i++) check(values[i]!);
 }

@@ -1,0 +1,97 @@
+import { assert, RuvLLMError } from '../core/errors.ts';
+import {
+  ARENA_ALIGNMENT,
+  type KernelPack,
+  kvLayerBytes,
+  type KvPrecision,
+  type KvRegion,
+  type Offset,
+  type PackedKvPrecision,
+  PAGE_TOKENS,
+} from '../kernels/contract.ts';
+import type { DecoderShape, KvPageStore } from './types.ts';
+
+/** Pages that one operation packs; more take turns. Enough to keep threads busy: an item is one head of one layer. */
+export const MAX_PACK_MOVES = 256;
+
+/** Packed pages may start at every cache line: they are whole numbers of lines, and never need to fit a grid of their own. */
+export const PACKED_UNIT_BYTES = ARENA_ALIGNMENT;
+
+/** Page ids are int32, so this is as far as they reach in steps of `PACKED_UNIT_BYTES`. */
+export const MAX_PACKED_REGION_BYTES = 2 ** 31 * PACKED_UNIT_BYTES;
+
+type KvShape = Pick<DecoderShape, 'numLayers' | 'numKvHeads' | 'headDim'>;
+
+/** Bytes of K and V of `PAGE_TOKENS` tokens in all layers. */
+export function kvPageBytes({ numLayers, numKvHeads, headDim }: KvShape, precision: KvPrecision): number {
+  return numLayers * kvLayerBytes(numKvHeads, headDim, precision);
+}
+
+/** How many pages fit into a number of bytes; 0 when not even one does. */
+export function numPagesWithin(budgetBytes: number, shape: KvShape, precision: KvPrecision = 'f16'): number {
+  return Math.floor(budgetBytes / kvPageBytes(shape, precision));
+}
+
+/** The same memory as `kv`, as packed pages that start at any unit of it. */
+export function packedRegion(kv: KvRegion, precision: PackedKvPrecision): KvRegion {
+  return {
+    ...kv,
+    precision,
+    pageBytes: PACKED_UNIT_BYTES,
+    layerBytes: kvLayerBytes(kv.numKvHeads, kv.headDim, precision),
+    numPages: (kv.numPages * kv.pageBytes) / PACKED_UNIT_BYTES,
+  };
+}
+
+/** The first page id that would end beyond the region. */
+export function endOfPackedPages(packed: KvRegion, numLayers: number): number {
+  return packed.numPages - (numLayers * packed.layerBytes) / packed.pageBytes + 1;
+}
+
+export interface KvPageStoreParts {
+  readonly pack: KernelPack;
+  readonly numLayers: number;
+  readonly kv: KvRegion;
+  readonly packed: KvRegion | null;
+  /** int32[MAX_PACK_MOVES × 2], where there are packed pages. */
+  readonly moves: Offset;
+}
+
+export function createKvPageStore({ pack, numLayers, kv, packed, moves: buffer }: KvPageStoreParts): KvPageStore {
+  const { arena } = pack;
+  const packedBytes = packed === null ? 0 : numLayers * packed.layerBytes;
+  const endOf = {
+    float: kv.numPages,
+    packed: packed === null ? 0 : endOfPackedPages(packed, numLayers),
+  };
+  const check = (tier: 'float' | 'packed', index: number): void =>
+    assert(Number.isInteger(index) && index >= 0 && index < endOf[tier], `${tier} page ${index} of ${endOf[tier]}`);
+
+  return {
+    pageTokens: PAGE_TOKENS,
+    pageBytes: kv.pageBytes,
+    packed:
+      packed === null
+        ? null
+        : { precision: packed.precision as PackedKvPrecision, pageBytes: packedBytes, unitBytes: packed.pageBytes },
+    async packPages(moves) {
+      if (packed === null) throw new RuvLLMError('unsupported', 'this model was loaded without packed pages');
+      for (const { from, to } of moves) {
+        check('float', from);
+        check('packed', to);
+      }
+      for (let first = 0; first < moves.length; first += MAX_PACK_MOVES) {
+        const some = moves.slice(first, first + MAX_PACK_MOVES);
+        arena.i32(buffer, some.length * 2).set(some.flatMap(({ from, to }) => [from, to]));
+        const numPages = some.length;
+        pack.packPages({ from: kv, to: packed, firstLayer: 0, numLayers, pages: buffer, numPages });
+        await pack.sync();
+      }
+    },
+    bytesOf(tier, index) {
+      check(tier, index);
+      if (tier === 'float') return arena.u8(kv.base + index * kv.pageBytes, kv.pageBytes);
+      return arena.u8(packed!.base + index * packed!.pageBytes, packedBytes);
+    },
+  };
+}
