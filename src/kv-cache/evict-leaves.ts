@@ -1,0 +1,80 @@
+import { createLeafHeap, type Rank } from './leaf-order.ts';
+import { nodesBelow, pageSize, type CachedPage, type RadixNode } from './radix-node.ts';
+import type { Retention } from './types.ts';
+
+/** Only the tree refers to it, and it may go at this retention. */
+function isEvictable({ page, isSession }: CachedPage, retention: Retention): boolean {
+  return page.numRefs === 1 && (retention === 'session' || !isSession);
+}
+
+/** Nodes, each before its children, with the number of pages at their end that could be evicted now: nothing behind is held. */
+export function* evictablePages(
+  root: RadixNode,
+  retention: Retention,
+): Generator<{ readonly node: RadixNode; readonly numLast: number }> {
+  const nodes = [...nodesBelow(root)];
+  const counts = new Map<RadixNode, number>();
+  const held = new Set<RadixNode | null>();
+  for (const node of nodes.toReversed()) {
+    let numLast = 0;
+    if (!held.has(node)) {
+      while (numLast < node.pages.length && isEvictable(node.pages.at(-1 - numLast)!, retention)) numLast++;
+    }
+    counts.set(node, numLast);
+    if (numLast < node.pages.length) held.add(node.parent);
+  }
+  for (const node of nodes) yield { node, numLast: counts.get(node)! };
+}
+
+export interface EvictLeavesOptions {
+  readonly pageTokens: number;
+  readonly retention: Retention;
+  readonly isEnough: () => boolean;
+  readonly rank: (cached: CachedPage, numTokens: number) => Rank;
+  /** Takes the last page off the node. */
+  readonly onPage: (namespace: string, node: RadixNode) => void;
+}
+
+/** Takes pages off leaves, the lowest rank first, until enough; returns how many. Leaves that are empty then are gone. */
+export function evictLeaves(roots: Map<string, RadixNode>, options: EvictLeavesOptions): number {
+  const { pageTokens, retention, isEnough, rank, onPage } = options;
+  const leaves = createLeafHeap();
+  // Taking each empty leaf out of its siblings at once would be quadratic where a root has 100 000 of them.
+  const numEmpty = new Map<RadixNode, number>();
+  let numEvicted = 0;
+
+  function offer(namespace: string, node: RadixNode): void {
+    const index = node.pages.length - 1;
+    const cached = node.pages[index]!;
+    if (!isEvictable(cached, retention)) return;
+    leaves.push({ ...rank(cached, pageSize(node, index, pageTokens)), namespace, node });
+  }
+
+  function leave(namespace: string, parent: RadixNode): void {
+    const count = (numEmpty.get(parent) ?? 0) + 1;
+    numEmpty.set(parent, count);
+    if (count < parent.children.length) return;
+    numEmpty.delete(parent);
+    parent.children = [];
+    if (parent.parent === null) roots.delete(namespace);
+    else offer(namespace, parent);
+  }
+
+  for (const [namespace, root] of roots) {
+    for (const node of nodesBelow(root)) if (node.children.length === 0) offer(namespace, node);
+  }
+  try {
+    while (!isEnough()) {
+      const leaf = leaves.pop();
+      if (leaf === undefined) break;
+      const { namespace, node } = leaf;
+      onPage(namespace, node);
+      numEvicted++;
+      if (node.pages.length > 0) offer(namespace, node);
+      else leave(namespace, node.parent!);
+    }
+  } finally {
+    for (const parent of numEmpty.keys()) parent.children = parent.children.filter(({ pages }) => pages.length > 0);
+  }
+  return numEvicted;
+}

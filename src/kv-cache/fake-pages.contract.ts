@@ -1,0 +1,31 @@
+import { expect } from 'vitest';
+import { createPrefixTree } from './prefix-tree.ts';
+import type { KvPage, PrefixTree } from './types.ts';
+
+/** Pages that only count who refers to them. */
+export interface FakePages {
+  create(count: number): KvPage[];
+  retain(page: KvPage): void;
+  release(page: KvPage): void;
+}
+
+export function createFakePages(): FakePages {
+  let numCreated = 0;
+  const countOf = (page: KvPage): { numRefs: number } => {
+    expect(page.numRefs, `page ${page.index} is in use`).toBeGreaterThan(0);
+    return page;
+  };
+  return {
+    create: (count) =>
+      Array.from({ length: count }, () => ({ tier: 'float' as const, index: numCreated++, numRefs: 1 })),
+    retain: (page) => void countOf(page).numRefs++,
+    release: (page) => void countOf(page).numRefs--,
+  };
+}
+
+export function createFakeTree(pageTokens: number): { readonly tree: PrefixTree; readonly pool: FakePages } {
+  const pool = createFakePages();
+  return { tree: createPrefixTree({ pageTokens, retain: pool.retain, release: pool.release }), pool };
+}
+
+export const pageIndexes = (pages: readonly KvPage[]): number[] => pages.map(({ index }) => index);

@@ -1,0 +1,69 @@
+import type { CachedPage, RadixNode } from './radix-node.ts';
+
+/** What a page is worth; never less for more tokens, more uses or a later use, so that no beginning goes before its end. */
+export type PageValue = (cached: CachedPage, numTokens: number, now: number) => number;
+
+/** By last use alone. */
+export const valueOfPage: PageValue = (cached) => cached.lastUse;
+
+/** What pages are ordered by, the first to be evicted first. */
+export interface Rank {
+  readonly isSession: boolean;
+  readonly value: number;
+  readonly lastUse: number;
+}
+
+export function rankPage({ isSession, lastUse }: CachedPage, value: number): Rank {
+  return { isSession, value, lastUse };
+}
+
+/**
+ * Sessions last, then by value, then by last use. Pages that are equal in all three were used last by the same call, so they
+ * lie on one path, and the end of it goes first: the order is total, and the same in every run.
+ */
+export function compareRanks(a: Rank, b: Rank): number {
+  if (a.isSession !== b.isSession) return a.isSession ? 1 : -1;
+  return a.value - b.value || a.lastUse - b.lastUse;
+}
+
+/** A leaf that could lose its last page. */
+export interface RankedLeaf extends Rank {
+  readonly node: RadixNode;
+  readonly namespace: string;
+}
+
+/** Leaves, the first to be evicted on top. */
+export interface LeafHeap {
+  push(leaf: RankedLeaf): void;
+  pop(): RankedLeaf | undefined;
+}
+
+export function createLeafHeap(): LeafHeap {
+  const heap: RankedLeaf[] = [];
+  return {
+    push(leaf) {
+      let at = heap.length;
+      while (at > 0) {
+        const above = (at - 1) >> 1;
+        if (compareRanks(heap[above]!, leaf) <= 0) break;
+        heap[at] = heap[above]!;
+        at = above;
+      }
+      heap[at] = leaf;
+    },
+    pop() {
+      const top = heap[0];
+      const last = heap.pop();
+      if (top === undefined || last === undefined || heap.length === 0) return top;
+      let at = 0;
+      for (let below = 1; below < heap.length; below = 2 * at + 1) {
+        if (below + 1 < heap.length && compareRanks(heap[below + 1]!, heap[below]!) < 0) below++;
+        if (compareRanks(last, heap[below]!) <= 0) break;
+        heap[at] = heap[below]!;
+        at = below;
+      }
+      heap[at] = last;
+      return top;
+    },
+  };
+}

@@ -1,0 +1,221 @@
+import { assert, RuvLLMError } from '../core/errors.ts';
+import { checkRadixTree } from './check-radix-tree.ts';
+import { evictablePages, evictLeaves } from './evict-leaves.ts';
+import { compareRanks, rankPage, valueOfPage, type PageValue } from './leaf-order.ts';
+import {
+  addChild,
+  appendTokens,
+  createNode,
+  locate,
+  nodesBelow,
+  pageSize,
+  placeOf,
+  split,
+  truncate,
+  type CachedPage,
+  type Location,
+  type RadixNode,
+} from './radix-node.ts';
+import type { KvPage, PrefixTree } from './types.ts';
+
+export interface PrefixTreeOptions {
+  readonly pageTokens: number;
+  /** Takes and gives back the tree's own reference to a page. */
+  readonly retain: (page: KvPage) => void;
+  readonly release: (page: KvPage) => void;
+  /** What is evicted last; default `valueOfPage`. Benches compare others. */
+  readonly value?: PageValue;
+}
+
+/** An empty tree. */
+export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
+  const { pageTokens, retain, release, value = valueOfPage } = options;
+  if (!Number.isSafeInteger(pageTokens) || pageTokens < 1) {
+    throw new RuvLLMError('invalid_option', `a page has at least 1 token, got ${pageTokens}`);
+  }
+  const roots = new Map<string, RadixNode>();
+  let numPages = 0;
+  let numNodes = 0;
+  // Counts calls of `touch` and `insert`: recency without a clock is the same in every run.
+  let now = 0;
+  // Until an eviction ends, nodes without pages stand among the others, and a search would trip over them.
+  let isEvicting = false;
+
+  function locateIn(root: RadixNode, tokens: ArrayLike<number>, numTokens: number): Location {
+    assert(!isEvicting, 'the prefix tree was used by what it called while evicting');
+    assert(
+      Number.isSafeInteger(numTokens) && numTokens >= 0 && numTokens <= tokens.length,
+      `${numTokens} tokens of a sequence of ${tokens.length}`,
+    );
+    return locate(root, tokens, numTokens, pageTokens);
+  }
+
+  function add(node: RadixNode, pages: readonly KvPage[], isSession: boolean): void {
+    for (const page of pages) node.pages.push({ page, numUses: 0, lastUse: now, isSession });
+    numPages += pages.length;
+  }
+
+  /** The node that pages diverging here belong behind. */
+  function branchAt(node: RadixNode, numWhole: number): RadixNode {
+    if (numWhole === node.pages.length) return node;
+    if (numWhole === 0) return node.parent!;
+    numNodes++;
+    return split(node, numWhole, pageTokens);
+  }
+
+  return {
+    get numPages() {
+      return numPages;
+    },
+    get numNodes() {
+      return numNodes;
+    },
+    match(namespace, tokens) {
+      const root = roots.get(namespace);
+      if (root === undefined) return { pages: [], partial: null };
+      const location = locateIn(root, tokens, tokens.length);
+      const { whole, partial } = pagesAt(location);
+      return {
+        pages: whole.map(({ page }) => page),
+        partial: partial === null ? null : { page: partial.page, numTokens: location.numPartial },
+      };
+    },
+    touch(namespace, tokens, numTokens) {
+      now++;
+      const root = roots.get(namespace);
+      if (root === undefined) return;
+      const { whole, partial } = pagesAt(locateIn(root, tokens, numTokens));
+      for (const cached of partial === null ? whole : [...whole, partial]) {
+        cached.numUses++;
+        cached.lastUse = now;
+      }
+    },
+    insert(namespace, tokens, numTokens, pages, retention) {
+      assert(
+        pages.length === Math.ceil(numTokens / pageTokens),
+        `${pages.length} pages of ${pageTokens} tokens for ${numTokens} tokens`,
+      );
+      const root = roots.get(namespace) ?? createNode(null);
+      const location = locateIn(root, tokens, numTokens);
+      if (numTokens === 0) return [];
+      roots.set(namespace, root);
+      now++;
+      const isSession = retention === 'session';
+      const { whole, partial } = pagesAt(location);
+      for (const cached of whole) use(cached, now, isSession);
+      const known = whole.map(({ page }) => page);
+      const rest = pages.slice(known.length);
+      if (rest.length === 0) return known;
+
+      const { numWhole, numPartial } = location;
+      const node = location.path.at(-1)!;
+      const from = known.length * pageTokens;
+      const numKnown = partial === null ? 0 : pageSize(node, numWhole, pageTokens);
+      if (partial !== null && numPartial === numTokens - from) {
+        use(partial, now, isSession);
+        // A page with more tokens in it is another page to whoever goes on writing behind these.
+        return [...known, numKnown === numPartial ? partial.page : rest[0]!];
+      }
+      // Before anything is released: the caller may have gone on in the very page that is superseded.
+      for (const page of rest) retain(page);
+      if (partial !== null && numPartial === numKnown) {
+        truncate(node, numWhole, pageTokens);
+        numPages--;
+        appendTokens(node, tokens, from, numTokens);
+        add(node, rest, isSession);
+        const successor = node.pages[numWhole]!;
+        successor.numUses = partial.numUses;
+        successor.isSession ||= partial.isSession;
+        release(partial.page);
+        return [...known, ...rest];
+      }
+      let branch = branchAt(node, numWhole);
+      if (branch === root || branch.children.length > 0) {
+        branch = addChild(branch, tokens, from, numTokens, pageTokens);
+        numNodes++;
+      } else {
+        appendTokens(branch, tokens, from, numTokens);
+      }
+      add(branch, rest, isSession);
+      return [...known, ...rest];
+    },
+    numIdlePages(retention = 'session') {
+      let count = 0;
+      for (const root of roots.values()) for (const { numLast } of evictablePages(root, retention)) count += numLast;
+      return count;
+    },
+    evict({ retention, isEnough, onEvict }) {
+      assert(!isEvicting, 'the prefix tree was used by what it called while evicting');
+      isEvicting = true;
+      try {
+        return evictLeaves(roots, {
+          pageTokens,
+          retention,
+          isEnough,
+          rank: (cached, size) => rankPage(cached, value(cached, size, now)),
+          onPage(namespace, node) {
+            const { page } = node.pages.at(-1)!;
+            onEvict?.(page, placeOf(namespace, node, node.pages.length - 1, pageTokens));
+            truncate(node, node.pages.length - 1, pageTokens);
+            numPages--;
+            if (node.pages.length === 0) numNodes--;
+            release(page);
+          },
+        });
+      } finally {
+        isEvicting = false;
+      }
+    },
+    *idlePages() {
+      const found = [...roots].flatMap(([namespace, root]) =>
+        [...evictablePages(root, 'session')].flatMap(({ node, numLast }) =>
+          node.pages.slice(node.pages.length - numLast).map((cached, i) => {
+            const index = node.pages.length - numLast + i;
+            const rank = rankPage(cached, value(cached, pageSize(node, index, pageTokens), now));
+            return { namespace, node, index, rank };
+          }),
+        ),
+      );
+      // The sort is stable and beginnings were found first: equal pages come out in the reverse order of eviction too.
+      found.sort((a, b) => compareRanks(b.rank, a.rank));
+      for (const { namespace, node, index } of found) {
+        yield { page: node.pages[index]!.page, place: placeOf(namespace, node, index, pageTokens) };
+      }
+    },
+    drop(namespace) {
+      assert(!isEvicting, 'the prefix tree was used by what it called while evicting');
+      const root = roots.get(namespace);
+      if (root === undefined) return;
+      roots.delete(namespace);
+      for (const node of nodesBelow(root)) {
+        numNodes--;
+        numPages -= node.pages.length;
+        for (const { page } of node.pages) release(page);
+      }
+    },
+    *owners() {
+      for (const root of roots.values()) {
+        yield [...nodesBelow(root)].flatMap((node) => node.pages.map(({ page }) => page));
+      }
+    },
+    checkIntegrity() {
+      checkRadixTree(roots, { pageTokens, numPages, numNodes, now });
+    },
+  };
+}
+
+/** The pages of a location, and the one behind them of which a part is known. */
+function pagesAt({ path, numWhole, numPartial }: Location): { whole: CachedPage[]; partial: CachedPage | null } {
+  const whole: CachedPage[] = [];
+  const last = path.at(-1)!;
+  for (const node of path) {
+    const count = node === last ? numWhole : node.pages.length;
+    for (let i = 0; i < count; i++) whole.push(node.pages[i]!);
+  }
+  return { whole, partial: numPartial > 0 ? last.pages[numWhole]! : null };
+}
+
+function use(cached: CachedPage, now: number, isSession: boolean): void {
+  cached.lastUse = now;
+  cached.isSession ||= isSession;
+}
