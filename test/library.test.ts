@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ClientMessage } from '../src/engine/protocol.ts';
 import type { GenerateChunk, Model } from '../src/index.ts';
 import { buildRandomModel } from './support/random-model.ts';
+import { toyRequest } from './support/toy-spec.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist/index.js');
@@ -145,7 +146,7 @@ test.skipIf(!isBuilt)('a worker that crashes fails the load and everything in fl
   const transport = spawnEngine();
   const client = createEngineClient(transport);
   const events: unknown[] = [];
-  client.generate({ promptIds: [1], maxTokens: 1, stopIds: [], sampling: {} as never }, (event) => events.push(event));
+  client.generate({ ...toyRequest({ promptIds: [1], maxTokens: 1, seed: 0 }) }, (event) => events.push(event));
   const stats = client.stats(); // no model: never answered
   transport.post({ type: 'no such message' } as unknown as ClientMessage);
   await expect(stats).rejects.toMatchObject({ code: 'kernel_failed', data: { exitCode: 1 } });

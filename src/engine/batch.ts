@@ -18,7 +18,7 @@ export function buildBatch(schedule: Schedule, sequences: ReadonlyMap<number, Se
       firstRow: row,
       numRows: scheduled.numRows,
       contextTokens: scheduled.start + scheduled.numRows,
-      pageIds: sequence.pages.pageIds,
+      pageIds: sequence.pages.table(),
     });
     for (let position = scheduled.start; position < scheduled.start + scheduled.numRows; position++, row++) {
       tokenIds[row] = sequence.tokenIds[position]!;

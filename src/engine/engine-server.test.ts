@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createToyModel, createToySampler } from '../../test/support/toy-model.ts';
-import { TOY_SPEC, toyRequest } from '../../test/support/toy-spec.ts';
+import { opened, TOY_SPEC, toyRequest } from '../../test/support/toy-spec.ts';
 import { createEngineServer } from './engine-server.ts';
 import type { ServerMessage } from './protocol.ts';
 
@@ -11,7 +11,7 @@ function setUp(model = createToyModel()) {
   const crashes: unknown[] = [];
   const server = createEngineServer({
     post: (message) => posted.push(message),
-    openModel: async () => model,
+    openModel: async () => opened(model),
     createSampler: (params) => createToySampler(params.seed!),
     now: () => 0,
     yieldToMessages: nextTurn,
@@ -45,9 +45,11 @@ test('one message a step carries the events of all sequences', async () => {
   const steps = posted.flatMap((message) =>
     message.type === 'events' ? [message.events.map((e) => [e.id, e.type])] : [],
   );
-  // The first step began with the first request alone; the second joined the next step.
   expect(steps).toEqual([
-    [[0, 'token']],
+    [
+      [0, 'token'],
+      [1, 'token'],
+    ],
     [
       [0, 'token'],
       [1, 'token'],
@@ -55,9 +57,6 @@ test('one message a step carries the events of all sequences', async () => {
     [
       [0, 'token'],
       [0, 'finished'],
-      [1, 'token'],
-    ],
-    [
       [1, 'token'],
       [1, 'finished'],
     ],

@@ -1,19 +1,36 @@
 import { assert, RuvLLMError, serializeError } from '../core/errors.ts';
 import { createRandom, type Random } from '../core/random.ts';
+import type { SpillStore } from '../kv-cache/types.ts';
 import type { LoadedModel } from '../models/types.ts';
 import type { Sampler, SamplingParams } from '../sampling/types.ts';
 import { createEngine, type Engine } from './engine.ts';
-import type { ClientMessage, GenerateRequest, LoadProgress, ModelSpec, ServerMessage } from './protocol.ts';
+import type {
+  ClientMessage,
+  GenerateRequest,
+  LoadProgress,
+  ModelReport,
+  ModelSpec,
+  ServerMessage,
+} from './protocol.ts';
 
 export interface EngineServerOptions {
   readonly post: (message: ServerMessage) => void;
-  readonly openModel: (spec: ModelSpec, onProgress: LoadProgress) => Promise<LoadedModel>;
+  readonly openModel: (spec: ModelSpec, onProgress: LoadProgress) => Promise<OpenedModel>;
   readonly createSampler: (params: SamplingParams, random: Random) => Sampler;
   readonly now: () => number;
   /** Resolves when the messages that have arrived by now were handled. */
   readonly yieldToMessages: () => Promise<void>;
   /** A bug broke the loop; whoever hosts the server must end it, for nothing will answer any more. */
   readonly onCrash: (error: unknown) => void;
+}
+
+/** A model, and what its pages are kept by. */
+export interface OpenedModel {
+  readonly model: LoadedModel;
+  /** Of the model's file; pages of another model are never used. */
+  readonly modelHash: string;
+  readonly kvPacking: ModelReport['kvPacking'];
+  readonly spill: SpillStore | null;
 }
 
 export interface EngineServer {
@@ -32,14 +49,25 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
 
   async function load(spec: ModelSpec): Promise<void> {
     try {
-      const model = await options.openModel(spec, (loadedBytes, totalBytes) =>
+      const { model, modelHash, kvPacking, spill } = await options.openModel(spec, (loadedBytes, totalBytes) =>
         post({ type: 'progress', loadedBytes, totalBytes }),
       );
-      engine = createEngine(model, { maxContext: spec.maxContext, now });
-      const { shape, memory, pack, limits } = model;
+      engine = createEngine(model, {
+        maxContext: spec.maxContext,
+        now,
+        maxWaiting: spec.maxWaiting,
+        maxRunningPerTenant: spec.maxRunningPerTenant ?? Infinity,
+        maxRequestsPerTenant: spec.maxRequestsPerTenant ?? Infinity,
+        modelHash,
+        policy: `${spec.kvPrecision}+${kvPacking.precision ?? 'same'}`,
+        keepsPrefixes: spec.prefixCache,
+        spill,
+      });
+      const { shape, memory, limits } = model;
       const { maxContext } = engine;
-      const { name: kernels, numThreads } = pack;
-      post({ type: 'loaded', model: { shape, memory, kernels, numThreads, numPages: limits.numPages, maxContext } });
+      const { name: kernels, numThreads } = model.pack;
+      const report = { shape, memory, kernels, numThreads, numPages: limits.numPages, maxContext, kvPacking };
+      post({ type: 'loaded', model: report });
     } catch (error) {
       post({ type: 'loadFailed', error: serializeError(error) });
     }
@@ -54,6 +82,12 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
         maxTokens: request.maxTokens,
         stopIds: new Set(request.stopIds),
         sampler: options.createSampler(request.sampling, createRandom(request.sampling.seed)),
+        tenant: request.tenant,
+        adapterHash: null,
+        cachePrefix: request.cachePrefix,
+        retention: request.retention,
+        priority: request.priority,
+        timeoutMs: request.timeoutMs,
       });
       looping ??= loop(engine).catch(options.onCrash);
     } catch (error) {
@@ -62,10 +96,14 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
   }
 
   async function loop(engine: Engine): Promise<void> {
-    while (engine.hasWork) {
+    while (engine.hasWork || engine.hasBackgroundWork) {
       if (isDisposing) break;
-      const events = await engine.step();
-      if (events.length > 0) post({ type: 'events', events });
+      if (engine.hasWork) {
+        const events = await engine.step();
+        if (events.length > 0) post({ type: 'events', events });
+      } else {
+        engine.workInBackground();
+      }
       // Without this an abort would wait until all work is done.
       await options.yieldToMessages();
     }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { engineRequest } from '../../test/support/engine-request.ts';
 import { loadRandom } from '../../test/support/run-model.ts';
 import { createRandom } from '../core/random.ts';
 import { createSampler, type GenerateParams, resolveGenerateParams, type Sampler } from '../sampling/index.ts';
@@ -27,7 +28,7 @@ async function serve(samplers: readonly Sampler[]) {
   const engine = createEngine(model, { maxContext: 64, now: () => 0 });
   const events: EngineEvent[] = [];
   samplers.forEach((sampler, id) =>
-    engine.add({ id, promptIds: [1, 40 + id, 7], maxTokens: 12, stopIds: new Set(), sampler }),
+    engine.add(engineRequest({ id, promptIds: [1, 40 + id, 7], maxTokens: 12, sampler })),
   );
   while (engine.hasWork) events.push(...(await engine.step()));
   await engine.dispose();
@@ -67,7 +68,7 @@ test('a step finds as many best logits as the most demanding sampler wants, and 
   let id = 0;
   for (const wish of wishes) {
     for (const ask of wish) {
-      engine.add({ id: id++, promptIds: [1], maxTokens: 1, stopIds: new Set(), sampler: samplerOf(ask, id) });
+      engine.add(engineRequest({ id: id++, promptIds: [1], maxTokens: 1, sampler: samplerOf(ask, id) }));
     }
     await engine.step();
   }

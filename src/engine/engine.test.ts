@@ -7,6 +7,7 @@ import {
   toyContinuation,
   type ToyModelOptions,
 } from '../../test/support/toy-model.ts';
+import { engineRequest } from '../../test/support/engine-request.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { createEngine, type Engine } from './engine.ts';
 import type { EngineEvent, EngineRequest } from './types.ts';
@@ -19,13 +20,13 @@ interface Ask {
 }
 
 function request(id: number, ask: Ask): EngineRequest {
-  return {
+  return engineRequest({
     id,
     promptIds: ask.promptIds,
     maxTokens: ask.maxTokens,
     stopIds: ask.stopIds ?? new Set(),
     sampler: createToySampler(ask.seed),
-  };
+  });
 }
 
 function setUp(options: ToyModelOptions & { maxContext?: number } = {}) {
@@ -209,7 +210,7 @@ test('prompts without tokens, foreign tokens and a maxTokens of nothing are refu
 test('[E10] abort frees all pages at once, waiting, running or in the middle of a step', async () => {
   let duringForward = (): void => {};
   const { engine } = setUp({ limits: { maxSequences: 2 }, beforeForward: () => duringForward() });
-  const survivor = { promptIds: count(20), maxTokens: 12, seed: 3 };
+  const survivor = { promptIds: [7, ...count(19)], maxTokens: 12, seed: 3 };
   engine.add(request(0, { promptIds: count(40), maxTokens: 9, seed: 1 }));
   engine.add(request(1, survivor));
   engine.add(request(2, { promptIds: count(40), maxTokens: 9, seed: 1 }));

@@ -1,19 +1,37 @@
 import { assert, RuvLLMError, serializeError } from '../core/errors.ts';
 import type { TopLogits } from '../core/top-logits.ts';
-import { MAX_TOP, PAGE_TOKENS } from '../kernels/contract.ts';
-import { createPagePool } from '../kv-cache/page-pool.ts';
+import { MAX_TOP } from '../kernels/contract.ts';
+import { createKvCache, type KvCache } from '../kv-cache/kv-cache.ts';
+import type { SpillStore } from '../kv-cache/types.ts';
 import type { LoadedModel } from '../models/types.ts';
 import { buildBatch } from './batch.ts';
 import { checkRequest } from './check-request.ts';
 import { schedule, type SchedulerState } from './scheduler.ts';
 import { createSequence, numGenerated, type Sequence } from './sequence.ts';
-import type { EngineEvent, EngineRequest, EngineStats, Schedule } from './types.ts';
+import { createTenantShares } from './tenant-shares.ts';
+import type { EngineEvent, EngineRequest, EngineStats, Progress, Schedule } from './types.ts';
 
 export interface EngineOptions {
   /** Most tokens of one sequence, prompt and generated; bounded by the pages there are. */
   readonly maxContext: number;
   /** Milliseconds on any clock that does not jump. */
   readonly now: () => number;
+  /** Most requests that wait; more are refused. Default 1024. */
+  readonly maxWaiting?: number;
+  /** Most requests of one tenant that run side by side, and that are there at all. Default: no limit of their own. */
+  readonly maxRunningPerTenant?: number;
+  readonly maxRequestsPerTenant?: number;
+  /** A request that has waited this long counts as one priority higher. Default 30 s. */
+  readonly agingMs?: number;
+  /** Names the model's content and how its pages are kept. */
+  readonly modelHash?: string;
+  readonly policy?: string;
+  /** Tokens at the end of a running sequence that are never packed. Default 256. */
+  readonly tailTokens?: number;
+  /** Whether prefixes stay known to later requests. Default true. */
+  readonly keepsPrefixes?: boolean;
+  /** Where pages go that have no room; default nowhere. */
+  readonly spill?: SpillStore | null;
 }
 
 /** Serves many sequences with one model, a step at a time. */
@@ -27,6 +45,10 @@ export interface Engine {
   abort(id: number): boolean;
   /** One step; the next may start when it has resolved. Fails only by a bug: failures of a sequence are events. */
   step(): Promise<EngineEvent[]>;
+  /** Work that can wait until there is nothing else to do, such as keeping pages on disk. */
+  readonly hasBackgroundWork: boolean;
+  workInBackground(): void;
+  readonly cache: Pick<KvCache, 'canReserve' | 'reserve' | 'unreserve' | 'clear'>;
   stats(): EngineStats;
   /** Throws `internal` when pages and sequences do not add up. */
   checkIntegrity(): void;
@@ -37,17 +59,46 @@ export interface Engine {
 export function createEngine(model: LoadedModel, options: EngineOptions): Engine {
   const { limits, shape } = model;
   const { now } = options;
-  const pool = createPagePool(limits.numPages);
-  const maxContext = Math.min(options.maxContext, limits.numPages * PAGE_TOKENS);
+  const {
+    maxWaiting = 1024,
+    maxRunningPerTenant = Infinity,
+    maxRequestsPerTenant = Infinity,
+    agingMs = 30_000,
+  } = options;
+  const { pageTokens } = model.pages;
+  const cache = createKvCache({
+    memory: model.pages,
+    numPages: limits.numPages,
+    maxBatchTokens: limits.maxBatchTokens,
+    modelHash: options.modelHash ?? '',
+    policy: options.policy ?? '',
+    ...(options.tailTokens === undefined ? {} : { tailTokens: options.tailTokens }),
+    keepsPrefixes: options.keepsPrefixes ?? true,
+    spill: options.spill ?? null,
+  });
+  const maxContext = Math.min(options.maxContext, cache.maxTokens);
+  const shares = createTenantShares();
   const state: SchedulerState = {
-    pool,
+    cache,
+    pageTokens,
     running: [],
     waiting: [],
+    shares,
     maxBatchTokens: limits.maxBatchTokens,
     maxRunning: Math.min(limits.maxSequences, limits.maxLogitRows, limits.maxBatchTokens),
+    maxRunningPerTenant,
+    agingMs,
+    numTurns: 0,
   };
   const sequences = new Map<number, Sequence>();
-  const totals = { numSteps: 0, numComputedTokens: 0, numGeneratedTokens: 0, numPreemptions: 0 };
+  const totals = {
+    numSteps: 0,
+    numComputedTokens: 0,
+    numGeneratedTokens: 0,
+    numPreemptions: 0,
+    numRefused: 0,
+    numExpired: 0,
+  };
   let lastId = -1;
   let isStepping = false;
 
@@ -56,15 +107,18 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     if (sequences.size === 0) return [];
     isStepping = true;
     let plan: Schedule | null = null;
+    const events = expire();
     try {
-      plan = schedule(state);
+      await cache.maintain(state.running);
+      if (sequences.size === 0) return events;
+      plan = schedule(state, now());
       assert(plan.rows.length > 0, `nothing to compute for ${sequences.size} sequences`);
       countStep(plan);
       const batch = buildBatch(plan, sequences, Math.min(MAX_TOP, shape.vocabSize));
       const logits = await model.forward(batch);
-      return update(plan, logits, batch.numTop! > 0);
+      return [...events, ...update(plan, logits, batch.numTop! > 0)];
     } catch (error) {
-      return failStep(plan, error);
+      return [...events, ...failStep(plan, error)];
     } finally {
       isStepping = false;
     }
@@ -74,8 +128,10 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     totals.numSteps++;
     totals.numPreemptions += plan.preemptedIds.length;
     for (const { id, numRows } of plan.rows) {
+      const sequence = sequences.get(id)!;
       totals.numComputedTokens += numRows;
-      sequences.get(id)!.startedAtMs ??= now();
+      shares.charge(sequence.request.tenant, numRows);
+      sequence.startedAtMs ??= now();
     }
   }
 
@@ -87,6 +143,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       const sequence = sequences.get(id);
       if (sequence === undefined) continue; // aborted while the step ran
       sequence.numComputed = start + numRows;
+      sequence.pages.publish(sequence.tokenIds, sequence.numComputed);
       if (row === null) continue;
       const rowLogits = logits.subarray(row * shape.vocabSize, (row + 1) * shape.vocabSize);
       events.push(...sampleNext(sequence, rowLogits, hasTop ? model.topOf(row) : undefined));
@@ -98,20 +155,21 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     const { id, sampler, stopIds, maxTokens } = sequence.request;
     try {
       const token = sampler.sample(logits, sequence.tokenIds, top);
-      const times = {
+      const progress: Progress = {
         queuedMs: sequence.startedAtMs! - sequence.addedAtMs,
         elapsedMs: now() - sequence.addedAtMs,
+        cachedTokens: sequence.numCached!,
       };
       if (stopIds.has(token.tokenId)) {
-        remove(sequence);
-        return [{ type: 'finished', id, reason: 'stop', stopId: token.tokenId, ...times }];
+        finish(sequence);
+        return [{ type: 'finished', id, reason: 'stop', stopId: token.tokenId, ...progress }];
       }
       sequence.tokenIds.push(token.tokenId);
       totals.numGeneratedTokens++;
-      const events: EngineEvent[] = [{ type: 'token', id, token, ...times }];
+      const events: EngineEvent[] = [{ type: 'token', id, token, ...progress }];
       if (numGenerated(sequence) === maxTokens) {
-        remove(sequence);
-        events.push({ type: 'finished', id, reason: 'length', stopId: null, ...times });
+        finish(sequence);
+        events.push({ type: 'finished', id, reason: 'length', stopId: null, ...progress });
       }
       return events;
     } catch (error) {
@@ -131,24 +189,64 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
   }
 
   function fail(sequence: Sequence, error: unknown): EngineEvent {
-    remove(sequence);
+    sequence.pages.discard(); // what it computed last is in doubt
+    forget(sequence);
     return { type: 'failed', id: sequence.request.id, error: serializeError(error) };
   }
 
-  function remove(sequence: Sequence): void {
+  /** Requests whose own time is over, running or not. */
+  function expire(): EngineEvent[] {
+    const nowMs = now();
+    const events: EngineEvent[] = [];
+    for (const sequence of sequences.values()) {
+      const { id, timeoutMs } = sequence.request;
+      const elapsedMs = nowMs - sequence.addedAtMs;
+      if (timeoutMs === null || elapsedMs < timeoutMs) continue;
+      totals.numExpired++;
+      const generatedTokens = numGenerated(sequence);
+      const message = `after ${Math.round(elapsedMs)} ms, with ${generatedTokens} tokens generated: the limit is ${timeoutMs} ms`;
+      const data = { elapsedMs, timeoutMs, generatedTokens };
+      finish(sequence);
+      const error = serializeError(new RuvLLMError('deadline_exceeded', message, { data, isRetryable: true }));
+      events.push({ type: 'failed', id, error });
+    }
+    return events;
+  }
+
+  /** Its pages stay known as long as nobody needs the room. */
+  function finish(sequence: Sequence): void {
+    sequence.pages.release(sequence.tokenIds, sequence.numComputed);
+    forget(sequence);
+  }
+
+  function forget(sequence: Sequence): void {
     sequences.delete(sequence.request.id);
+    shares.leave(sequence.request.tenant);
     for (const list of [state.running, state.waiting]) {
       const index = list.indexOf(sequence);
       if (index >= 0) list.splice(index, 1);
     }
-    sequence.pages.release();
+    sequence.pages.end();
+  }
+
+  function refuseWhenFull({ tenant }: EngineRequest): void {
+    const numWaiting = state.waiting.length;
+    const numRequests = shares.numRequests(tenant);
+    if (numWaiting < maxWaiting && numRequests < maxRequestsPerTenant) return;
+    totals.numRefused++;
+    const message =
+      numWaiting >= maxWaiting
+        ? `${numWaiting} requests are waiting, the limit is ${maxWaiting}`
+        : `${numRequests} requests of this tenant are there, its limit is ${maxRequestsPerTenant}`;
+    const limits = numWaiting >= maxWaiting ? { numWaiting, maxWaiting } : { numRequests, maxRequestsPerTenant };
+    throw new RuvLLMError('overloaded', message, { data: limits, isRetryable: true });
   }
 
   function abort(id: number): boolean {
     const sequence = sequences.get(id);
     if (sequence === undefined) return false;
-    // In the middle of a step the kernels may still write into these pages; nobody gets them before the next step.
-    remove(sequence);
+    // In the middle of a step the kernels may still write behind what is computed; nobody gets these pages before the next step.
+    finish(sequence);
     return true;
   }
 
@@ -160,30 +258,39 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     add(request) {
       assert(request.id > lastId, `request id ${request.id} after ${lastId}: ids rise`);
       checkRequest(request, { maxContext, vocabSize: shape.vocabSize });
+      refuseWhenFull(request);
       lastId = request.id;
-      const sequence = createSequence(request, pool, now());
+      const sequence = createSequence(request, cache, pageTokens, now());
+      shares.enter(request.tenant);
       sequences.set(request.id, sequence);
       state.waiting.push(sequence);
     },
     abort,
     step,
+    get hasBackgroundWork() {
+      return cache.hasBackgroundWork;
+    },
+    workInBackground: () => cache.workInBackground(),
+    cache,
     stats: () => ({
       numRunning: state.running.length,
       numWaiting: state.waiting.length,
-      numPages: pool.numPages,
-      numFreePages: pool.numFreePages,
+      numPages: limits.numPages,
+      numFreePages: limits.numPages - new Set(state.running.flatMap(({ pages }) => pages.pages)).size,
       ...totals,
+      cache: cache.stats(),
     }),
     checkIntegrity() {
       const all = [...state.running, ...state.waiting];
       assert(all.length === sequences.size, `${all.length} sequences in lists, ${sequences.size} known`);
       for (const sequence of state.waiting) {
-        assert(sequence.pages.pageIds.length === 0, `waiting sequence ${sequence.request.id} holds pages`);
+        assert(sequence.pages.pages.length === 0, `waiting sequence ${sequence.request.id} holds pages`);
       }
-      pool.checkIntegrity(state.running.map((sequence) => sequence.pages.pageIds));
+      cache.checkIntegrity(state.running.map(({ pages }) => pages));
     },
     async dispose() {
       for (const id of sequences.keys()) abort(id);
+      cache.dispose();
       await model.dispose();
     },
   };

@@ -1,5 +1,7 @@
 import type { SerializedError } from '../core/errors.ts';
-import type { FloatKvPrecision } from '../kernels/contract.ts';
+import type { FloatKvPrecision, PackedKvPrecision } from '../kernels/contract.ts';
+import type { KvPacking } from '../kv-cache/kv-policy.ts';
+import type { Retention } from '../kv-cache/types.ts';
 import type { DecoderShape, LoadedModel } from '../models/types.ts';
 import type { SamplingParams } from '../sampling/types.ts';
 import type { EngineEvent, EngineStats } from './types.ts';
@@ -33,10 +35,30 @@ export interface ModelSpec {
   readonly maxContext: number;
   readonly maxBatchTokens: number;
   readonly maxSequences: number;
-  readonly numPages: number;
+  /** Tokens the KV pages shall hold unpacked; null: as many as the budget has room for. */
+  readonly kvCacheTokens: number | null;
+  /** Most bytes of KV pages, adapters and router weights together; null: as `kvCacheTokens` needs. */
+  readonly memoryBudgetBytes: number | null;
   readonly kvPrecision: FloatKvPrecision;
+  readonly kvPacking: KvPacking;
+  /** Whether computed prefixes stay known to later requests. */
+  readonly prefixCache: boolean;
+  /** Where pages are kept that have no room, and for the next start; null: nowhere. */
+  readonly spill: SpillSpec | null;
+  readonly maxWaiting: number;
+  /** null: no limit of their own. */
+  readonly maxRunningPerTenant: number | null;
+  readonly maxRequestsPerTenant: number | null;
   readonly memoryLimitBytes: number | null;
   readonly repackCache: RepackCacheChoice;
+}
+
+/** A folder for sealed KV pages. */
+export interface SpillSpec {
+  readonly folder: string;
+  readonly limitBytes: number;
+  /** 32 bytes that seal everything in it. */
+  readonly masterKey: Uint8Array;
 }
 
 /** Whether packed weights are kept on disk; `auto`: where that was measured to pay. */
@@ -52,6 +74,11 @@ export interface GenerateRequest {
   readonly maxTokens: number;
   readonly stopIds: readonly number[];
   readonly sampling: SamplingParams & { readonly seed: number };
+  readonly tenant: string;
+  readonly cachePrefix: boolean;
+  readonly retention: Retention;
+  readonly priority: number;
+  readonly timeoutMs: number | null;
 }
 
 /** What the worker tells of the model it loaded. */
@@ -62,6 +89,8 @@ export interface ModelReport {
   readonly numThreads: number;
   readonly numPages: number;
   readonly maxContext: number;
+  /** How older pages are rounded, and why so. */
+  readonly kvPacking: { readonly precision: PackedKvPrecision | null; readonly reason: string };
 }
 
 export type LoadProgress = (loadedBytes: number, totalBytes: number) => void;

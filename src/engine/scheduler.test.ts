@@ -1,39 +1,61 @@
 import { expect, test } from 'vitest';
-import { createToySampler } from '../../test/support/toy-model.ts';
-import { createPagePool } from '../kv-cache/page-pool.ts';
+import { engineRequest } from '../../test/support/engine-request.ts';
+import { createToyModel, createToySampler } from '../../test/support/toy-model.ts';
+import { createKvCache } from '../kv-cache/kv-cache.ts';
 import { schedule, type SchedulerState } from './scheduler.ts';
 import { createSequence } from './sequence.ts';
-import type { Schedule } from './types.ts';
+import { createTenantShares } from './tenant-shares.ts';
+import type { EngineRequest, Schedule } from './types.ts';
 
-function setUp(limits: { numPages?: number; maxBatchTokens?: number; maxRunning?: number } = {}) {
-  const { numPages = 100, maxBatchTokens = 32, maxRunning = 8 } = limits;
+interface Limits {
+  numPages?: number;
+  maxBatchTokens?: number;
+  maxRunning?: number;
+  maxRunningPerTenant?: number;
+}
+
+function setUp(limits: Limits = {}) {
+  const { numPages = 100, maxBatchTokens = 32, maxRunning = 8, maxRunningPerTenant = Infinity } = limits;
+  const { pages } = createToyModel({ limits: { numPages } });
+  const cache = createKvCache({ memory: pages, numPages, maxBatchTokens, modelHash: '', policy: '' });
   const state: SchedulerState = {
-    pool: createPagePool(numPages),
+    cache,
+    pageTokens: pages.pageTokens,
     running: [],
     waiting: [],
+    shares: createTenantShares(),
     maxBatchTokens,
     maxRunning,
+    maxRunningPerTenant,
+    agingMs: 1000,
+    numTurns: 0,
   };
   let nextId = 0;
   return {
     state,
-    arrive(promptTokens: number): void {
-      const promptIds = Array.from({ length: promptTokens }, () => 1);
-      const request = {
-        id: nextId++,
-        promptIds,
-        maxTokens: 99,
-        stopIds: new Set<number>(),
-        sampler: createToySampler(0),
-      };
-      state.waiting.push(createSequence(request, state.pool, 0));
+    cache,
+    /** Prompts differ from the first token on, unless they are given. */
+    arrive(promptTokens: number, request: Partial<EngineRequest> = {}, nowMs = 0): void {
+      const id = nextId++;
+      const promptIds = Array.from({ length: promptTokens }, () => id);
+      const sampler = createToySampler(0);
+      const sequence = createSequence(
+        engineRequest({ id, promptIds, maxTokens: 99, sampler, ...request }),
+        cache,
+        pages.pageTokens,
+        nowMs,
+      );
+      state.shares.enter(sequence.request.tenant);
+      state.waiting.push(sequence);
     },
     /** Does what a step does: computed catches up, and who has caught up knows one token more. */
-    step(): Schedule {
-      const plan = schedule(state);
+    step(nowMs = 0): Schedule {
+      const plan = schedule(state, nowMs);
       for (const { id, start, numRows, isCaughtUp } of plan.rows) {
         const sequence = state.running.find((one) => one.request.id === id)!;
+        state.shares.charge(sequence.request.tenant, numRows);
         sequence.numComputed = start + numRows;
+        sequence.pages.publish(sequence.tokenIds, sequence.numComputed);
         if (isCaughtUp) sequence.tokenIds.push(1);
       }
       return plan;
@@ -103,7 +125,7 @@ test('[E6] pages are wanted for all known tokens and one more', () => {
   const { arrive, step, state } = setUp({ numPages: 2 });
   arrive(16);
   step();
-  expect(state.running[0]!.pages.pageIds).toEqual([0, 1]);
+  expect(state.running[0]!.pages.table()).toEqual(Int32Array.of(0, 1));
 });
 
 test('[E6] no more than maxRunning at a time', () => {
@@ -126,5 +148,4 @@ test('[E8] at a page border without free pages the youngest goes back to the hea
   expect(step().preemptedIds).toEqual([]);
   expect(step()).toMatchObject({ preemptedIds: [1], admittedIds: [], rows: [{ id: 0, start: 32, numRows: 1 }] });
   expect(state.waiting.map((one) => one.request.id)).toEqual([1, 2]);
-  expect(state.pool.numFreePages).toBe(1);
 });

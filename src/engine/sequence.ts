@@ -1,5 +1,6 @@
-import { createPageList, type PageList } from '../kv-cache/page-list.ts';
-import type { PagePool } from '../kv-cache/page-pool.ts';
+import type { KvCache } from '../kv-cache/kv-cache.ts';
+import type { SequencePages } from '../kv-cache/sequence-pages.ts';
+import { hashPages } from './page-hashes.ts';
 import type { EngineRequest } from './types.ts';
 
 /**
@@ -11,21 +12,31 @@ import type { EngineRequest } from './types.ts';
 export interface Sequence {
   readonly request: EngineRequest;
   readonly tokenIds: number[];
-  readonly pages: PageList;
+  readonly pages: SequencePages;
+  /** Of the prompt's whole pages, each with all before it: equal hashes, equal beginnings. */
+  readonly pageHashes: Uint32Array;
   numComputed: number;
+  /** Tokens of the prompt that were found when it first ran; null before. */
+  numCached: number | null;
   readonly addedAtMs: number;
   /** When a step first computed some of it; null before. */
   startedAtMs: number | null;
+  /** Its turn among the running, and its priority then; null before it first ran. Both stay when it is preempted. */
+  turn: { readonly priority: number; readonly order: number } | null;
 }
 
-export function createSequence(request: EngineRequest, pool: PagePool, nowMs: number): Sequence {
+export function createSequence(request: EngineRequest, cache: KvCache, pageTokens: number, nowMs: number): Sequence {
+  const { tenant, adapterHash, cachePrefix, retention } = request;
   return {
     request,
     tokenIds: [...request.promptIds],
-    pages: createPageList(pool),
+    pages: cache.openSequence({ tenant, adapterHash, cachePrefix, retention }),
+    pageHashes: hashPages(request.promptIds, pageTokens),
     numComputed: 0,
+    numCached: null,
     addedAtMs: nowMs,
     startedAtMs: null,
+    turn: null,
   };
 }
 

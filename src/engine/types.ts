@@ -1,4 +1,6 @@
 import type { SerializedError } from '../core/errors.ts';
+import type { KvCacheStats } from '../kv-cache/kv-cache.ts';
+import type { Retention } from '../kv-cache/types.ts';
 import type { SampledToken, Sampler } from '../sampling/types.ts';
 
 /** One sequence to be continued. Checked by the engine; ids rise from call to call. */
@@ -10,26 +12,45 @@ export interface EngineRequest {
   readonly stopIds: ReadonlySet<number>;
   /** Owned by the sequence: its random state moves with every token. */
   readonly sampler: Sampler;
+  /** Whose request it is: tenants never share pages, and are served in turns. */
+  readonly tenant: string;
+  /** Hash of the adapter's content; null: none. */
+  readonly adapterHash: string | null;
+  /** Whether known prefixes are used, and this one becomes known. */
+  readonly cachePrefix: boolean;
+  /** How long its pages stay when nobody uses them. */
+  readonly retention: Retention;
+  /** Higher goes first; `MIN_PRIORITY` to `MAX_PRIORITY`. */
+  readonly priority: number;
+  /** Milliseconds after which it fails with `deadline_exceeded`; null: never. */
+  readonly timeoutMs: number | null;
 }
 
-export interface TokenEvent {
+export const MIN_PRIORITY = -10;
+export const MAX_PRIORITY = 10;
+
+/** How far a sequence has come, with every event. */
+export interface Progress {
+  /** From `add` to the first step that computed this sequence. */
+  readonly queuedMs: number;
+  /** From `add` to now. */
+  readonly elapsedMs: number;
+  /** Tokens of the prompt that were known before and not computed. */
+  readonly cachedTokens: number;
+}
+
+export interface TokenEvent extends Progress {
   readonly type: 'token';
   readonly id: number;
   readonly token: SampledToken;
-  /** From `add` to the first step that computed this sequence. */
-  readonly queuedMs: number;
-  /** From `add` to this token. */
-  readonly elapsedMs: number;
 }
 
-export interface FinishedEvent {
+export interface FinishedEvent extends Progress {
   readonly type: 'finished';
   readonly id: number;
   readonly reason: 'stop' | 'length';
   /** The token that ended it, when the reason is `stop`. */
   readonly stopId: number | null;
-  readonly queuedMs: number;
-  readonly elapsedMs: number;
 }
 
 export interface FailedEvent {
@@ -60,6 +81,7 @@ export interface Schedule {
 export interface EngineStats {
   readonly numRunning: number;
   readonly numWaiting: number;
+  /** Float pages the budget holds, and those that no running sequence needs now. */
   readonly numPages: number;
   readonly numFreePages: number;
   readonly numSteps: number;
@@ -67,4 +89,8 @@ export interface EngineStats {
   readonly numComputedTokens: number;
   readonly numGeneratedTokens: number;
   readonly numPreemptions: number;
+  /** Requests refused because too many were waiting, and such as ran out of their own time. */
+  readonly numRefused: number;
+  readonly numExpired: number;
+  readonly cache: KvCacheStats;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createInProcessTransport } from '../../test/support/in-process-transport.ts';
 import { createToyModel, toyContinuation, type ToyModelOptions } from '../../test/support/toy-model.ts';
-import { TOY_SPEC, toyRequest } from '../../test/support/toy-spec.ts';
+import { opened, TOY_SPEC, toyRequest } from '../../test/support/toy-spec.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import type { GenerateRequest } from '../engine/protocol.ts';
 import type { EngineEvent } from '../engine/types.ts';
@@ -9,7 +9,7 @@ import { createEngineClient, type EngineClient } from './engine-client.ts';
 
 async function setUp(options: ToyModelOptions = {}) {
   const model = createToyModel(options);
-  const transport = createInProcessTransport({ openModel: async () => model });
+  const transport = createInProcessTransport({ openModel: async () => opened(model) });
   const client = createEngineClient(transport);
   const report = await client.load(TOY_SPEC, {});
   return { model, transport, client, report };
@@ -38,7 +38,7 @@ test('loads, reports the model and its progress', async () => {
       expect(spec).toEqual(TOY_SPEC);
       onProgress(5, 10);
       onProgress(10, 10);
-      return createToyModel();
+      return opened(createToyModel());
     },
   });
   const client = createEngineClient(transport);
@@ -63,7 +63,7 @@ test('what onProgress throws fails the load and ends the other side', async () =
     async openModel(_spec, onProgress) {
       onProgress(5, 10);
       onProgress(10, 10);
-      return createToyModel();
+      return opened(createToyModel());
     },
   });
   const mine = new Error('mine');

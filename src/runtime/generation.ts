@@ -63,6 +63,11 @@ export async function* generateChunks(
       maxTokens: fitMaxTokens(options, promptIds.length, context.maxContext),
       stopIds: params.ignoreEos ? [] : context.endIds,
       sampling: { ...params, seed },
+      tenant: 'local',
+      cachePrefix: true,
+      retention: 'ordinary',
+      priority: 0,
+      timeoutMs: null,
     },
     onEvent,
   );

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { opened } from '../../test/support/toy-spec.ts';
 import { createInProcessTransport } from '../../test/support/in-process-transport.ts';
 import { buildRandomModel, type RandomModelOptions } from '../../test/support/random-model.ts';
 import { createMemorySource } from '../core/byte-source.ts';
@@ -20,14 +21,16 @@ function setUp(options: Partial<RandomModelOptions> = {}) {
   };
   const transport = createInProcessTransport({
     createSampler,
-    async openModel({ maxBatchTokens, maxSequences, numPages }, onProgress) {
+    async openModel({ maxBatchTokens, maxSequences, kvCacheTokens }, onProgress) {
       const gguf = open();
       try {
+        const numPages = Math.ceil(kvCacheTokens! / 16);
         const limits = { maxBatchTokens, maxSequences, maxLogitRows: maxSequences, numPages };
-        return await loadModel(gguf, createReferencePackFactory(), {
+        const model = await loadModel(gguf, createReferencePackFactory(), {
           limits,
           onProgress: ({ loadedBytes, totalBytes }) => onProgress(loadedBytes, totalBytes),
         });
+        return opened(model);
       } finally {
         gguf.source.close();
       }

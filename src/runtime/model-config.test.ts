@@ -12,18 +12,21 @@ test('defaults', () => {
     maxContext: 4096,
     maxBatchTokens: 512,
     maxSequences: 8,
-    numPages: 256,
+    kvCacheTokens: 4096,
     memoryLimitBytes: null,
     repackCache: 'auto',
   });
-  expect(planSpec(resolve(), { path: 'm', contextLength: 250 })).toMatchObject({ maxContext: 250, numPages: 125 });
+  expect(planSpec(resolve(), { path: 'm', contextLength: 250 })).toMatchObject({
+    maxContext: 250,
+    kvCacheTokens: 2000,
+  });
 });
 
 test('a context beyond the model or a cache below the context is refused with both numbers', () => {
   const plan = (config: ModelConfig) => () => planSpec(resolve(config), { path: 'm', contextLength: 2048 });
   expect(plan({ maxContext: 2049 })).toThrow(/"maxContext" is 2049, the model was trained for 2048/);
   expect(plan({ maxContext: 100, kvCacheTokens: 99 })).toThrow(/"kvCacheTokens" is 99.*maxContext 100/);
-  expect(plan({ maxContext: 100, kvCacheTokens: 1000 })()).toMatchObject({ maxContext: 100, numPages: 63 });
+  expect(plan({ maxContext: 100, kvCacheTokens: 1000 })()).toMatchObject({ maxContext: 100, kvCacheTokens: 1000 });
 });
 
 test('never more sequences than rows in a step', () => {

@@ -9,7 +9,6 @@ import {
 } from '../core/options.ts';
 import type { KernelChoice, ModelSpec, RepackCacheChoice } from '../engine/protocol.ts';
 import type { FloatKvPrecision } from '../kernels/contract.ts';
-import { numPagesFor } from '../kv-cache/page-list.ts';
 
 /** Compute device; only `cpu` computes in this version, the others are refused with `unsupported`. */
 export type DeviceType = 'cpu' | 'metal' | 'cuda';
@@ -134,7 +133,14 @@ export function planSpec(config: ResolvedModelConfig, file: { path: string; cont
     maxContext,
     maxBatchTokens: config.maxBatchTokens,
     maxSequences: Math.min(config.maxSequences, config.maxBatchTokens),
-    numPages: numPagesFor(kvCacheTokens),
+    kvCacheTokens,
+    memoryBudgetBytes: null,
+    kvPacking: 'off',
+    prefixCache: true,
+    spill: null,
+    maxWaiting: 1024,
+    maxRunningPerTenant: null,
+    maxRequestsPerTenant: null,
     memoryLimitBytes: config.memoryLimitBytes,
     repackCache: config.repackCache,
   };

@@ -7,7 +7,7 @@ import {
   toyLogits,
   type ToyModelOptions,
 } from '../../test/support/toy-model.ts';
-import { TOY_SPEC } from '../../test/support/toy-spec.ts';
+import { opened, TOY_SPEC } from '../../test/support/toy-spec.ts';
 import { createToyTemplate, createToyTokenizer } from '../../test/support/toy-tokenizer.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import type { Sampler, SamplingParams } from '../sampling/types.ts';
@@ -24,7 +24,7 @@ async function setUp(options: SetUpOptions = {}) {
   const { createSampler, ...toyOptions } = options;
   const toy = createToyModel(toyOptions);
   const transport = createInProcessTransport({
-    openModel: async () => toy,
+    openModel: async () => opened(toy),
     ...(createSampler === undefined ? {} : { createSampler }),
   });
   const client = createEngineClient(transport);

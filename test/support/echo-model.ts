@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../../src/core/errors.ts';
+import type { KvCacheStats } from '../../src/kv-cache/kv-cache.ts';
 import type { GenerateChunk } from '../../src/runtime/generation-types.ts';
 import type { Model } from '../../src/runtime/model.ts';
 import type { ModelInfo } from '../../src/runtime/model-info.ts';
@@ -31,6 +32,9 @@ export function createEchoModel(maxContext: number): EchoModel {
       numComputedTokens: 2,
       numGeneratedTokens: 1,
       numPreemptions: 0,
+      numRefused: 0,
+      numExpired: 0,
+      cache: {} as KvCacheStats, // nobody asks this model
     }),
     async *generateStream(prompt, options = {}) {
       const messages = prompt as readonly ChatMessage[];

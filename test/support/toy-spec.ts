@@ -1,4 +1,6 @@
+import type { OpenedModel } from '../../src/engine/engine-server.ts';
 import type { GenerateRequest, ModelSpec } from '../../src/engine/protocol.ts';
+import type { LoadedModel } from '../../src/models/types.ts';
 
 export const TOY_SPEC: ModelSpec = {
   path: 'toy',
@@ -7,8 +9,15 @@ export const TOY_SPEC: ModelSpec = {
   maxContext: 512,
   maxBatchTokens: 256,
   maxSequences: 8,
-  numPages: 64,
+  kvCacheTokens: 1024,
+  memoryBudgetBytes: null,
   kvPrecision: 'f16',
+  kvPacking: 'off',
+  prefixCache: true,
+  spill: null,
+  maxWaiting: 1024,
+  maxRunningPerTenant: null,
+  maxRequestsPerTenant: null,
   memoryLimitBytes: null,
   repackCache: 'off',
 };
@@ -35,5 +44,15 @@ export function toyRequest(
       topLogprobs: null,
       seed: ask.seed,
     },
+    tenant: 'tenant',
+    cachePrefix: true,
+    retention: 'ordinary',
+    priority: 0,
+    timeoutMs: null,
   };
+}
+
+/** A model as a platform would open it: nothing is packed or kept. */
+export function opened(model: LoadedModel): OpenedModel {
+  return { model, modelHash: 'toy', kvPacking: { precision: null, reason: 'a test' }, spill: null };
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, mkdirSync, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createFileSink } from './file-sink.ts';
+import { cacheFolder } from './paths.ts';
 
 /** What the system says of files: when none of it has changed, neither has their content. */
 export interface FileIdentity {
@@ -42,6 +43,20 @@ export function hashFiles(paths: readonly string[]): string {
     all.update(hash.digest());
   }
   return all.digest('hex');
+}
+
+/** The content hash of files, from the record of an earlier start where they have not changed since. */
+export function rememberedContentHash(paths: readonly string[], folder = join(cacheFolder(), 'identities')): string {
+  const { digest, paths: real } = identifyFiles(paths);
+  const known = readSourceRecord(folder, digest);
+  if (known !== null) return known.contentHash;
+  const contentHash = hashFiles(real);
+  try {
+    writeSourceRecord(folder, digest, { paths: real, contentHash });
+  } catch {
+    // A folder that cannot be written: the next start hashes again.
+  }
+  return contentHash;
 }
 
 const recordPath = (folder: string, digest: string): string => join(folder, 'sources', `${digest}.json`);

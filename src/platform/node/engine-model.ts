@@ -1,8 +1,15 @@
+import { RuvLLMError } from '../../core/errors.ts';
 import type { TensorTypeName } from '../../core/tensor-type.ts';
-import type { LoadProgress, ModelSpec } from '../../engine/protocol.ts';
+import type { OpenedModel } from '../../engine/engine-server.ts';
+import type { LoadProgress, ModelReport, ModelSpec } from '../../engine/protocol.ts';
 import type { GgufFile } from '../../gguf/types.ts';
-import { loadModel } from '../../models/load-model.ts';
-import type { LoadedModel } from '../../models/types.ts';
+import { choosePacking } from '../../kv-cache/kv-policy.ts';
+import type { SpillStore } from '../../kv-cache/types.ts';
+import { kvPageBytes, loadModel, numPagesWithin } from '../../models/index.ts';
+import { PAGE_TOKENS } from '../../kernels/contract.ts';
+import { readShape } from '../../models/shape.ts';
+import type { DecoderShape } from '../../models/types.ts';
+import { rememberedContentHash } from './content-identity.ts';
 import { createKernelFactory, type KernelWarning } from './kernel-factory.ts';
 import { modelPartPaths, openModelFile } from './open-model-file.ts';
 import { createRepackCache } from './repack-cache.ts';
@@ -13,31 +20,70 @@ function matrixTypes(gguf: GgufFile): TensorTypeName[] {
   return [...new Set(matrices.map(({ type }) => type))];
 }
 
+/** Pages the budget holds, or the tokens that were asked for. */
+export function planPages(spec: ModelSpec, shape: DecoderShape): number {
+  const wanted = spec.kvCacheTokens === null ? Infinity : Math.ceil(spec.kvCacheTokens / PAGE_TOKENS);
+  const { memoryBudgetBytes: budgetBytes, maxContext, kvPrecision } = spec;
+  if (budgetBytes === null) return wanted;
+  const numPages = Math.min(wanted, numPagesWithin(budgetBytes, shape, kvPrecision));
+  const neededPages = Math.ceil(maxContext / PAGE_TOKENS);
+  if (numPages >= neededPages) return numPages;
+  const neededBytes = neededPages * kvPageBytes(shape, kvPrecision);
+  throw new RuvLLMError(
+    'out_of_memory',
+    `a memory budget of ${budgetBytes} bytes holds ${numPages * PAGE_TOKENS} tokens: one sequence of ${maxContext} needs ${neededBytes} bytes`,
+    { data: { budgetBytes, neededBytes, maxContext, heldTokens: numPages * PAGE_TOKENS } },
+  );
+}
+
+/** Rounding works on heads of whole groups of four values. */
+function planPacking({ kvPacking }: ModelSpec, { headDim }: DecoderShape): ModelReport['kvPacking'] {
+  const { packed, reason } = choosePacking(kvPacking, null);
+  if (kvPacking === 'auto' && headDim % 4 !== 0) return { precision: null, reason: `heads have ${headDim} values` };
+  return { precision: packed, reason };
+}
+
+function openSpill(spec: ModelSpec): SpillStore | null {
+  if (spec.spill === null) return null;
+  throw new RuvLLMError('unsupported', 'pages are not kept on disk yet');
+}
+
+/** What the caller's program should hear of, though everything goes on. */
+export type EngineWarning = KernelWarning | { readonly code: 'RUVLLM_KV_SPILL'; readonly message: string };
+
 /** Loads the model a spec names, on the thread that will compute it. */
 export async function openEngineModel(
   spec: ModelSpec,
   onProgress: LoadProgress,
-  warn: (warning: KernelWarning) => void = ({ message, code }) => process.emitWarning(message, { code }),
-): Promise<LoadedModel> {
+  warn: (warning: EngineWarning) => void = ({ message, code }) => process.emitWarning(message, { code }),
+): Promise<OpenedModel> {
   const { numThreads, repackCache: choice } = spec;
-  const weightStore = choice === 'off' ? null : createRepackCache(modelPartPaths(spec.path), { choice, numThreads });
+  const paths = modelPartPaths(spec.path);
+  const weightStore = choice === 'off' ? null : createRepackCache(paths, { choice, numThreads });
   const gguf = openModelFile(spec.path);
   try {
-    const check = { numThreads: spec.numThreads, types: matrixTypes(gguf) };
-    return await loadModel(gguf, await createKernelFactory(spec.kernels, { ...check, warn }), {
+    const shape = readShape(gguf);
+    const numPages = planPages(spec, shape);
+    const kvPacking = planPacking(spec, shape);
+    const check = { numThreads, types: matrixTypes(gguf) };
+    const model = await loadModel(gguf, await createKernelFactory(spec.kernels, { ...check, warn }), {
       limits: {
         maxBatchTokens: spec.maxBatchTokens,
         maxSequences: spec.maxSequences,
         maxLogitRows: spec.maxSequences,
-        numPages: spec.numPages,
+        numPages,
         kvPrecision: spec.kvPrecision,
+        packedPrecision: kvPacking.precision,
       },
-      numThreads: spec.numThreads,
+      numThreads,
       maxContextTokens: spec.maxContext,
       memoryLimitBytes: spec.memoryLimitBytes,
       weightStore,
       onProgress: ({ loadedBytes, totalBytes }) => onProgress(loadedBytes, totalBytes),
     });
+    // Only what outlives the process must know which model it belongs to.
+    const modelHash = spec.spill === null ? '' : rememberedContentHash(paths);
+    return { model, modelHash, kvPacking, spill: openSpill(spec) };
   } finally {
     gguf.source.close();
   }

@@ -2,12 +2,12 @@ import { Worker } from 'node:worker_threads';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { ServerMessage } from '../../engine/protocol.ts';
 import type { Transport } from '../../runtime/engine-client.ts';
-import type { KernelWarning } from './kernel-factory.ts';
+import type { EngineWarning } from './engine-model.ts';
 
 /** What the worker says to the process and not to the engine's client. */
 export interface WorkerWarning {
   readonly type: 'warning';
-  readonly warning: KernelWarning;
+  readonly warning: EngineWarning;
 }
 
 /** Starts an engine in a worker thread of its own. Runs from the built package only: the worker is a .js file. */

@@ -1,0 +1,280 @@
+import { assert, RuvLLMError } from '../core/errors.ts';
+import { type CacheNamespace, namespaceId } from './cache-namespace.ts';
+import { copyPage, type PageMemory } from './page-memory.ts';
+import { createPrefixTree } from './prefix-tree.ts';
+import { createSequencePages, type PageCounts, type SequencePages } from './sequence-pages.ts';
+import { createSpillQueue } from './spill-queue.ts';
+import type { KvPage, PagePool, Reservation, ReservationKind, Retention, SpillStats, SpillStore } from './types.ts';
+import { createUnifiedPool } from './unified-pool.ts';
+
+export interface KvCacheOptions {
+  readonly memory: PageMemory;
+  /** Float pages the budget holds. */
+  readonly numPages: number;
+  /** Most tokens computed in one step: room for them is kept beside packed pages. */
+  readonly maxBatchTokens: number;
+  /** Names what pages hold: the model's content, and how exactly it is kept. */
+  readonly modelHash: string;
+  readonly policy: string;
+  /** Tokens at the end of a running sequence that are never packed. Default 256. */
+  readonly tailTokens?: number;
+  /** Whether idle pages stay known to later requests. Default true. */
+  readonly keepsPrefixes?: boolean;
+  readonly spill?: SpillStore | null;
+}
+
+/** Whose request it is, as far as pages are concerned. */
+export interface SequenceOwner {
+  readonly tenant: string;
+  readonly adapterHash: string | null;
+  /** False: pages of others are not looked for, and nobody finds these. */
+  readonly cachePrefix: boolean;
+  readonly retention: Retention;
+}
+
+/** All KV pages of a model: one budget, shared prefixes, two tiers, and a third one on disk. */
+export interface KvCache {
+  /** Most tokens one sequence can have. */
+  readonly maxTokens: number;
+  /** Tokens behind the known ones that a sequence must find room for when it begins; more than a step's are packed on the way. */
+  readonly maxNewTokens: number;
+  openSequence(owner: SequenceOwner): SequencePages;
+  /**
+   * Between two steps: packs what has left the tails of `running`, and above the high mark reclaims down to the low one, in the declared order.
+   */
+  maintain(running: readonly RunningPages[]): Promise<void>;
+  readonly hasBackgroundWork: boolean;
+  /** A slice of what can wait: writes some pages to disk. */
+  workInBackground(): void;
+  canReserve(sizeBytes: number): boolean;
+  /** Memory for something that is not a page; idle pages make room for it. */
+  reserve(kind: ReservationKind, sizeBytes: number): Reservation;
+  unreserve(reservation: Reservation): void;
+  /** Forgets all idle pages in memory. */
+  clear(): void;
+  stats(): KvCacheStats;
+  /** Throws `internal` when pages, trees and sequences do not add up. */
+  checkIntegrity(sequences: Iterable<SequencePages>): void;
+  dispose(): void;
+}
+
+export interface RunningPages {
+  readonly pages: SequencePages;
+  readonly numComputed: number;
+}
+
+export interface TierStats {
+  readonly numPages: number;
+  readonly numTokens: number;
+  readonly sizeBytes: number;
+}
+
+export interface KvCacheStats extends Readonly<PageCounts> {
+  readonly budgetBytes: number;
+  readonly usedBytes: number;
+  readonly peakBytes: number;
+  readonly tail: TierStats;
+  readonly packed: TierStats;
+  /** Bytes the pages would take unpacked, over the bytes they take. */
+  readonly compressionRatio: number;
+  /** Pages that prefix trees know, and how many of them nobody uses now. */
+  readonly numCachedPages: number;
+  readonly numIdlePages: number;
+  readonly adapterBytes: number;
+  readonly routerBytes: number;
+  readonly spill: (SpillStats & { readonly numWaiting: number }) | null;
+}
+
+const TAIL_TOKENS = 256;
+/** Packed together: rounding a page at a time would be a step's worth of overhead for each. */
+const PACK_TOKENS = 64;
+/** Idle pages packed at a time: they need both places for a moment. */
+const PACK_PAGES = 16;
+/** Above the first share of the budget idle pages go, until the second is reached: not one page at every step. */
+const HIGH_MARK = 0.9;
+const LOW_MARK = 0.8;
+/** Pages written to disk in a slice: a few milliseconds between two steps. */
+const WRITES_IN_A_STEP = 1;
+const WRITES_WHEN_IDLE = 8;
+
+/** A cache with all memory free. */
+export function createKvCache(options: KvCacheOptions): KvCache {
+  const { memory, numPages, modelHash, policy, tailTokens = TAIL_TOKENS, keepsPrefixes = true } = options;
+  const { pageTokens } = memory;
+  const pool = createUnifiedPool({
+    numPages,
+    pageBytes: memory.pageBytes,
+    packed: memory.packed,
+    copyPage: (tier, from, to) => copyPage(memory, tier, from, to),
+  });
+  const tree = createPrefixTree({ pageTokens, retain: pool.retain, release: pool.release });
+  const spill = options.spill == null ? null : createSpillQueue(options.spill, memory);
+  const counts: PageCounts = {
+    numLookups: 0,
+    numHits: 0,
+    numPartialHits: 0,
+    numMisses: 0,
+    savedTokens: 0,
+    numEvictions: 0,
+    numPacked: 0,
+    numRestored: 0,
+    numCopied: 0,
+  };
+  let numPrivate = 0;
+
+  function evict(retention: Retention, isEnough: () => boolean): void {
+    if (isEnough()) return;
+    counts.numEvictions += tree.evict({
+      retention,
+      isEnough,
+      onEvict: (page, place) => spill?.writeEvicted(page, place),
+    });
+  }
+
+  function makeRoomFor(isEnough: () => boolean): boolean {
+    evict('ordinary', isEnough);
+    evict('session', isEnough);
+    return isEnough();
+  }
+
+  async function pack(pages: readonly KvPage[]): Promise<void> {
+    if (pages.length === 0) return;
+    const ticket = pool.beginPack(pages);
+    if (ticket === null) return;
+    try {
+      await memory.packPages(ticket.moves);
+    } catch (error) {
+      pool.cancelPack(ticket);
+      throw error;
+    }
+    pool.finishPack(ticket);
+    counts.numPacked += pages.length;
+  }
+
+  /** Float pages that have left the tail of every sequence that uses them. */
+  function pagesBehindTails(running: readonly RunningPages[]): KvPage[] {
+    const inTail = new Set<KvPage>();
+    const behind = new Set<KvPage>();
+    for (const { pages, numComputed } of running) {
+      const numBehind = Math.max(0, Math.floor((numComputed - tailTokens) / PACK_TOKENS)) * (PACK_TOKENS / pageTokens);
+      for (const [index, page] of pages.pages.entries()) (index < numBehind ? behind : inTail).add(page);
+    }
+    return [...behind].filter((page) => page.tier === 'float' && !inTail.has(page));
+  }
+
+  /** Whole idle pages that could be packed. A page that is not whole cannot be: the rest of it is not written. */
+  function idleFloatPages(): KvPage[] {
+    const found: KvPage[] = [];
+    for (const { page, place } of tree.idlePages()) {
+      if (page.tier === 'float' && place.tokens.length === pageTokens) found.push(page);
+    }
+    return found;
+  }
+
+  const isBelow = (share: number) => (): boolean => pool.usedBytes <= share * pool.budgetBytes;
+
+  /** The declared order: idle prefixes, then packing, then sessions (to disk, where there is one). */
+  async function reclaim(): Promise<void> {
+    const isEnough = isBelow(LOW_MARK);
+    evict('ordinary', isEnough);
+    if (memory.packed !== null && !isEnough()) {
+      const pages = idleFloatPages();
+      for (let i = 0; i < pages.length && !isEnough(); i += PACK_PAGES) await pack(pages.slice(i, i + PACK_PAGES));
+    }
+    evict('session', isEnough);
+  }
+
+  const namespaceOf = ({ tenant, adapterHash }: SequenceOwner): CacheNamespace => ({
+    tenant,
+    adapterHash,
+    modelHash,
+    policy,
+  });
+
+  const tierStats = (tier: 'float' | 'packed', sizeBytes: number): TierStats => {
+    const count = pool.numPages(tier);
+    return { numPages: count, numTokens: count * pageTokens, sizeBytes: count * sizeBytes };
+  };
+
+  return {
+    maxTokens: maxTokensOf(options, pool, tailTokens),
+    maxNewTokens: memory.packed === null ? Infinity : options.maxBatchTokens,
+    openSequence(owner) {
+      const namespace = namespaceOf(owner);
+      const id = namespaceId(namespace);
+      const isShared = keepsPrefixes && owner.cachePrefix;
+      if (isShared) spill?.admit(namespace);
+      return createSequencePages(
+        { memory, pool, tree, spill, counts, makeRoom: (count) => makeRoomFor(() => pool.canAllocate('float', count)) },
+        // A namespace has at least four framed fields, so no number can collide with one.
+        { namespace: isShared ? id : `${numPrivate++}`, isShared, retention: owner.retention },
+      );
+    },
+    async maintain(running) {
+      if (memory.packed !== null) await pack(pagesBehindTails(running));
+      if (!isBelow(HIGH_MARK)()) await reclaim();
+      spill?.writeSome(WRITES_IN_A_STEP);
+    },
+    get hasBackgroundWork() {
+      return spill !== null && spill.numWaiting > 0;
+    },
+    workInBackground: () => spill?.writeSome(WRITES_WHEN_IDLE),
+    canReserve: (sizeBytes) => pool.canReserve(sizeBytes),
+    reserve(kind, sizeBytes) {
+      if (!makeRoomFor(() => pool.canReserve(sizeBytes))) {
+        const { usedBytes, budgetBytes } = pool;
+        throw new RuvLLMError(
+          'out_of_memory',
+          `${sizeBytes} bytes for ${kind} weights do not fit: ${usedBytes} of the budget of ${budgetBytes} are in use`,
+          { data: { neededBytes: sizeBytes, usedBytes, budgetBytes } },
+        );
+      }
+      return pool.reserve(kind, sizeBytes);
+    },
+    unreserve: (reservation) => pool.unreserve(reservation),
+    clear: () => evict('session', () => false),
+    stats() {
+      const tail = tierStats('float', memory.pageBytes);
+      const packed = tierStats('packed', memory.packed?.pageBytes ?? 0);
+      const sizeBytes = tail.sizeBytes + packed.sizeBytes;
+      const unpackedBytes = (tail.numPages + packed.numPages) * memory.pageBytes;
+      return {
+        ...counts,
+        budgetBytes: pool.budgetBytes,
+        usedBytes: pool.usedBytes,
+        peakBytes: pool.peakBytes,
+        tail,
+        packed,
+        compressionRatio: sizeBytes === 0 ? 1 : unpackedBytes / sizeBytes,
+        numCachedPages: tree.numPages,
+        numIdlePages: tree.numIdlePages(),
+        adapterBytes: pool.reservedBytes('adapter'),
+        routerBytes: pool.reservedBytes('router'),
+        spill: spill === null ? null : { ...spill.stats(), numWaiting: spill.numWaiting },
+      };
+    },
+    checkIntegrity(sequences) {
+      tree.checkIntegrity();
+      pool.checkIntegrity([...[...sequences].map(({ pages }) => pages), ...tree.owners()]);
+      assert(pool.peakBytes <= pool.budgetBytes, `${pool.peakBytes} bytes were used of ${pool.budgetBytes}`);
+    },
+    dispose() {
+      while (spill !== null && spill.numWaiting > 0) spill.writeSome(WRITES_WHEN_IDLE);
+      spill?.close();
+    },
+  };
+}
+
+/** With packing a sequence is longer than the float pages: all but its tail and the tokens of one step are packed. */
+function maxTokensOf(options: KvCacheOptions, pool: PagePool, tailTokens: number): number {
+  const { memory, numPages, maxBatchTokens } = options;
+  const { pageTokens, pageBytes, packed } = memory;
+  const floatTokens = numPages * pageTokens;
+  if (packed === null) return floatTokens;
+  // What is not packed yet: the tail, a group that is not complete, and a step.
+  const numFloat = Math.ceil((tailTokens + PACK_TOKENS + maxBatchTokens) / pageTokens) + 1;
+  // A slab of each tier may be half empty, and what is packed needs both places for a moment.
+  const forPacked = pool.budgetBytes - (numFloat + 2 * (PACK_TOKENS / pageTokens)) * pageBytes;
+  const slabLoss = 0.95;
+  return Math.max(floatTokens, Math.floor((forPacked * slabLoss) / packed.pageBytes) * pageTokens);
+}
