@@ -1,0 +1,26 @@
+/** Below this, slabs are made of more pages: an adapter in a reservation is contiguous only inside a slab. */
+const TARGET_BYTES = 2 * 1024 * 1024;
+/** Few enough that the search is instant, many enough for packed pages of any size to fill a slab well. */
+const MAX_LEAST_PAGES = 512;
+
+/**
+ * Float pages in a slab such that little is lost: what packed pages leave over at the end of each slab, and the slab that
+ * each tier has open on average half filled.
+ */
+export function chooseSlabPages(numPages: number, pageBytes: number, packedBytes: number | null): number {
+  const target = Math.min(MAX_LEAST_PAGES, Math.max(8, Math.floor(TARGET_BYTES / pageBytes)));
+  // At least 16 slabs where that leaves a choice, 4 in any case: `usedBytes` goes in steps of a slab.
+  const least = Math.max(1, Math.min(target, Math.floor(numPages / 16)));
+  const most = Math.max(1, Math.min(4 * target, Math.floor(numPages / 4)));
+  let best = least;
+  let bestLoss = Infinity;
+  for (let slabPages = least; slabPages <= most; slabPages++) {
+    const wasted = packedBytes === null ? 0 : ((slabPages * pageBytes) % packedBytes) / (slabPages * pageBytes);
+    const loss = wasted + slabPages / numPages;
+    if (loss < bestLoss) {
+      best = slabPages;
+      bestLoss = loss;
+    }
+  }
+  return best;
+}
