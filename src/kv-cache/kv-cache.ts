@@ -104,7 +104,7 @@ export function createKvCache(options: KvCacheOptions): KvCache {
   const pool = createUnifiedPool({
     numPages,
     pageBytes: memory.pageBytes,
-    packed: memory.packed,
+    packed: memory.packed === null ? null : { pageBytes: memory.packed.pageBytes, unitBytes: memory.packed.unitBytes },
     copyPage: (tier, from, to) => copyPage(memory, tier, from, to),
   });
   const tree = createPrefixTree({ pageTokens, retain: pool.retain, release: pool.release });
@@ -259,22 +259,23 @@ export function createKvCache(options: KvCacheOptions): KvCache {
       assert(pool.peakBytes <= pool.budgetBytes, `${pool.peakBytes} bytes were used of ${pool.budgetBytes}`);
     },
     dispose() {
-      while (spill !== null && spill.numWaiting > 0) spill.writeSome(WRITES_WHEN_IDLE);
+      spill?.writeSome(Infinity);
       spill?.close();
     },
   };
 }
 
-/** With packing a sequence is longer than the float pages: all but its tail and the tokens of one step are packed. */
-function maxTokensOf(options: KvCacheOptions, pool: PagePool, tailTokens: number): number {
-  const { memory, numPages, maxBatchTokens } = options;
-  const { pageTokens, pageBytes, packed } = memory;
-  const floatTokens = numPages * pageTokens;
-  if (packed === null) return floatTokens;
+/**
+ * The longest sequence that always fits when it is alone. With packing that is more than the float pages: all but its tail and the tokens
+ * of one step are packed. Slabs are what counts, for a slab holds pages of one tier only: float pages that are n slabs full, some of
+ * them packed, never take more than n + 1.
+ */
+function maxTokensOf({ memory, numPages, maxBatchTokens }: KvCacheOptions, pool: PagePool, tailTokens: number): number {
+  const { pageTokens, packed } = memory;
+  const { numSlabs, slabPages } = pool;
+  if (packed === null || numSlabs < 2) return numPages * pageTokens;
   // What is not packed yet: the tail, a group that is not complete, and a step.
   const numFloat = Math.ceil((tailTokens + PACK_TOKENS + maxBatchTokens) / pageTokens) + 1;
-  // A slab of each tier may be half empty, and what is packed needs both places for a moment.
-  const forPacked = pool.budgetBytes - (numFloat + 2 * (PACK_TOKENS / pageTokens)) * pageBytes;
-  const slabLoss = 0.95;
-  return Math.max(floatTokens, Math.floor((forPacked * slabLoss) / packed.pageBytes) * pageTokens);
+  const numPackedSlabs = numSlabs - Math.ceil(numFloat / slabPages.float);
+  return Math.max((numSlabs - 1) * slabPages.float, numPackedSlabs * slabPages.packed) * pageTokens;
 }

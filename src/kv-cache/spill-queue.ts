@@ -53,7 +53,7 @@ export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQu
       at = at.place.parent();
     }
     let key = at === null ? space.rootKey : keys.get(at.page)!;
-    for (const step of path.reverse()) {
+    for (const step of path.toReversed()) {
       key = space.childKey(key, step.place.tokens);
       keys.set(step.page, key);
     }

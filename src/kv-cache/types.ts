@@ -43,6 +43,9 @@ export interface PagePoolOptions {
  */
 export interface PagePool {
   readonly budgetBytes: number;
+  /** Whole slabs, and pages in each; 0: the tier does not exist. */
+  readonly numSlabs: number;
+  readonly slabPages: Readonly<Record<PageTier, number>>;
   /** What moving pages together could not give back: whole slabs by tier, and reservations. */
   readonly usedBytes: number;
   /** The most `usedBytes` has been. */

@@ -45,6 +45,8 @@ export function createUnifiedPool(options: PagePoolOptions): PagePool {
 
   const pool: PagePool = {
     budgetBytes: layout.budgetBytes,
+    numSlabs: layout.numSlabs,
+    slabPages: { float: layout.tiers.float.slabPages, packed: layout.tiers.packed.slabPages },
     get usedBytes() {
       return table.usedBytes;
     },
