@@ -3,6 +3,9 @@ export { type ErrorCode, type ErrorData, RuvLLMError } from './core/errors.ts';
 export type { KernelChoice, RepackCacheChoice } from './engine/protocol.ts';
 export type { EngineStats } from './engine/types.ts';
 export { loadModel } from './platform/node/load-model.ts';
+export type { KvCacheStats } from './kv-cache/kv-cache.ts';
+export type { KvPacking } from './kv-cache/kv-policy.ts';
+export type { SpillStats } from './kv-cache/types.ts';
 export type { GenerateOptions } from './runtime/generate-options.ts';
 export type {
   FinishReason,
@@ -12,12 +15,15 @@ export type {
   Timings,
   Usage,
 } from './runtime/generation-types.ts';
+export type { KvSpillConfig } from './runtime/kv-spill-option.ts';
 export type { DeviceType, ModelConfig, ModelProgress } from './runtime/model-config.ts';
 export type { ModelInfo } from './runtime/model-info.ts';
 export { type ModelSize, modelSizeOf } from './runtime/model-size.ts';
-export type { Model } from './runtime/model.ts';
+export type { Model, TenantOptions } from './runtime/model.ts';
 export { bytesPerElement, type Precision } from './runtime/precision.ts';
 export type { Prompt } from './runtime/prompt.ts';
+export type { Session, SessionOptions } from './runtime/sessions/session.ts';
+export type { SessionInfo } from './runtime/sessions/session-table.ts';
 export type { GenerateParams } from './sampling/generate-params.ts';
 export type { SampledToken, TokenLogprob } from './sampling/types.ts';
 export type { Tokenizer } from './tokenizers/types.ts';

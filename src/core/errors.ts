@@ -14,6 +14,7 @@ export type ErrorCode =
   | 'not_loaded' // no model is loaded
   | 'not_found' // a model, file or package does not exist
   | 'overloaded' // too much is waiting already; later it may be served
+  | 'conflict' // something else is at work on the same thing; later it may be free
   | 'deadline_exceeded' // the request's own time limit passed
   | 'aborted' // the caller's AbortSignal fired
   | 'download_failed' // network or hub failure

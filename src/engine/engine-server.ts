@@ -66,7 +66,8 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
       const { shape, memory, limits } = model;
       const { maxContext } = engine;
       const { name: kernels, numThreads } = model.pack;
-      const report = { shape, memory, kernels, numThreads, numPages: limits.numPages, maxContext, kvPacking };
+      const { numPages } = limits;
+      const report = { shape, memory, kernels, numThreads, numPages, maxContext, modelHash, kvPacking };
       post({ type: 'loaded', model: report });
     } catch (error) {
       post({ type: 'loadFailed', error: serializeError(error) });

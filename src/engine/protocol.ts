@@ -33,6 +33,8 @@ export interface ModelSpec {
   readonly numThreads: number;
   /** Most tokens of one sequence. */
   readonly maxContext: number;
+  /** False: `maxContext` is a default, and shrinks to what the budget holds. */
+  readonly isContextGiven: boolean;
   readonly maxBatchTokens: number;
   readonly maxSequences: number;
   /** Tokens the KV pages shall hold unpacked; null: as many as the budget has room for. */
@@ -89,6 +91,8 @@ export interface ModelReport {
   readonly numThreads: number;
   readonly numPages: number;
   readonly maxContext: number;
+  /** Of the model's file, for what outlives the process; empty where nothing does. */
+  readonly modelHash: string;
   /** How older pages are rounded, and why so. */
   readonly kvPacking: { readonly precision: PackedKvPrecision | null; readonly reason: string };
 }

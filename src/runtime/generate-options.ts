@@ -1,11 +1,21 @@
 import { RuvLLMError } from '../core/errors.ts';
-import { booleanOption, instanceOption, optional, resolveOptions } from '../core/options.ts';
+import {
+  booleanOption,
+  instanceOption,
+  integerOption,
+  numberOption,
+  optional,
+  type OptionReaders,
+  resolveOptions,
+} from '../core/options.ts';
+import { MAX_PRIORITY, MIN_PRIORITY } from '../engine/types.ts';
 import {
   type GenerateParams,
   resolveGenerateParams,
   type ResolvedGenerateParams,
 } from '../sampling/generate-params.ts';
 import { isAbortSignal } from './model-config.ts';
+import { nameOption } from './name-option.ts';
 
 /** Sampling parameters, and how the call itself is done. */
 export interface GenerateOptions extends GenerateParams {
@@ -13,14 +23,48 @@ export interface GenerateOptions extends GenerateParams {
   signal?: AbortSignal;
   /** Spellings of control tokens in a text prompt become those tokens. Only for text you trust. Default false. */
   parseSpecial?: boolean;
+  /** Whether known beginnings of the prompt are used, and this one becomes known to the tenant's later calls. Default true. */
+  cachePrefix?: boolean;
+  /** Whose call it is: tenants share nothing and are served in turns. 1 to 256 bytes of UTF-8. Default `local`. */
+  tenant?: string;
+  /** Higher goes first: an integer from -10 to 10. Default 0. */
+  priority?: number;
+  /** Milliseconds after which the call fails with `deadline_exceeded`. Default: never. */
+  timeoutMs?: number;
+  /** The conversation this call belongs to, for callers that send the whole history: its end is kept in memory longest. */
+  session?: string;
 }
 
-export interface ResolvedGenerateOptions {
+/** Whoever names no tenant. */
+export const DEFAULT_TENANT = 'local';
+
+/** The longest delay a timer can have: 24.8 days. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+interface CallOptions {
+  readonly signal: AbortSignal | null;
+  readonly parseSpecial: boolean;
+  readonly cachePrefix: boolean;
+  readonly tenant: string;
+  readonly priority: number;
+  readonly timeoutMs: number | null;
+  readonly session: string | null;
+}
+
+const CALL_READERS: OptionReaders<CallOptions> = {
+  signal: optional(instanceOption('an AbortSignal', isAbortSignal)),
+  parseSpecial: booleanOption(false),
+  cachePrefix: booleanOption(true),
+  tenant: (value, name) => nameOption(value ?? DEFAULT_TENANT, name),
+  priority: integerOption(0, MIN_PRIORITY, MAX_PRIORITY),
+  timeoutMs: optional(numberOption(0, 1, MAX_TIMEOUT_MS)),
+  session: optional(nameOption),
+};
+
+export interface ResolvedGenerateOptions extends CallOptions {
   readonly params: ResolvedGenerateParams;
   /** False: `maxTokens` is the default, and shrinks to what is left of the context. */
   readonly isMaxTokensGiven: boolean;
-  readonly signal: AbortSignal | null;
-  readonly parseSpecial: boolean;
 }
 
 /** Checks the options of one call. */
@@ -28,12 +72,9 @@ export function resolveGenerateOptions(options: GenerateOptions = {}): ResolvedG
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new RuvLLMError('invalid_option', `generate: options must be an object, got ${describe(options)}`);
   }
-  const { signal, parseSpecial, ...params } = options;
-  const call = resolveOptions<Pick<ResolvedGenerateOptions, 'signal' | 'parseSpecial'>>(
-    'generate',
-    { signal, parseSpecial },
-    { signal: optional(instanceOption('an AbortSignal', isAbortSignal)), parseSpecial: booleanOption(false) },
-  );
+  const { signal, parseSpecial, cachePrefix, tenant, priority, timeoutMs, session, ...params } = options;
+  const own = { signal, parseSpecial, cachePrefix, tenant, priority, timeoutMs, session };
+  const call = resolveOptions<CallOptions>('generate', own, CALL_READERS);
   return { params: resolveGenerateParams(params), isMaxTokensGiven: params.maxTokens !== undefined, ...call };
 }
 

@@ -5,6 +5,8 @@ export type FinishReason = 'stop' | 'length';
 
 export interface Usage {
   readonly promptTokens: number;
+  /** Tokens of the prompt that were known from earlier calls and not computed again. */
+  readonly cachedTokens: number;
   /** Tokens in `tokenIds`; the stop token that ends an answer is not counted. */
   readonly completionTokens: number;
   readonly totalTokens: number;
@@ -19,7 +21,7 @@ export interface Timings {
   readonly promptMs: number;
   /** From the first token to the last. */
   readonly generateMs: number;
-  /** null where nothing was measured. */
+  /** Of the tokens that were computed, known ones not counted. null where nothing was measured. */
   readonly promptTokensPerSecond: number | null;
   readonly tokensPerSecond: number | null;
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { opened } from '../../test/support/toy-spec.ts';
 import { createInProcessTransport } from '../../test/support/in-process-transport.ts';
+import { createMemoryRecords } from '../../test/support/memory-records.ts';
 import { buildRandomModel, type RandomModelOptions } from '../../test/support/random-model.ts';
 import { createMemorySource } from '../core/byte-source.ts';
 import { openGguf } from '../gguf/reader.ts';
@@ -8,7 +9,7 @@ import type { GgufFile } from '../gguf/types.ts';
 import { createReferencePackFactory } from '../kernels/reference/reference-pack.ts';
 import { loadModel } from '../models/load-model.ts';
 import { createSampler } from '../sampling/sampler.ts';
-import { loadModelFile } from './load-model.ts';
+import { type KeptState, loadModelFile } from './load-model.ts';
 import { type ModelConfig, resolveModelConfig } from './model-config.ts';
 
 /** Loads a random model through everything but a thread. */
@@ -19,12 +20,17 @@ function setUp(options: Partial<RandomModelOptions> = {}) {
     numOpen++;
     return openGguf({ ...createMemorySource(bytes, 'random.gguf'), close: () => void numOpen-- });
   };
+  const records = new Map<string, Uint8Array>();
+  const kept: KeptState = {
+    spill: { folder: 'f', limitBytes: 1, masterKey: new Uint8Array(32) },
+    openSessions: (modelHash) => createMemoryRecords(records, modelHash),
+  };
   const transport = createInProcessTransport({
     createSampler,
     async openModel({ maxBatchTokens, maxSequences, kvCacheTokens }, onProgress) {
       const gguf = open();
       try {
-        const numPages = Math.ceil(kvCacheTokens! / 16);
+        const numPages = Math.ceil((kvCacheTokens ?? 1024) / 16);
         const limits = { maxBatchTokens, maxSequences, maxLogitRows: maxSequences, numPages };
         const model = await loadModel(gguf, createReferencePackFactory(), {
           limits,
@@ -42,8 +48,10 @@ function setUp(options: Partial<RandomModelOptions> = {}) {
       startEngine: () => transport,
       now: () => performance.now(),
       createSeed: () => 1,
+      wallClock: () => 1,
+      openKeptState: () => kept,
     });
-  return { load, transport, numOpenFiles: () => numOpen };
+  return { load, transport, records, numOpenFiles: () => numOpen };
 }
 
 test('loads, tells its progress, generates, and keeps no file open', async () => {
@@ -96,4 +104,13 @@ test('a context length that cannot be is the fault of the file, not of an option
     await expect(load()).rejects.toMatchObject({ code: 'invalid_model_file' });
     expect(numOpenFiles()).toBe(0);
   }
+});
+
+test('with a folder to keep things in, the engine hears of it and sessions are kept under the hash of the model', async () => {
+  const { load, transport, records } = setUp();
+  const model = await load({ kvSpill: { folder: 'anywhere' } });
+  expect(transport.sent[0]).toMatchObject({ type: 'load', spec: { spill: { folder: 'f', limitBytes: 1 } } });
+  await model.session('a').generate('hi', { maxTokens: 2, ignoreEos: true });
+  expect([...records.keys()]).toEqual(['toy|local|a']);
+  await model.dispose();
 });

@@ -1,14 +1,16 @@
 import { createChatTemplate } from '../chat/chat-template.ts';
 import type { ChatTemplate } from '../chat/types.ts';
 import { RuvLLMError } from '../core/errors.ts';
-import type { ModelReport, ModelSpec } from '../engine/protocol.ts';
+import type { ModelReport, ModelSpec, SpillSpec } from '../engine/protocol.ts';
 import type { GgufFile, Metadata } from '../gguf/types.ts';
 import { createTokenizer } from '../tokenizers/tokenizer.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
 import { abortError, createEngineClient, type EngineClient, type Transport } from './engine-client.ts';
 import { createModel, type Model } from './model.ts';
 import { planSpec, type ResolvedModelConfig } from './model-config.ts';
+import type { ResolvedKvSpill } from './kv-spill-option.ts';
 import { createModelInfo, describeFile } from './model-info.ts';
+import { createSessionTable, type SessionRecords } from './sessions/session-table.ts';
 
 /** What a platform gives: files, a thread for the engine, a clock and chance. */
 export interface RuntimePlatform {
@@ -19,6 +21,17 @@ export interface RuntimePlatform {
   now(): number;
   /** An integer from 0 to 2^53 - 1, different every time. */
   createSeed(): number;
+  /** Milliseconds since 1970. */
+  wallClock(): number;
+  /** Opens the folder in which pages and sessions outlive the process. */
+  openKeptState(spill: ResolvedKvSpill): KeptState;
+}
+
+/** What outlives the process. */
+export interface KeptState {
+  readonly spill: SpillSpec;
+  /** The sessions of one model; null when the folder is not one to keep them in, which was reported. */
+  openSessions(modelHash: string): SessionRecords | null;
 }
 
 /** Loads the model file at `path`: text on this side, everything that computes behind the platform's transport. */
@@ -31,30 +44,39 @@ export async function loadModelFile(
   if (config.signal?.aborted) throw abortError(config.signal);
   const gguf = platform.openModelFile(path);
   try {
-    const spec = planSpec(config, { path, contextLength: readContextLength(gguf.metadata) });
+    const contextLength = readContextLength(gguf.metadata);
+    const kept = config.kvSpill === null ? null : platform.openKeptState(config.kvSpill);
+    const spec = planSpec(config, { path, contextLength }, kept?.spill ?? null);
     const client = createEngineClient(platform.startEngine());
     const loading = startLoad(client, spec, config);
     // The engine reads the weights meanwhile.
     const { tokenizer, chatTemplate } = await readTextSide(gguf.metadata, client);
     const report = await loading;
-    const { now, createSeed } = platform;
-    return createModel(
-      {
+    const { vocabSize } = report.shape;
+    const { now, createSeed, wallClock } = platform;
+    return createModel({
+      context: {
         client,
         tokenizer,
         chatTemplate,
         maxContext: report.maxContext,
-        vocabSize: report.shape.vocabSize,
-        endIds: endIdsOf(tokenizer, report.shape.vocabSize),
+        vocabSize,
+        endIds: endIdsOf(tokenizer, vocabSize),
         now,
         createSeed,
       },
-      createModelInfo(describeFile(gguf), report, {
+      info: createModelInfo(describeFile(gguf), report, {
         path,
         chatTemplate: chatTemplate.origin,
         loadMs: now() - startMs,
       }),
-    );
+      sessions: createSessionTable({
+        maxSessions: config.maxSessions,
+        vocabSize,
+        records: kept?.openSessions(report.modelHash) ?? null,
+        wallClock,
+      }),
+    });
   } finally {
     gguf.source.close();
   }

@@ -1,5 +1,6 @@
 import { RuvLLMError } from '../core/errors.ts';
 import {
+  booleanOption,
   choiceOption,
   instanceOption,
   integerOption,
@@ -7,8 +8,10 @@ import {
   resolveOptions,
   stringOption,
 } from '../core/options.ts';
-import type { KernelChoice, ModelSpec, RepackCacheChoice } from '../engine/protocol.ts';
+import type { KernelChoice, ModelSpec, RepackCacheChoice, SpillSpec } from '../engine/protocol.ts';
 import type { FloatKvPrecision } from '../kernels/contract.ts';
+import type { KvPacking } from '../kv-cache/kv-policy.ts';
+import { type KvSpillConfig, kvSpillOption, type ResolvedKvSpill } from './kv-spill-option.ts';
 
 /** Compute device; only `cpu` computes in this version, the others are refused with `unsupported`. */
 export type DeviceType = 'cpu' | 'metal' | 'cuda';
@@ -24,10 +27,20 @@ export interface ModelProgress {
 
 /** How a model is loaded; every field has a default. */
 export interface ModelConfig {
-  /** Most tokens of one sequence, prompt and answer. Default: the model's own context, at most 4096. */
+  /** Most tokens of one sequence, prompt and answer. Default: the model's own context, at most 4096 and what the budget holds. */
   maxContext?: number;
-  /** Tokens the KV cache holds for all sequences together. Default: `maxContext`, or up to 4096 for short contexts. */
+  /** Tokens the KV cache holds unpacked, for all sequences together. Default: what the budget has room for. */
   kvCacheTokens?: number;
+  /** Most bytes of KV pages, adapters and router weights together. Default: enough for a few sequences of `maxContext`. */
+  memoryBudgetBytes?: number;
+  /** How KV pages behind the last 256 tokens are kept. Default `auto`: rounded where that was measured to be harmless. */
+  kvPacking?: KvPacking;
+  /** Whether a prefix computed once serves later requests of the same tenant. Default true. */
+  prefixCache?: boolean;
+  /** Keeps KV pages and sessions in a folder, for the next start too. Default null: nowhere. */
+  kvSpill?: KvSpillConfig | null;
+  /** Most sessions known at a time; the one not used for longest is forgotten first. Default 10 000. */
+  maxSessions?: number;
   /** How exactly the KV cache keeps keys and values. Default `f16`; `f32` doubles its memory. */
   kvPrecision?: FloatKvPrecision;
   /** Threads that compute. Default: the CPUs this process may use. */
@@ -38,6 +51,12 @@ export interface ModelConfig {
   maxBatchTokens?: number;
   /** Most sequences computed side by side; more wait. Default 8. */
   maxSequences?: number;
+  /** Most requests that wait for their turn; more fail with `overloaded`. Default 1024. */
+  maxWaiting?: number;
+  /** Most requests of one tenant that are computed side by side. Default: no limit of its own. */
+  maxRunningPerTenant?: number;
+  /** Most requests of one tenant at a time, waiting ones included. Default: no limit of its own. */
+  maxRequestsPerTenant?: number;
   /** Refuses to load what would take more. Default: no limit but the machine's. */
   memoryLimitBytes?: number;
   /** Keeps weights on disk as the kernels want them, to start faster. Default `auto`: where that is a large gain. */
@@ -54,11 +73,19 @@ export interface ModelConfig {
 export interface ResolvedModelConfig {
   readonly maxContext: number | null;
   readonly kvCacheTokens: number | null;
+  readonly memoryBudgetBytes: number | null;
+  readonly kvPacking: KvPacking;
+  readonly prefixCache: boolean;
+  readonly kvSpill: ResolvedKvSpill | null;
+  readonly maxSessions: number;
   readonly kvPrecision: FloatKvPrecision;
   readonly numThreads: number;
   readonly kernels: KernelChoice;
   readonly maxBatchTokens: number;
   readonly maxSequences: number;
+  readonly maxWaiting: number;
+  readonly maxRunningPerTenant: number | null;
+  readonly maxRequestsPerTenant: number | null;
   readonly memoryLimitBytes: number | null;
   readonly repackCache: RepackCacheChoice;
   readonly device: DeviceType;
@@ -72,6 +99,8 @@ const MAX_CONTEXT = 2 ** 24;
 const MAX_THREADS = 256;
 const MAX_BATCH_TOKENS = 8192;
 const MAX_SEQUENCES = 256;
+const MAX_REQUESTS = 2 ** 20;
+const MAX_SESSIONS = 2 ** 20;
 const DEFAULT_CONTEXT = 4096;
 
 /** Checks a config; `numCpus` is the default number of threads. */
@@ -82,11 +111,19 @@ export function resolveModelConfig(
   const resolved = resolveOptions<ResolvedModelConfig>('model config', config, {
     maxContext: optional(integerOption(0, 1, MAX_CONTEXT)),
     kvCacheTokens: optional(integerOption(0, 1, MAX_CONTEXT)),
+    memoryBudgetBytes: optional(integerOption(0, 1, Number.MAX_SAFE_INTEGER)),
+    kvPacking: choiceOption<KvPacking>('auto', ['auto', 'off', 'q8', 'q4']),
+    prefixCache: booleanOption(true),
+    kvSpill: kvSpillOption,
+    maxSessions: integerOption(10_000, 1, MAX_SESSIONS),
     kvPrecision: choiceOption<FloatKvPrecision>('f16', ['f16', 'f32']),
     numThreads: integerOption(Math.min(numCpus, MAX_THREADS), 1, MAX_THREADS),
     kernels: choiceOption('auto', ['auto', 'native', 'wasm', 'reference']),
     maxBatchTokens: integerOption(512, 1, MAX_BATCH_TOKENS),
     maxSequences: integerOption(8, 1, MAX_SEQUENCES),
+    maxWaiting: integerOption(1024, 1, MAX_REQUESTS),
+    maxRunningPerTenant: optional(integerOption(0, 1, MAX_SEQUENCES)),
+    maxRequestsPerTenant: optional(integerOption(0, 1, MAX_REQUESTS)),
     memoryLimitBytes: optional(integerOption(0, 1, Number.MAX_SAFE_INTEGER)),
     repackCache: choiceOption<RepackCacheChoice>('auto', ['auto', 'on', 'off']),
     device: choiceOption<DeviceType>('cpu', ['cpu', 'metal', 'cuda']),
@@ -106,44 +143,50 @@ export function resolveModelConfig(
 }
 
 /** The part of a config that the engine needs, with what the file says about its context filled in. */
-export function planSpec(config: ResolvedModelConfig, file: { path: string; contextLength: number }): ModelSpec {
-  const maxContext = config.maxContext ?? Math.min(file.contextLength, DEFAULT_CONTEXT);
-  if (maxContext > file.contextLength) {
+export function planSpec(
+  config: ResolvedModelConfig,
+  file: { path: string; contextLength: number },
+  spill: SpillSpec | null,
+): ModelSpec {
+  return {
+    path: file.path,
+    kernels: config.kernels,
+    numThreads: config.numThreads,
+    kvPrecision: config.kvPrecision,
+    maxContext: planContext(config, file.contextLength),
+    isContextGiven: config.maxContext !== null,
+    maxBatchTokens: config.maxBatchTokens,
+    maxSequences: Math.min(config.maxSequences, config.maxBatchTokens),
+    kvCacheTokens: config.kvCacheTokens,
+    memoryBudgetBytes: config.memoryBudgetBytes,
+    kvPacking: config.kvPacking,
+    prefixCache: config.prefixCache,
+    spill,
+    maxWaiting: config.maxWaiting,
+    maxRunningPerTenant: config.maxRunningPerTenant,
+    maxRequestsPerTenant: config.maxRequestsPerTenant,
+    memoryLimitBytes: config.memoryLimitBytes,
+    repackCache: config.repackCache,
+  };
+}
+
+function planContext({ maxContext, kvCacheTokens }: ResolvedModelConfig, contextLength: number): number {
+  if (maxContext === null) return Math.min(contextLength, DEFAULT_CONTEXT, kvCacheTokens ?? Infinity);
+  if (maxContext > contextLength) {
     throw new RuvLLMError(
       'invalid_option',
-      `option "maxContext" is ${maxContext}, the model was trained for ${file.contextLength} tokens`,
-      { data: { option: 'maxContext', maxContext, contextLength: file.contextLength } },
+      `option "maxContext" is ${maxContext}, the model was trained for ${contextLength} tokens`,
+      { data: { option: 'maxContext', maxContext, contextLength } },
     );
   }
-  // A model with a short context still serves several sequences side by side, for little memory.
-  const sideBySide = Math.min(maxContext * config.maxSequences, DEFAULT_CONTEXT);
-  const kvCacheTokens = config.kvCacheTokens ?? Math.max(maxContext, sideBySide);
-  if (kvCacheTokens < maxContext) {
+  if (kvCacheTokens !== null && kvCacheTokens < maxContext) {
     throw new RuvLLMError(
       'invalid_option',
       `option "kvCacheTokens" is ${kvCacheTokens}: one sequence of maxContext ${maxContext} would not fit`,
       { data: { option: 'kvCacheTokens', kvCacheTokens, maxContext } },
     );
   }
-  return {
-    path: file.path,
-    kernels: config.kernels,
-    numThreads: config.numThreads,
-    kvPrecision: config.kvPrecision,
-    maxContext,
-    maxBatchTokens: config.maxBatchTokens,
-    maxSequences: Math.min(config.maxSequences, config.maxBatchTokens),
-    kvCacheTokens,
-    memoryBudgetBytes: null,
-    kvPacking: 'off',
-    prefixCache: true,
-    spill: null,
-    maxWaiting: 1024,
-    maxRunningPerTenant: null,
-    maxRequestsPerTenant: null,
-    memoryLimitBytes: config.memoryLimitBytes,
-    repackCache: config.repackCache,
-  };
+  return maxContext;
 }
 
 /** By shape, not by class: a signal may come from another realm or a polyfill. */

@@ -27,6 +27,8 @@ export interface ModelInfo {
     readonly activationBytes: number;
     readonly totalBytes: number;
   };
+  /** How older KV pages are rounded, and why so; the precision null: not at all. */
+  readonly kvPacking: ModelReport['kvPacking'];
   /** Name of the kernel pack that computes. */
   readonly kernels: string;
   readonly numThreads: number;
@@ -66,6 +68,7 @@ export function createModelInfo(
     contextLength: shape.contextLength,
     maxContext: report.maxContext,
     memory: { ...memory, totalBytes: memory.weightBytes + memory.kvBytes + memory.activationBytes },
+    kvPacking: report.kvPacking,
     kernels: report.kernels,
     numThreads: report.numThreads,
   });

@@ -15,6 +15,7 @@ import { createEngineClient } from './engine-client.ts';
 import type { GenerateChunk } from './generation-types.ts';
 import { createModel } from './model.ts';
 import { createModelInfo } from './model-info.ts';
+import { createSessionTable } from './sessions/session-table.ts';
 
 interface SetUpOptions extends ToyModelOptions {
   createSampler?: (params: SamplingParams) => Sampler;
@@ -31,8 +32,8 @@ async function setUp(options: SetUpOptions = {}) {
   const report = await client.load(TOY_SPEC, {});
   const tokenizer = createToyTokenizer();
   let clock = 0;
-  const model = createModel(
-    {
+  const model = createModel({
+    context: {
       client,
       tokenizer,
       chatTemplate: createToyTemplate(),
@@ -42,12 +43,13 @@ async function setUp(options: SetUpOptions = {}) {
       now: () => clock++,
       createSeed: () => 4711,
     },
-    createModelInfo({ name: 'toy', numParameters: 2e9, quantization: 'Q8_0', fileBytes: 10 }, report, {
+    info: createModelInfo({ name: 'toy', numParameters: 2e9, quantization: 'Q8_0', fileBytes: 10 }, report, {
       path: 'toy.gguf',
       chatTemplate: 'toy',
       loadMs: 5,
     }),
-  );
+    sessions: createSessionTable({ maxSessions: 3, vocabSize: 61, records: null, wallClock: () => 1 }),
+  });
   return { model, toy, transport, tokenizer };
 }
 
@@ -74,6 +76,7 @@ test('generate gives the tokens of the model, their text and the numbers', async
   expect(result.text).toBe(tokenizer.decode(expected));
   expect(result.usage).toEqual({
     promptTokens: 6,
+    cachedTokens: 0,
     completionTokens: expected.length,
     totalTokens: 6 + expected.length,
   });
@@ -208,7 +211,7 @@ test('the default of maxTokens shrinks to the context, a given one is refused', 
   const { model } = await setUp();
   const prompt = 'a'.repeat(500);
   const result = await model.generate(prompt, { ignoreEos: true });
-  expect(result.usage).toEqual({ promptTokens: 501, completionTokens: 11, totalTokens: 512 });
+  expect(result.usage).toEqual({ promptTokens: 501, cachedTokens: 0, completionTokens: 11, totalTokens: 512 });
   await expect(model.generate(prompt, { maxTokens: 12 })).rejects.toMatchObject({
     code: 'context_overflow',
     data: { promptTokens: 501, maxTokens: 12, maxContext: 512 },
@@ -274,6 +277,7 @@ test('modelInfo', async () => {
     chatTemplate: 'toy',
     fileBytes: 10,
     memory: { weightBytes: 1, kvBytes: 2, activationBytes: 3, totalBytes: 6 },
+    kvPacking: { precision: null, reason: 'a test' },
     kernels: 'toy',
     numThreads: 1,
     loadMs: 5,

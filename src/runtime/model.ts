@@ -2,11 +2,15 @@ import { RuvLLMError } from '../core/errors.ts';
 import { booleanOption, resolveOptions } from '../core/options.ts';
 import type { EngineStats } from '../engine/types.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
-import { type GenerateOptions, resolveGenerateOptions } from './generate-options.ts';
+import { DEFAULT_TENANT, type GenerateOptions, resolveGenerateOptions } from './generate-options.ts';
 import { collectChunks, generateChunks, type GenerationContext } from './generation.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
 import type { ModelInfo } from './model-info.ts';
+import { nameOption } from './name-option.ts';
 import { encodePrompt, type Prompt } from './prompt.ts';
+import { generateInHistory } from './sessions/history-session.ts';
+import { createBusySessions, createSession, type Session } from './sessions/session.ts';
+import type { SessionInfo, SessionTable } from './sessions/session-table.ts';
 
 /** A loaded model. Calls may overlap: they are computed side by side, each as if alone. */
 export interface Model extends AsyncDisposable {
@@ -17,6 +21,12 @@ export interface Model extends AsyncDisposable {
   generate(prompt: Prompt, options?: GenerateOptions): Promise<GenerateResult>;
   /** The answer token by token; leaving the loop early aborts it. Starts with the first read. */
   generateStream(prompt: Prompt, options?: GenerateOptions): AsyncGenerator<GenerateChunk, void, undefined>;
+  /** The conversation of this name, new or as it was left; with `kvSpill` also before a restart. */
+  session(id: string, options?: TenantOptions): Session;
+  /** The sessions of a tenant, the one used last first. */
+  sessions(options?: TenantOptions): readonly SessionInfo[];
+  /** Forgets a session; false when there was none, `conflict` while it has a turn in progress. */
+  deleteSession(id: string, options?: TenantOptions): boolean;
   modelInfo(): ModelInfo;
   /** False after `dispose`, or when the engine was lost. */
   isLoaded(): boolean;
@@ -26,13 +36,38 @@ export interface Model extends AsyncDisposable {
   dispose(): Promise<void>;
 }
 
-/** Binds the parts of a loaded model together. */
-export function createModel(context: GenerationContext, info: ModelInfo): Model {
-  const { client, tokenizer } = context;
+/** Whose sessions are meant. */
+export interface TenantOptions {
+  /** 1 to 256 bytes of UTF-8. Default `local`. */
+  tenant?: string;
+}
 
-  const start = (prompt: Prompt, options: GenerateOptions | undefined) => {
+export interface ModelParts {
+  readonly context: GenerationContext;
+  readonly info: ModelInfo;
+  readonly sessions: SessionTable;
+}
+
+/** Binds the parts of a loaded model together. */
+export function createModel({ context, info, sessions: table }: ModelParts): Model {
+  const { client, tokenizer } = context;
+  const busy = createBusySessions();
+
+  function requireLoaded(): void {
     if (!client.isAlive) throw new RuvLLMError('not_loaded', `${info.path} is not loaded any more`);
-    return generateChunks(context, prompt, resolveGenerateOptions(options));
+  }
+
+  const start = (prompt: Prompt, given: GenerateOptions | undefined) => {
+    requireLoaded();
+    const options = resolveGenerateOptions(given);
+    const { tenant, session: id } = options;
+    if (id === null) return generateChunks(context, prompt, options);
+    return generateInHistory(table, { tenant, id }, () => generateChunks(context, prompt, options));
+  };
+
+  const nameSession = (what: string, id: string, options: TenantOptions | undefined) => {
+    requireLoaded();
+    return { ...readTenant(what, options), id: nameOption(id, 'id') };
   };
 
   return {
@@ -47,8 +82,18 @@ export function createModel(context: GenerationContext, info: ModelInfo): Model 
     async *generateStream(prompt, options) {
       yield* start(prompt, options);
     },
+    session: (id, options) => createSession({ context, table, busy }, nameSession('session', id, options)),
+    sessions(options) {
+      requireLoaded();
+      return table.list(readTenant('sessions', options).tenant);
+    },
+    deleteSession(id, options) {
+      const name = nameSession('deleteSession', id, options);
+      busy.requireIdle(name);
+      return table.delete(name);
+    },
     modelInfo() {
-      if (!client.isAlive) throw new RuvLLMError('not_loaded', `${info.path} is not loaded any more`);
+      requireLoaded();
       return info;
     },
     isLoaded: () => client.isAlive,
@@ -56,4 +101,10 @@ export function createModel(context: GenerationContext, info: ModelInfo): Model 
     dispose: () => client.dispose(),
     [Symbol.asyncDispose]: () => client.dispose(),
   };
+}
+
+function readTenant(what: string, options: TenantOptions | undefined): { readonly tenant: string } {
+  return resolveOptions<{ tenant: string }>(what, options, {
+    tenant: (value, name) => nameOption(value ?? DEFAULT_TENANT, name),
+  });
 }

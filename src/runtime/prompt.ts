@@ -21,6 +21,29 @@ export function encodePrompt(
   return ids;
 }
 
+/** The ids of more of a conversation that has `knownIds` already; `empty_prompt` when that is nothing. */
+export function encodeContinuation(
+  prompt: string | readonly number[],
+  knownIds: ArrayLike<number>,
+  context: PromptContext,
+  { parseSpecial }: { parseSpecial: boolean },
+): readonly number[] {
+  if (isChat(prompt)) {
+    throw new RuvLLMError(
+      'invalid_option',
+      'a session takes text or token ids; messages go to generate with { session }',
+    );
+  }
+  if (knownIds.length === 0 || typeof prompt !== 'string') return encodePrompt(prompt, context, { parseSpecial });
+  if (prompt === '') throw new RuvLLMError('empty_prompt', 'the prompt is empty');
+  checkText(prompt, 'the prompt');
+  const { tokenizer } = context;
+  const isContinuation = !tokenizer.isControl(knownIds[knownIds.length - 1]!);
+  return parseSpecial
+    ? tokenizer.encodeTemplate(prompt, { isContinuation })
+    : tokenizer.encode(prompt, { isContinuation });
+}
+
 /** Whether the answer is a turn of its own, not the continuation of a text. */
 export function isChat(prompt: Prompt): boolean {
   return typeof prompt !== 'string' && typeof prompt[0] === 'object';

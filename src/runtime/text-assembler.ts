@@ -29,6 +29,7 @@ export function createTextAssembler(options: AssemblerOptions): TextAssembler {
     const { numPromptTokens, seed } = options;
     const usage = {
       promptTokens: numPromptTokens,
+      cachedTokens: first!.cachedTokens,
       completionTokens: numTokens,
       totalTokens: numPromptTokens + numTokens,
     };
@@ -43,7 +44,7 @@ export function createTextAssembler(options: AssemblerOptions): TextAssembler {
       queuedMs: first!.queuedMs,
       promptMs,
       generateMs,
-      promptTokensPerSecond: perSecond(options.numPromptTokens, promptMs),
+      promptTokensPerSecond: perSecond(options.numPromptTokens - first!.cachedTokens, promptMs),
       tokensPerSecond: perSecond(numTokens - 1, generateMs),
     };
   }

@@ -104,6 +104,9 @@ describe('SPM', () => {
     expect(pieces(tokenizer, tokenizer.encodeTemplate('ab<s>ab</s>'))).toEqual(['▁ab', '<s>', '▁ab', '</s>']);
     const bare = spm({ 'tokenizer.ggml.add_space_prefix': false });
     expect(pieces(bare, bare.encodeTemplate('ab<s>ab'))).toEqual(['ab', '<s>', 'ab']);
+    expect(pieces(tokenizer, tokenizer.encode('ab', { isContinuation: true }))).toEqual(['ab']);
+    const continued = tokenizer.encodeTemplate('ab<s>ab', { isContinuation: true });
+    expect(pieces(tokenizer, continued)).toEqual(['ab', '<s>', '▁ab']);
   });
 
   test('adds BOS, and EOS when asked', () => {

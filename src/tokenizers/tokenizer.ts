@@ -14,8 +14,8 @@ import { wordpiece } from './wordpiece.ts';
 /** Tokenizer families by `tokenizer.ggml.model`. */
 const MODELS: Readonly<Record<string, TokenizerModel>> = { llama: spm, gpt2: bpe, bert: wordpiece };
 
-const ENCODE_OPTIONS = { addSpecial: booleanOption(false) };
-const TEMPLATE_OPTIONS = { addSpecial: booleanOption(false), guard: optional(stringOption(null)) };
+const ENCODE_OPTIONS = { addSpecial: booleanOption(false), isContinuation: booleanOption(false) };
+const TEMPLATE_OPTIONS = { ...ENCODE_OPTIONS, guard: optional(stringOption(null)) };
 const DECODE_OPTIONS: OptionReaders<Required<DecodeOptions>> = {
   skipSpecial: booleanOption(true),
   keepLeadingSpace: booleanOption(false),
@@ -55,9 +55,16 @@ function checkGuard(guard: string, spellings: readonly string[]): void {
   }
 }
 
-function encodePieces(text: string, splitter: SpecialSplitter, codec: TextCodec, guard: string | null): number[] {
+interface EncodeWish {
+  readonly addSpecial: boolean;
+  readonly isContinuation: boolean;
+  readonly guard: string | null;
+}
+
+function encodePieces(text: string, splitter: SpecialSplitter, codec: TextCodec, wish: EncodeWish): number[] {
+  const { guard } = wish;
   const ids: number[] = [];
-  let isAfterSpecial = true;
+  let isAfterSpecial = !wish.isContinuation;
   splitter.split(text, {
     text(piece) {
       const plain = guard === null ? piece : piece.replaceAll(guard, '');
@@ -102,10 +109,10 @@ export function createTokenizer(metadata: Metadata): Tokenizer {
   const bytesOf = createByteReader(vocabulary, codec);
   const isToken = (id: number): boolean => attributes[id] !== undefined;
 
-  const encodeWith = (text: string, splitter: SpecialSplitter, addSpecial: boolean, guard: string | null): number[] => {
+  const encodeWith = (text: string, splitter: SpecialSplitter, wish: EncodeWish): number[] => {
     checkText(text);
-    const encoded = encodePieces(text, splitter, codec, guard);
-    if (!addSpecial) return encoded;
+    const encoded = encodePieces(text, splitter, codec, wish);
+    if (!wish.addSpecial) return encoded;
     if (special.openingId !== null) encoded.unshift(special.openingId);
     if (special.closingId !== null) encoded.push(special.closingId);
     return encoded;
@@ -126,12 +133,12 @@ export function createTokenizer(metadata: Metadata): Tokenizer {
     specialSpellings: trusted.spellings,
     encode(text, given) {
       const options = resolveOptions('encode', given, ENCODE_OPTIONS);
-      return encodeWith(text, untrusted, options.addSpecial, null);
+      return encodeWith(text, untrusted, { ...options, guard: null });
     },
     encodeTemplate(text, given) {
       const options = resolveOptions('encodeTemplate', given, TEMPLATE_OPTIONS);
       if (options.guard !== null) checkGuard(options.guard, trusted.spellings);
-      return encodeWith(text, trusted, options.addSpecial, options.guard);
+      return encodeWith(text, trusted, options);
     },
     decode(encoded, given) {
       const decoder = startDecoder(given);

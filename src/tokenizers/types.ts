@@ -3,6 +3,8 @@ export type TokenizerKind = 'spm' | 'bpe' | 'wordpiece';
 export interface EncodeOptions {
   /** Adds BOS/EOS (CLS/SEP for wordpiece) as the file asks. Default false. */
   addSpecial?: boolean;
+  /** The text goes on behind ordinary tokens: vocabularies that put a space before the first word do not. Default false. */
+  isContinuation?: boolean;
 }
 
 export interface EncodeTemplateOptions extends EncodeOptions {

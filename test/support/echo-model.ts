@@ -70,7 +70,7 @@ function summaryOf(promptTokens: number, completionTokens: number, isCutOff: boo
     finishReason: isCutOff ? 'length' : 'stop',
     stopString: null,
     seed: 1,
-    usage: { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens },
+    usage: { promptTokens, cachedTokens: 0, completionTokens, totalTokens: promptTokens + completionTokens },
     timings: {
       firstTokenMs: 1,
       queuedMs: 0,

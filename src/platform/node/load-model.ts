@@ -4,6 +4,7 @@ import { loadModelFile, type RuntimePlatform } from '../../runtime/load-model.ts
 import type { Model } from '../../runtime/model.ts';
 import { type ModelConfig, resolveModelConfig } from '../../runtime/model-config.ts';
 import { createNodeHubPlatform } from './hub-platform.ts';
+import { openKeptState } from './kept-state.ts';
 import { openModelFile } from './open-model-file.ts';
 import { spawnEngine } from './spawn-engine.ts';
 import { readSystemInfo } from './system-info.ts';
@@ -16,6 +17,8 @@ const platform: RuntimePlatform = {
   startEngine: spawnEngine,
   now: () => performance.now(),
   createSeed: () => randomInt(SEED_LIMIT),
+  wallClock: () => Date.now(),
+  openKeptState,
 };
 
 /**

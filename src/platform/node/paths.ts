@@ -73,6 +73,19 @@ export function dataFolder(context: PathContext = currentPathContext()): string 
   return join(context.homeFolder, '.local', 'share', 'ruvllm');
 }
 
+/** Where what belongs to this machine and user is kept: RUVLLM_STATE_DIR, then the XDG state folder, then the system's habit. */
+export function stateFolder(context: PathContext = currentPathContext()): string {
+  const own = variable(context, 'RUVLLM_STATE_DIR');
+  if (own !== null) return own;
+  const xdg = absolute(variable(context, 'XDG_STATE_HOME'));
+  if (xdg !== null) return join(xdg, 'ruvllm');
+  if (context.system === 'darwin') return join(context.homeFolder, 'Library', 'Application Support', 'ruvllm', 'State');
+  if (context.system === 'win32') {
+    return join(variable(context, 'LOCALAPPDATA') ?? join(context.homeFolder, 'AppData', 'Local'), 'ruvllm', 'State');
+  }
+  return join(context.homeFolder, '.local', 'state', 'ruvllm');
+}
+
 /** The user's configuration file: RUVLLM_CONFIG, then the XDG config folder, then the system's habit. */
 export function configPath(context: PathContext = currentPathContext()): string {
   const own = variable(context, 'RUVLLM_CONFIG');

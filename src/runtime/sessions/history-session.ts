@@ -1,0 +1,15 @@
+import type { GenerateChunk } from '../generation-types.ts';
+import { requireHistory, type SessionName, type SessionTable } from './session-table.ts';
+
+/** A turn of a conversation whose history the caller sends whole: it is counted when it has ended. */
+export async function* generateInHistory(
+  table: SessionTable,
+  name: SessionName,
+  start: () => AsyncIterable<GenerateChunk>,
+): AsyncGenerator<GenerateChunk, void, undefined> {
+  requireHistory(name, table.find(name));
+  for await (const chunk of start()) {
+    if (chunk.finishReason !== null) table.countTurn(name, chunk.usage.totalTokens);
+    yield chunk;
+  }
+}
