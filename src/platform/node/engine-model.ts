@@ -13,6 +13,7 @@ import { rememberedContentHash } from './content-identity.ts';
 import { createKernelFactory, type KernelWarning } from './kernel-factory.ts';
 import { modelPartPaths, openModelFile } from './open-model-file.ts';
 import { createRepackCache } from './repack-cache.ts';
+import { openSpillFolder } from './spill/spill-folder.ts';
 
 /** The types kernels will have to compute; tensors of one dimension (norms, biases) are read as plain floats. */
 function matrixTypes(gguf: GgufFile): TensorTypeName[] {
@@ -43,9 +44,9 @@ function planPacking({ kvPacking }: ModelSpec, { headDim }: DecoderShape): Model
   return { precision: packed, reason };
 }
 
-function openSpill(spec: ModelSpec): SpillStore | null {
+function openSpill(spec: ModelSpec, warn: (warning: EngineWarning) => void): SpillStore | null {
   if (spec.spill === null) return null;
-  throw new RuvLLMError('unsupported', 'pages are not kept on disk yet');
+  return openSpillFolder({ ...spec.spill, warn: (message) => warn({ code: 'RUVLLM_KV_SPILL', message }) });
 }
 
 /** What the caller's program should hear of, though everything goes on. */
@@ -83,7 +84,7 @@ export async function openEngineModel(
     });
     // Only what outlives the process must know which model it belongs to.
     const modelHash = spec.spill === null ? '' : rememberedContentHash(paths);
-    return { model, modelHash, kvPacking, spill: openSpill(spec) };
+    return { model, modelHash, kvPacking, spill: openSpill(spec, warn) };
   } finally {
     gguf.source.close();
   }
