@@ -1,5 +1,6 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import { type CacheNamespace, namespaceId } from './cache-namespace.ts';
+import { FLOAT_TAIL_TOKENS } from './kv-policy.ts';
 import { copyPage, type PageMemory } from './page-memory.ts';
 import { createPrefixTree } from './prefix-tree.ts';
 import { createSequencePages, type PageCounts, type SequencePages } from './sequence-pages.ts';
@@ -85,7 +86,6 @@ export interface KvCacheStats extends Readonly<PageCounts> {
   readonly spill: (SpillStats & { readonly numWaiting: number }) | null;
 }
 
-const TAIL_TOKENS = 256;
 /** Packed together: rounding a page at a time would be a step's worth of overhead for each. */
 const PACK_TOKENS = 64;
 /** Idle pages packed at a time: they need both places for a moment. */
@@ -99,7 +99,7 @@ const WRITES_WHEN_IDLE = 8;
 
 /** A cache with all memory free. */
 export function createKvCache(options: KvCacheOptions): KvCache {
-  const { memory, numPages, modelHash, policy, tailTokens = TAIL_TOKENS, keepsPrefixes = true } = options;
+  const { memory, numPages, modelHash, policy, tailTokens = FLOAT_TAIL_TOKENS, keepsPrefixes = true } = options;
   const { pageTokens } = memory;
   const pool = createUnifiedPool({
     numPages,

@@ -1,9 +1,10 @@
+import { existsSync } from 'node:fs';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { TensorTypeName } from '../../core/tensor-type.ts';
 import type { OpenedModel } from '../../engine/engine-server.ts';
 import type { LoadProgress, ModelReport, ModelSpec } from '../../engine/protocol.ts';
 import type { GgufFile } from '../../gguf/types.ts';
-import { choosePacking } from '../../kv-cache/kv-policy.ts';
+import { choosePacking, type KvQualityRecord } from '../../kv-cache/kv-policy.ts';
 import type { SpillStore } from '../../kv-cache/types.ts';
 import { kvPageBytes, loadModel, numPagesWithin } from '../../models/index.ts';
 import { PAGE_TOKENS } from '../../kernels/contract.ts';
@@ -11,6 +12,7 @@ import { readShape } from '../../models/shape.ts';
 import type { DecoderShape } from '../../models/types.ts';
 import { rememberedContentHash } from './content-identity.ts';
 import { createKernelFactory, type KernelWarning } from './kernel-factory.ts';
+import { kvQualityFolder, readKvQuality } from './kv-quality-records.ts';
 import { modelPartPaths, openModelFile } from './open-model-file.ts';
 import { createRepackCache } from './repack-cache.ts';
 import { openSpillFolder } from './spill/spill-folder.ts';
@@ -38,10 +40,19 @@ export function planPages(spec: ModelSpec, shape: DecoderShape): number {
 }
 
 /** Rounding works on heads of whole groups of four values. */
-function planPacking({ kvPacking }: ModelSpec, { headDim }: DecoderShape): ModelReport['kvPacking'] {
-  const { packed, reason } = choosePacking(kvPacking, null);
+function planPacking(
+  { kvPacking }: ModelSpec,
+  { headDim }: DecoderShape,
+  paths: readonly string[],
+): ModelReport['kvPacking'] {
   if (kvPacking === 'auto' && headDim % 4 !== 0) return { precision: null, reason: `heads have ${headDim} values` };
+  const { packed, reason } = choosePacking(kvPacking, kvPacking === 'off' ? null : readMeasured(paths));
   return { precision: packed, reason };
+}
+
+/** Hashing gigabytes only to find that nothing was ever measured would slow down every first start. */
+function readMeasured(paths: readonly string[]): KvQualityRecord | null {
+  return existsSync(kvQualityFolder()) ? readKvQuality(rememberedContentHash(paths)) : null;
 }
 
 function openSpill(spec: ModelSpec, warn: (warning: EngineWarning) => void): SpillStore | null {
@@ -65,7 +76,7 @@ export async function openEngineModel(
   try {
     const shape = readShape(gguf);
     const numPages = planPages(spec, shape);
-    const kvPacking = planPacking(spec, shape);
+    const kvPacking = planPacking(spec, shape, paths);
     const check = { numThreads, types: matrixTypes(gguf) };
     const model = await loadModel(gguf, await createKernelFactory(spec.kernels, { ...check, warn }), {
       limits: {
