@@ -86,6 +86,33 @@ test('[UP5] the emptiest slab is emptied into the holes of its tier when another
   pool.checkIntegrity([live, packed]);
 });
 
+/** Each tier has two slabs with one page in each; the pool has no other slab. */
+function sparsePool() {
+  const { pool, copies } = smallPool({ numPages: 16 });
+  const float = pool.allocate('float', 8);
+  const packed = pool.allocate('packed', 14);
+  for (const page of [...float.slice(0, 3), ...float.slice(5), ...packed.slice(1, 13)]) pool.release(page);
+  return { pool, copies, live: [float[3]!, float[4]!, packed[0]!, packed[13]!] };
+}
+
+test('[UP5] where both tiers have a slab to give, the fewest bytes are moved', () => {
+  const { pool, copies, live } = sparsePool();
+  pool.reserve('adapter', 1);
+  expect(copies).toEqual(['packed 246 -> 182']);
+  pool.reserve('adapter', 1);
+  expect(copies).toEqual(['packed 246 -> 182', 'float 4 -> 2']);
+  expect(pool.canReserve(1)).toBe(false);
+  pool.checkIntegrity([live]);
+});
+
+test('[UP5] a tier that needs a slab does not give one of its own', () => {
+  const { pool, copies, live } = sparsePool();
+  const packed = pool.allocate('packed', pool.numFreePages('packed'));
+  expect(packed.length).toBe(19);
+  expect(copies).toEqual(['float 4 -> 2']);
+  pool.checkIntegrity([live, packed]);
+});
+
 test('[UP5] a page that is moved into the tail makes way for a reservation', () => {
   const { pool, copies } = smallPool();
   const pages = pool.allocate('float', 6);
