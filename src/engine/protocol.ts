@@ -33,6 +33,8 @@ export interface ModelSpec {
   readonly numThreads: number;
   /** Most tokens of one sequence. */
   readonly maxContext: number;
+  /** False: `maxContext` is a default, and shrinks to what the budget holds. */
+  readonly isContextGiven: boolean;
   readonly maxBatchTokens: number;
   readonly maxSequences: number;
   /** Tokens the KV pages shall hold unpacked; null: as many as the budget has room for. */

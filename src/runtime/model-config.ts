@@ -131,6 +131,7 @@ export function planSpec(config: ResolvedModelConfig, file: { path: string; cont
     numThreads: config.numThreads,
     kvPrecision: config.kvPrecision,
     maxContext,
+    isContextGiven: config.maxContext !== null,
     maxBatchTokens: config.maxBatchTokens,
     maxSequences: Math.min(config.maxSequences, config.maxBatchTokens),
     kvCacheTokens,

@@ -7,6 +7,7 @@ export const TOY_SPEC: ModelSpec = {
   kernels: 'reference',
   numThreads: 1,
   maxContext: 512,
+  isContextGiven: true,
   maxBatchTokens: 256,
   maxSequences: 8,
   kvCacheTokens: 1024,
