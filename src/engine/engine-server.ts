@@ -63,6 +63,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
         keepsPrefixes: spec.prefixCache,
         spill,
       });
+      checkContext(engine, spec);
       const { shape, memory, limits } = model;
       const { maxContext } = engine;
       const { name: kernels, numThreads } = model.pack;
@@ -70,8 +71,20 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
       const report = { shape, memory, kernels, numThreads, numPages, maxContext, modelHash, kvPacking };
       post({ type: 'loaded', model: report });
     } catch (error) {
+      await engine?.dispose();
+      engine = null;
       post({ type: 'loadFailed', error: serializeError(error) });
     }
+  }
+
+  /** Only now it is known how long a sequence can be: what is packed takes less, in whole slabs. */
+  function checkContext({ maxContext }: Engine, spec: ModelSpec): void {
+    if (!spec.isContextGiven || maxContext >= spec.maxContext) return;
+    throw new RuvLLMError(
+      'out_of_memory',
+      `the memory budget holds one sequence of ${maxContext} tokens, ${spec.maxContext} were asked for`,
+      { data: { heldTokens: maxContext, maxContext: spec.maxContext } },
+    );
   }
 
   function generate(request: GenerateRequest): void {

@@ -48,6 +48,7 @@ export interface Engine {
   /** Work that can wait until there is nothing else to do, such as keeping pages on disk. */
   readonly hasBackgroundWork: boolean;
   workInBackground(): void;
+  /** Between two steps only: it moves pages. */
   readonly cache: Pick<KvCache, 'canReserve' | 'reserve' | 'unreserve' | 'clear'>;
   stats(): EngineStats;
   /** Throws `internal` when pages and sequences do not add up. */
@@ -70,13 +71,14 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     memory: model.pages,
     numPages: limits.numPages,
     maxBatchTokens: limits.maxBatchTokens,
+    maxContext: options.maxContext,
     modelHash: options.modelHash ?? '',
     policy: options.policy ?? '',
     ...(options.tailTokens === undefined ? {} : { tailTokens: options.tailTokens }),
     keepsPrefixes: options.keepsPrefixes ?? true,
     spill: options.spill ?? null,
   });
-  const maxContext = Math.min(options.maxContext, cache.maxTokens);
+  const maxContext = cache.maxTokens;
   const shares = createTenantShares();
   const state: SchedulerState = {
     cache,
@@ -112,8 +114,11 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       await cache.maintain(state.running);
       if (sequences.size === 0) return events;
       plan = schedule(state, now());
-      assert(plan.rows.length > 0, `nothing to compute for ${sequences.size} sequences`);
       countStep(plan);
+      if (plan.rows.length === 0) {
+        assert(plan.preemptedIds.length > 0, `nothing to compute for ${sequences.size} sequences`);
+        return events;
+      }
       const batch = buildBatch(plan, sequences, Math.min(MAX_TOP, shape.vocabSize));
       const logits = await model.forward(batch);
       return [...events, ...update(plan, logits, batch.numTop! > 0)];
@@ -143,10 +148,12 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       const sequence = sequences.get(id);
       if (sequence === undefined) continue; // aborted while the step ran
       sequence.numComputed = start + numRows;
-      sequence.pages.publish(sequence.tokenIds, sequence.numComputed);
-      if (row === null) continue;
-      const rowLogits = logits.subarray(row * shape.vocabSize, (row + 1) * shape.vocabSize);
-      events.push(...sampleNext(sequence, rowLogits, hasTop ? model.topOf(row) : undefined));
+      if (row !== null) {
+        const rowLogits = logits.subarray(row * shape.vocabSize, (row + 1) * shape.vocabSize);
+        events.push(...sampleNext(sequence, rowLogits, hasTop ? model.topOf(row) : undefined));
+      }
+      // Not before: pages that gave bad logits would give them to whoever shares them.
+      if (sequences.has(id)) sequence.pages.publish(sequence.tokenIds, sequence.numComputed);
     }
     return events;
   }
@@ -271,7 +278,10 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       return cache.hasBackgroundWork;
     },
     workInBackground: () => cache.workInBackground(),
-    cache,
+    get cache() {
+      assert(!isStepping, 'pages are moved only between two steps');
+      return cache;
+    },
     stats: () => ({
       numRunning: state.running.length,
       numWaiting: state.waiting.length,

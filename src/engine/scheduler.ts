@@ -21,26 +21,28 @@ export interface SchedulerState {
   numTurns: number;
 }
 
-/** Decides the next step and takes the pages for it. */
+/** Decides the next step and takes the pages for it. It has no rows only when the last running sequence had to give up its pages. */
 export function schedule(state: SchedulerState, nowMs: number): Schedule {
   const order = (sequence: Sequence): number => priorityOf(state, sequence, nowMs);
   const preemptedIds: number[] = [];
   const admittedIds: number[] = [];
-  orderWaiting(state, order);
+  const { running, waiting, maxRunning } = state;
+  if (running.length < maxRunning || waiting.some((sequence) => isUrgent(running, sequence)))
+    orderWaiting(state, order);
   admitUrgent(state, order, admittedIds, preemptedIds);
   const numRows = shareBatch(state);
   reservePages(state, numRows, preemptedIds);
   const rows: ScheduledRows[] = [];
   let budget = state.maxBatchTokens;
-  for (const sequence of state.running) {
+  for (const sequence of running) {
     const count = numRows.get(sequence)!;
     if (count > 0) rows.push(rowsOf(sequence, count));
     budget -= count;
   }
   // Who was just preempted would only take back what was taken.
-  for (const sequence of preemptedIds.length > 0 ? [] : state.waiting.slice()) {
-    if (budget === 0 || state.running.length >= state.maxRunning) break;
-    if (hasFullTenant(state, sequence) || waitsForPrefix(state, sequence)) continue;
+  for (const sequence of preemptedIds.length > 0 ? [] : waiting.slice()) {
+    if (budget === 0 || running.length >= maxRunning || running[0]?.needsAllPages === true) break;
+    if (hasFullTenant(state, sequence) || waitsForPrefix(state, sequence, order(sequence))) continue;
     // Nobody overtakes a request that waits for memory, or a large one would wait for ever.
     if (!admit(state, sequence, order(sequence), admittedIds)) break;
     const count = Math.min(numBehind(sequence), budget);
@@ -50,40 +52,54 @@ export function schedule(state: SchedulerState, nowMs: number): Schedule {
   return { rows, admittedIds, preemptedIds };
 }
 
-/** A higher number goes first. Fixed once a sequence has run: what it has earned by waiting it keeps. */
+/** A higher number goes first. Who waits rises, also who had to wait again; what was earned by waiting is kept while running. */
 function priorityOf({ agingMs }: SchedulerState, { request, turn, addedAtMs }: Sequence, nowMs: number): number {
-  return turn?.priority ?? request.priority + Math.floor((nowMs - addedAtMs) / agingMs);
+  return Math.max(turn?.priority ?? -Infinity, request.priority + Math.floor((nowMs - addedAtMs) / agingMs));
 }
 
-/** By priority; then those that have already run; then the tenant that was served least; then who came first. */
+/** Ranks above somebody running by what it is, not by having waited: or long answers would be cut short whenever there is a queue. */
+function isUrgent(running: readonly Sequence[], { request }: Sequence): boolean {
+  return running.length > 0 && running.at(-1)!.turn!.priority < request.priority;
+}
+
+const byTurn = (a: Sequence, b: Sequence): number =>
+  (a.turn?.order ?? Number.MAX_SAFE_INTEGER) - (b.turn?.order ?? Number.MAX_SAFE_INTEGER);
+
+/**
+ * By priority; then those that have already run; then the tenant that was served least, as if its requests before this one had been
+ * served too; then who came first.
+ */
 function orderWaiting({ waiting, shares }: SchedulerState, priority: (sequence: Sequence) => number): void {
-  waiting.sort(
-    (a, b) =>
-      priority(b) - priority(a) ||
-      (a.turn?.order ?? Infinity) - (b.turn?.order ?? Infinity) ||
-      shares.servedTokens(a.request.tenant) - shares.servedTokens(b.request.tenant) ||
-      a.request.id - b.request.id,
-  );
+  const byRank = (a: Sequence, b: Sequence): number => priority(b) - priority(a) || byTurn(a, b);
+  waiting.sort((a, b) => byRank(a, b) || a.request.id - b.request.id);
+  const starts = new Map<Sequence, number>();
+  const servedTokens = new Map<string, number>();
+  for (const sequence of waiting) {
+    const { tenant } = sequence.request;
+    const start = servedTokens.get(tenant) ?? shares.servedTokens(tenant);
+    starts.set(sequence, start);
+    servedTokens.set(tenant, start + numBehind(sequence));
+  }
+  waiting.sort((a, b) => byRank(a, b) || starts.get(a)! - starts.get(b)! || a.request.id - b.request.id);
 }
 
 /** Requests of higher priority than somebody running take that one's place when there is no other. */
 function admitUrgent(
   state: SchedulerState,
-  priority: (sequence: Sequence) => number,
+  order: (sequence: Sequence) => number,
   admittedIds: number[],
   preemptedIds: number[],
 ): void {
   const { running, maxRunning } = state;
   for (const sequence of state.waiting.slice()) {
-    const last = running.at(-1);
-    if (last === undefined || priority(sequence) <= priority(last)) return;
-    if (hasFullTenant(state, sequence) || waitsForPrefix(state, sequence)) continue;
-    while (running.length > 0 && priority(running.at(-1)!) < priority(sequence)) {
-      if (running.length < maxRunning && admit(state, sequence, priority(sequence), admittedIds)) break;
+    if (!isUrgent(running, sequence)) continue;
+    if (hasFullTenant(state, sequence) || waitsForPrefix(state, sequence, order(sequence))) continue;
+    for (;;) {
+      if (running.length < maxRunning && admit(state, sequence, order(sequence), admittedIds)) break;
+      // Nobody overtakes it then.
+      if (!isUrgent(running, sequence)) return;
       preempt(state, preemptedIds);
     }
-    if (sequence.pages.pages.length > 0) continue;
-    if (running.length >= maxRunning || !admit(state, sequence, priority(sequence), admittedIds)) return;
   }
 }
 
@@ -93,12 +109,12 @@ function hasFullTenant({ running, maxRunningPerTenant }: SchedulerState, { reque
   return count >= maxRunningPerTenant;
 }
 
-/** Somebody is computing a page this one could use: in a step or two it need not be computed again. */
-function waitsForPrefix({ running, pageTokens }: SchedulerState, sequence: Sequence): boolean {
+/** Somebody of its rank or above is computing a page this one could use: in a step or two it need not be computed again. */
+function waitsForPrefix({ running, pageTokens }: SchedulerState, sequence: Sequence, priority: number): boolean {
   const { request, pageHashes, tokenIds } = sequence;
   if (!request.cachePrefix || sequence.turn !== null) return false;
   return running.some((other) => {
-    if (!other.request.cachePrefix || numBehind(other) <= 1) return false;
+    if (!other.request.cachePrefix || numBehind(other) <= 1 || other.turn!.priority < priority) return false;
     const { tenant, adapterHash } = other.request;
     if (tenant !== request.tenant || adapterHash !== request.adapterHash) return false;
     const next = Math.floor(other.numComputed / pageTokens);
@@ -117,8 +133,8 @@ function admit(state: SchedulerState, sequence: Sequence, priority: number, admi
   waiting.splice(waiting.indexOf(sequence), 1);
   sequence.numComputed = numFound;
   sequence.numCached ??= numFound;
-  sequence.turn ??= { priority, order: state.numTurns++ };
-  const { turn } = sequence;
+  const turn = { priority, order: sequence.turn?.order ?? state.numTurns++ };
+  sequence.turn = turn;
   const place = running.findIndex(
     (other) =>
       other.turn!.priority < turn.priority ||
@@ -171,7 +187,11 @@ function reservePages(state: SchedulerState, numRows: ReadonlyMap<Sequence, numb
   for (let i = 0; i < running.length; i++) {
     const sequence = running[i]!;
     const numTokens = sequence.numComputed + numRows.get(sequence)!;
-    while (i < running.length && !sequence.pages.tryGrowTo(numTokens)) preempt(state, preemptedIds);
+    while (i < running.length && !sequence.pages.tryGrowTo(numTokens)) {
+      // It has room alone, but others kept its pages from being packed: from now on it is alone.
+      if (running.length === 1) sequence.needsAllPages = true;
+      preempt(state, preemptedIds);
+    }
   }
 }
 

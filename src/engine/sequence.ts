@@ -21,8 +21,10 @@ export interface Sequence {
   readonly addedAtMs: number;
   /** When a step first computed some of it; null before. */
   startedAtMs: number | null;
-  /** Its turn among the running, and its priority then; null before it first ran. Both stay when it is preempted. */
+  /** Its turn among the running, and its priority when it last began to run; null before the first time. */
   turn: { readonly priority: number; readonly order: number } | null;
+  /** It once ran out of pages with no other to take them from: nobody runs below it any more. */
+  needsAllPages: boolean;
 }
 
 export function createSequence(request: EngineRequest, cache: KvCache, pageTokens: number, nowMs: number): Sequence {
@@ -37,6 +39,7 @@ export function createSequence(request: EngineRequest, cache: KvCache, pageToken
     addedAtMs: nowMs,
     startedAtMs: null,
     turn: null,
+    needsAllPages: false,
   };
 }
 

@@ -1,4 +1,4 @@
-import { createLeafHeap, type Rank } from './leaf-order.ts';
+import { createLeafHeap, type PageValue } from './leaf-order.ts';
 import { nodesBelow, pageSize, type CachedPage, type RadixNode } from './radix-node.ts';
 import type { Retention } from './types.ts';
 
@@ -30,14 +30,15 @@ export interface EvictLeavesOptions {
   readonly pageTokens: number;
   readonly retention: Retention;
   readonly isEnough: () => boolean;
-  readonly rank: (cached: CachedPage, numTokens: number) => Rank;
+  readonly value: PageValue;
+  readonly now: number;
   /** Takes the last page off the node. */
   readonly onPage: (namespace: string, node: RadixNode) => void;
 }
 
 /** Takes pages off leaves, the lowest rank first, until enough; returns how many. Leaves that are empty then are gone. */
 export function evictLeaves(roots: Map<string, RadixNode>, options: EvictLeavesOptions): number {
-  const { pageTokens, retention, isEnough, rank, onPage } = options;
+  const { pageTokens, retention, isEnough, value, now, onPage } = options;
   const leaves = createLeafHeap();
   // Taking each empty leaf out of its siblings at once would be quadratic where a root has 100 000 of them.
   const numEmpty = new Map<RadixNode, number>();
@@ -47,7 +48,13 @@ export function evictLeaves(roots: Map<string, RadixNode>, options: EvictLeavesO
     const index = node.pages.length - 1;
     const cached = node.pages[index]!;
     if (!isEvictable(cached, retention)) return;
-    leaves.push({ ...rank(cached, pageSize(node, index, pageTokens)), namespace, node });
+    leaves.push({
+      isSession: cached.isSession,
+      value: value(cached, pageSize(node, index, pageTokens), now),
+      lastUse: cached.lastUse,
+      namespace,
+      node,
+    });
   }
 
   function leave(namespace: string, parent: RadixNode): void {

@@ -1,4 +1,3 @@
-import { expect } from 'vitest';
 import { createPrefixTree } from './prefix-tree.ts';
 import type { KvPage, PrefixTree } from './types.ts';
 
@@ -12,7 +11,7 @@ export interface FakePages {
 export function createFakePages(): FakePages {
   let numCreated = 0;
   const countOf = (page: KvPage): { numRefs: number } => {
-    expect(page.numRefs, `page ${page.index} is in use`).toBeGreaterThan(0);
+    if (page.numRefs < 1) throw new Error(`page ${page.index} is free and was retained or released`);
     return page;
   };
   return {

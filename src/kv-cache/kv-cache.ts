@@ -1,5 +1,6 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import { type CacheNamespace, namespaceId } from './cache-namespace.ts';
+import { FLOAT_TAIL_TOKENS } from './kv-policy.ts';
 import { copyPage, type PageMemory } from './page-memory.ts';
 import { createPrefixTree } from './prefix-tree.ts';
 import { createSequencePages, type PageCounts, type SequencePages } from './sequence-pages.ts';
@@ -13,6 +14,8 @@ export interface KvCacheOptions {
   readonly numPages: number;
   /** Most tokens computed in one step: room for them is kept beside packed pages. */
   readonly maxBatchTokens: number;
+  /** Most tokens of a sequence that is served; reservations leave room for one of them. Default: as many as fit. */
+  readonly maxContext?: number;
   /** Names what pages hold: the model's content, and how exactly it is kept. */
   readonly modelHash: string;
   readonly policy: string;
@@ -85,7 +88,6 @@ export interface KvCacheStats extends Readonly<PageCounts> {
   readonly spill: (SpillStats & { readonly numWaiting: number }) | null;
 }
 
-const TAIL_TOKENS = 256;
 /** Packed together: rounding a page at a time would be a step's worth of overhead for each. */
 const PACK_TOKENS = 64;
 /** Idle pages packed at a time: they need both places for a moment. */
@@ -99,7 +101,7 @@ const WRITES_WHEN_IDLE = 8;
 
 /** A cache with all memory free. */
 export function createKvCache(options: KvCacheOptions): KvCache {
-  const { memory, numPages, modelHash, policy, tailTokens = TAIL_TOKENS, keepsPrefixes = true } = options;
+  const { memory, numPages, modelHash, policy, tailTokens = FLOAT_TAIL_TOKENS, keepsPrefixes = true } = options;
   const { pageTokens } = memory;
   const pool = createUnifiedPool({
     numPages,
@@ -107,6 +109,7 @@ export function createKvCache(options: KvCacheOptions): KvCache {
     packed: memory.packed === null ? null : { pageBytes: memory.packed.pageBytes, unitBytes: memory.packed.unitBytes },
     copyPage: (tier, from, to) => copyPage(memory, tier, from, to),
   });
+  const slabBytes = pool.slabPages.float * memory.pageBytes;
   const tree = createPrefixTree({ pageTokens, retain: pool.retain, release: pool.release });
   const spill = options.spill == null ? null : createSpillQueue(options.spill, memory);
   const counts: PageCounts = {
@@ -137,9 +140,10 @@ export function createKvCache(options: KvCacheOptions): KvCache {
     return isEnough();
   }
 
+  /** Packs those of `pages` that are still there: while others were packed, requests may have been cancelled. */
   async function pack(pages: readonly KvPage[]): Promise<void> {
-    if (pages.length === 0) return;
-    const ticket = pool.beginPack(pages);
+    const present = pages.filter(({ numRefs }) => numRefs > 0);
+    const ticket = pool.beginPack(present);
     if (ticket === null) return;
     try {
       await memory.packPages(ticket.moves);
@@ -148,18 +152,31 @@ export function createKvCache(options: KvCacheOptions): KvCache {
       throw error;
     }
     pool.finishPack(ticket);
-    counts.numPacked += pages.length;
+    counts.numPacked += present.length;
   }
 
   /** Float pages that have left the tail of every sequence that uses them. */
   function pagesBehindTails(running: readonly RunningPages[]): KvPage[] {
-    const inTail = new Set<KvPage>();
     const behind = new Set<KvPage>();
-    for (const { pages, numComputed } of running) {
-      const numBehind = Math.max(0, Math.floor((numComputed - tailTokens) / PACK_TOKENS)) * (PACK_TOKENS / pageTokens);
-      for (const [index, page] of pages.pages.entries()) (index < numBehind ? behind : inTail).add(page);
+    const numBehind = running.map(({ pages, numComputed }) => {
+      const numOld = Math.max(0, Math.floor((numComputed - tailTokens) / PACK_TOKENS)) * PACK_TOKENS;
+      const count = Math.floor(numOld / pageTokens);
+      for (let i = 0; i < count; i++) if (pages.pages[i]!.tier === 'float') behind.add(pages.pages[i]!);
+      return count;
+    });
+    if (behind.size === 0) return [];
+    for (const [index, { pages }] of running.entries()) {
+      for (let i = numBehind[index]!; i < pages.pages.length; i++) behind.delete(pages.pages[i]!);
     }
-    return [...behind].filter((page) => page.tier === 'float' && !inTail.has(page));
+    return [...behind];
+  }
+
+  /** As many at a time as there is room for: each needs both places until it is packed. */
+  async function packBehindTails(running: readonly RunningPages[]): Promise<void> {
+    const pages = pagesBehindTails(running);
+    while (pages.length > 0 && makeRoomFor(() => pool.canAllocate('packed', 1))) {
+      await pack(pages.splice(0, pool.numFreePages('packed')));
+    }
   }
 
   /** Whole idle pages that could be packed. A page that is not whole cannot be: the rest of it is not written. */
@@ -169,6 +186,15 @@ export function createKvCache(options: KvCacheOptions): KvCache {
       if (page.tier === 'float' && place.tokens.length === pageTokens) found.push(page);
     }
     return found;
+  }
+
+  const maxTokens = Math.min(options.maxContext ?? Infinity, maxTokensOf(options, pool, tailTokens, 0));
+  const reservedBytes = (): number => pool.reservedBytes('adapter') + pool.reservedBytes('router');
+
+  /** A sequence of `maxTokens` must have room whenever it is alone, or it would wait for ever. */
+  function leavesRoom(sizeBytes: number): boolean {
+    const numSlabs = Math.ceil(sizeBytes / slabBytes) + reservedBytes() / slabBytes;
+    return maxTokensOf(options, pool, tailTokens, numSlabs) >= maxTokens;
   }
 
   const isBelow = (share: number) => (): boolean => pool.usedBytes <= share * pool.budgetBytes;
@@ -197,7 +223,7 @@ export function createKvCache(options: KvCacheOptions): KvCache {
   };
 
   return {
-    maxTokens: maxTokensOf(options, pool, tailTokens),
+    maxTokens,
     maxNewTokens: memory.packed === null ? Infinity : options.maxBatchTokens,
     openSequence(owner) {
       const namespace = namespaceOf(owner);
@@ -205,13 +231,20 @@ export function createKvCache(options: KvCacheOptions): KvCache {
       const isShared = keepsPrefixes && owner.cachePrefix;
       if (isShared) spill?.admit(namespace);
       return createSequencePages(
-        { memory, pool, tree, spill, counts, makeRoom: (count) => makeRoomFor(() => pool.canAllocate('float', count)) },
+        {
+          memory,
+          pool,
+          tree,
+          spill,
+          counts,
+          makeRoom: (tier, count) => makeRoomFor(() => pool.canAllocate(tier, count)),
+        },
         // A namespace has at least four framed fields, so no number can collide with one.
         { namespace: isShared ? id : `${numPrivate++}`, isShared, retention: owner.retention },
       );
     },
     async maintain(running) {
-      if (memory.packed !== null) await pack(pagesBehindTails(running));
+      if (memory.packed !== null) await packBehindTails(running);
       if (!isBelow(HIGH_MARK)()) await reclaim();
       spill?.writeSome(WRITES_IN_A_STEP);
     },
@@ -219,15 +252,20 @@ export function createKvCache(options: KvCacheOptions): KvCache {
       return spill !== null && spill.numWaiting > 0;
     },
     workInBackground: () => spill?.writeSome(WRITES_WHEN_IDLE),
-    canReserve: (sizeBytes) => pool.canReserve(sizeBytes),
+    canReserve: (sizeBytes) => leavesRoom(sizeBytes) && pool.canReserve(sizeBytes),
     reserve(kind, sizeBytes) {
+      const { budgetBytes } = pool;
+      const needed = `${sizeBytes} bytes for ${kind} weights do not fit`;
+      if (!leavesRoom(sizeBytes)) {
+        const data = { neededBytes: sizeBytes, reservedBytes: reservedBytes(), budgetBytes, maxTokens };
+        const message = `${needed}: beside ${data.reservedBytes} reserved ones, the budget of ${budgetBytes} must hold a sequence of ${maxTokens} tokens`;
+        throw new RuvLLMError('out_of_memory', message, { data });
+      }
       if (!makeRoomFor(() => pool.canReserve(sizeBytes))) {
-        const { usedBytes, budgetBytes } = pool;
-        throw new RuvLLMError(
-          'out_of_memory',
-          `${sizeBytes} bytes for ${kind} weights do not fit: ${usedBytes} of the budget of ${budgetBytes} are in use`,
-          { data: { neededBytes: sizeBytes, usedBytes, budgetBytes } },
-        );
+        const { usedBytes } = pool;
+        const data = { neededBytes: sizeBytes, usedBytes, budgetBytes };
+        const message = `${needed}: ${usedBytes} of the budget of ${budgetBytes} are in use`;
+        throw new RuvLLMError('out_of_memory', message, { data, isRetryable: true });
       }
       return pool.reserve(kind, sizeBytes);
     },
@@ -266,14 +304,20 @@ export function createKvCache(options: KvCacheOptions): KvCache {
 }
 
 /**
- * The longest sequence that always fits when it is alone. With packing that is more than the float pages: all but its tail and the tokens
- * of one step are packed. Slabs are what counts, for a slab holds pages of one tier only: float pages that are n slabs full, some of
- * them packed, never take more than n + 1.
+ * The longest sequence that always fits when it is alone beside reservations. With packing that is more than the float pages: all but its
+ * tail and the tokens of one step are packed. Slabs are what counts, for a slab holds pages of one tier only: float pages that are n slabs
+ * full, some of them packed, never take more than n + 1.
  */
-function maxTokensOf({ memory, numPages, maxBatchTokens }: KvCacheOptions, pool: PagePool, tailTokens: number): number {
+function maxTokensOf(
+  { memory, numPages, maxBatchTokens }: KvCacheOptions,
+  pool: PagePool,
+  tailTokens: number,
+  numReservedSlabs: number,
+): number {
   const { pageTokens, packed } = memory;
-  const { numSlabs, slabPages } = pool;
-  if (packed === null || numSlabs < 2) return numPages * pageTokens;
+  const { slabPages } = pool;
+  const numSlabs = pool.numSlabs - numReservedSlabs;
+  if (packed === null || pool.numSlabs < 2) return (numPages - numReservedSlabs * slabPages.float) * pageTokens;
   // What is not packed yet: the tail, a group that is not complete, and a step.
   const numFloat = Math.ceil((tailTokens + PACK_TOKENS + maxBatchTokens) / pageTokens) + 1;
   const numPackedSlabs = numSlabs - Math.ceil(numFloat / slabPages.float);

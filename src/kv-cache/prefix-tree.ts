@@ -152,7 +152,8 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
           pageTokens,
           retention,
           isEnough,
-          rank: (cached, size) => rankPage(cached, value(cached, size, now)),
+          value,
+          now,
           onPage(namespace, node) {
             const { page } = node.pages.at(-1)!;
             onEvict?.(page, placeOf(namespace, node, node.pages.length - 1, pageTokens));

@@ -1,7 +1,7 @@
 import { assert } from '../core/errors.ts';
 import { copyPage, type PageMemory } from './page-memory.ts';
 import type { SpillQueue } from './spill-queue.ts';
-import type { KvPage, PagePool, PrefixTree, Retention } from './types.ts';
+import type { KvPage, PagePool, PageTier, PrefixMatch, PrefixTree, Retention } from './types.ts';
 
 /** What the pages of all sequences share. */
 export interface PageSources {
@@ -10,8 +10,8 @@ export interface PageSources {
   readonly tree: PrefixTree;
   readonly spill: SpillQueue | null;
   readonly counts: PageCounts;
-  /** Makes room for float pages by evicting idle ones; false when it cannot. */
-  makeRoom(numPages: number): boolean;
+  /** Makes room for pages by evicting idle ones; false when it cannot. */
+  makeRoom(tier: PageTier, numPages: number): boolean;
 }
 
 /** Totals since the start. */
@@ -55,9 +55,10 @@ export interface SequencePages {
   numMissingPages(numTokens: number): number;
   /**
    * Takes what is known of all `tokens` but the last, from memory and from disk, and room for the rest and one more, though for no more than
-   * `maxNew`. Returns how many tokens need not be computed, or null, holding nothing, when there is no room for that and `numSpare` pages.
+   * `maxNew`. Returns how many tokens need not be computed, or null, holding nothing, when there is no room for that and a spare page for
+   * each of `numOthers` running. Without others it succeeds: where what is known leaves no room to go on, the end of it is let go.
    */
-  attach(tokens: readonly number[], maxNew: number, numSpare: number): number | null;
+  attach(tokens: readonly number[], maxNew: number, numOthers: number): number | null;
   /** Takes the pages missing for `numTokens`; false, taking none, when there is no room. */
   tryGrowTo(numTokens: number): boolean;
   /** pageId * pageTokens + slot of the token at `position`. */
@@ -93,7 +94,7 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
 
   function tryGrowTo(numTokens: number, numSpare = 0): boolean {
     const numMissing = numMissingPages(numTokens);
-    if (!sources.makeRoom(numMissing + numSpare)) return false;
+    if (!sources.makeRoom('float', numMissing + numSpare)) return false;
     pages.push(...pool.allocate('float', numMissing));
     return true;
   }
@@ -102,39 +103,65 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
   function restore(known: readonly number[]): void {
     for (const stored of spill?.find(namespace, known, pages.length) ?? []) {
       const content = stored.read();
-      if (content === null) break;
-      const place = takePlace(content.tier);
-      if (place === null) break;
-      const target = memory.bytesOf(place.tier, place.index);
-      assert(
-        target.length === content.bytes.length,
-        `a stored page has ${content.bytes.length} bytes, ${target.length} fit`,
-      );
-      target.set(content.bytes);
-      pages.push(place);
+      // Another size is another layout of pages under the same name: as good as not there.
+      if (content === null || content.bytes.length !== sizeOf(content.tier)) return;
+      if (!sources.makeRoom(content.tier, 1)) return;
+      const [page] = pool.allocate(content.tier, 1);
+      memory.bytesOf(page!.tier, page!.index).set(content.bytes);
+      pages.push(page!);
       counts.numRestored++;
     }
   }
 
-  function takePlace(tier: KvPage['tier']): KvPage | null {
-    if (!pool.canAllocate(tier, 1) && !sources.makeRoom(1)) return null;
-    return pool.canAllocate(tier, 1) ? pool.allocate(tier, 1)[0]! : null;
+  const sizeOf = (tier: PageTier): number | undefined => (tier === 'float' ? memory : memory.packed)?.pageBytes;
+
+  /** Takes the whole pages that are known; returns the tokens in them. */
+  function takeKnown(known: readonly number[], match: PrefixMatch): number {
+    pages = [...match.pages];
+    for (const page of pages) pool.retain(page);
+    restore(known);
+    const numFound = pages.length * pageTokens;
+    if (pages.length > match.pages.length) publish(known, numFound);
+    numPublished = pages.length;
+    return numFound;
   }
 
-  /** Copy on write: the beginning of a page that goes on differently. */
-  function copyPartial(partial: { page: KvPage; numTokens: number }): number {
+  /** Copy on write: the beginning of a page that goes on differently. Returns the tokens in it. */
+  function copyPartial({ page: shared, numTokens }: NonNullable<PrefixMatch['partial']>): number {
     // A packed page cannot be written to, and what is rounded cannot be had back exactly.
-    if (partial.page.tier !== 'float') return 0;
-    pool.retain(partial.page);
-    const hasRoom = sources.makeRoom(1);
-    if (hasRoom) {
-      const [page] = pool.allocate('float', 1);
-      copyPage(memory, 'float', partial.page.index, page!.index);
-      pages.push(page!);
-      counts.numCopied++;
+    if (shared.tier !== 'float' || !sources.makeRoom('float', 1)) return 0;
+    const [page] = pool.allocate('float', 1);
+    copyPage(memory, 'float', shared.index, page!.index);
+    pages.push(page!);
+    counts.numCopied++;
+    return numTokens;
+  }
+
+  /** All that is known of `known`; returns the number of tokens. */
+  function find(known: readonly number[]): number {
+    const match = tree.match(namespace, known);
+    // Held, or what is brought from disk could take its place before it is copied.
+    if (match.partial !== null) pool.retain(match.partial.page);
+    let numFound = takeKnown(known, match);
+    if (match.partial === null) return numFound;
+    if (pages.length === match.pages.length) numFound += copyPartial(match.partial);
+    pool.release(match.partial.page);
+    return numFound;
+  }
+
+  /**
+   * Room to go on for a sequence that has the memory to itself. It can know more than it could have computed: pages come from disk as they
+   * were before they were packed. A slab is left for packing them.
+   */
+  function growAlone(numTokens: number, numFound: number, maxNew: number): number {
+    const numSpare = memory.packed === null || pool.numSlabs < 2 ? 0 : pool.slabPages.float;
+    for (let numKept = numFound; ; numKept = pages.length * pageTokens) {
+      if (tryGrowTo(Math.min(numTokens, numKept + maxNew), numSpare)) return numKept;
+      const last = pages.pop();
+      assert(last !== undefined, `no room for ${numTokens} tokens, with all pages free`);
+      pool.release(last);
+      numPublished = Math.min(numPublished, pages.length);
     }
-    pool.release(partial.page);
-    return hasRoom ? partial.numTokens : 0;
   }
 
   function publish(tokens: readonly number[], numTokens: number): void {
@@ -168,19 +195,13 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
       return pages.length * pageTokens;
     },
     numMissingPages,
-    attach(tokens, maxNew, numSpare) {
+    attach(tokens, maxNew, numOthers) {
       assert(pages.length === 0, 'a sequence that holds pages looks for more');
       const known = tokens.slice(0, -1); // the last token is always computed: its logits are wanted
-      const match = tree.match(namespace, known);
-      pages = [...match.pages];
-      for (const page of pages) pool.retain(page);
-      restore(known);
-      const isExtended = pages.length > match.pages.length;
-      let numFound = pages.length * pageTokens;
-      if (isExtended) publish(known, numFound);
-      numPublished = pages.length;
-      if (match.partial !== null && !isExtended) numFound += copyPartial(match.partial);
-      if (!tryGrowTo(Math.min(tokens.length + 1, numFound + maxNew), numSpare)) {
+      let numFound = find(known);
+      if (numOthers === 0) {
+        numFound = growAlone(tokens.length + 1, numFound, maxNew);
+      } else if (!tryGrowTo(Math.min(tokens.length + 1, numFound + maxNew), numOthers)) {
         discard();
         return null;
       }

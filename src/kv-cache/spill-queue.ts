@@ -94,8 +94,9 @@ export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQu
         write(space, key, page);
         left--;
       }
-      if (next < waiting.length) return;
-      waiting.length = 0;
+      // Not at every page: taking from the front moves all the rest.
+      if (next < waiting.length && next < MAX_WAITING) return;
+      waiting.splice(0, next);
       next = 0;
     },
     writeEvicted(page, place) {

@@ -38,8 +38,10 @@ function allocate({ pool, owners, name, write, snapshot }: Model, tier: 'float' 
 
 const COMMANDS = {
   float: (model: Model, { amount }: Command) => allocate(model, 'float', amount),
-  fill: (model: Model, { amount }: Command) =>
-    allocate(model, 'float', Math.max(0, model.pool.numFreePages('float') - (amount % 3))),
+  fill(model: Model, { pick, amount }: Command) {
+    const tier = pick % 3 === 0 ? 'packed' : 'float';
+    allocate(model, tier, Math.max(0, model.pool.numFreePages(tier) - (amount % 3)));
+  },
   packed: (model: Model, { amount }: Command) => allocate(model, 'packed', amount),
   retain({ pool, owners }: Model, { pick }: Command) {
     const owner = at(owners, pick);

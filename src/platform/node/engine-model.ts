@@ -1,18 +1,21 @@
+import { existsSync } from 'node:fs';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { TensorTypeName } from '../../core/tensor-type.ts';
 import type { OpenedModel } from '../../engine/engine-server.ts';
 import type { LoadProgress, ModelReport, ModelSpec } from '../../engine/protocol.ts';
 import type { GgufFile } from '../../gguf/types.ts';
-import { choosePacking } from '../../kv-cache/kv-policy.ts';
+import { choosePacking, type KvQualityRecord } from '../../kv-cache/kv-policy.ts';
 import type { SpillStore } from '../../kv-cache/types.ts';
-import { kvPageBytes, loadModel, numPagesWithin } from '../../models/index.ts';
-import { PAGE_TOKENS } from '../../kernels/contract.ts';
+import { loadModel } from '../../models/index.ts';
 import { readShape } from '../../models/shape.ts';
-import type { DecoderShape } from '../../models/types.ts';
+import type { DecoderShape, LoadedModel } from '../../models/types.ts';
 import { rememberedContentHash } from './content-identity.ts';
 import { createKernelFactory, type KernelWarning } from './kernel-factory.ts';
+import { kvQualityFolder, readKvQuality } from './kv-quality-records.ts';
 import { modelPartPaths, openModelFile } from './open-model-file.ts';
+import { planPages } from './plan-pages.ts';
 import { createRepackCache } from './repack-cache.ts';
+import { openSpillFolder } from './spill/spill-folder.ts';
 
 /** The types kernels will have to compute; tensors of one dimension (norms, biases) are read as plain floats. */
 function matrixTypes(gguf: GgufFile): TensorTypeName[] {
@@ -20,32 +23,25 @@ function matrixTypes(gguf: GgufFile): TensorTypeName[] {
   return [...new Set(matrices.map(({ type }) => type))];
 }
 
-/** Pages the budget holds, or the tokens that were asked for. */
-export function planPages(spec: ModelSpec, shape: DecoderShape): number {
-  const wanted = spec.kvCacheTokens === null ? Infinity : Math.ceil(spec.kvCacheTokens / PAGE_TOKENS);
-  const { memoryBudgetBytes: budgetBytes, maxContext, kvPrecision } = spec;
-  if (budgetBytes === null) return wanted;
-  const numPages = Math.min(wanted, numPagesWithin(budgetBytes, shape, kvPrecision));
-  const neededPages = Math.ceil(maxContext / PAGE_TOKENS);
-  if (numPages >= neededPages) return numPages;
-  const neededBytes = neededPages * kvPageBytes(shape, kvPrecision);
-  throw new RuvLLMError(
-    'out_of_memory',
-    `a memory budget of ${budgetBytes} bytes holds ${numPages * PAGE_TOKENS} tokens: one sequence of ${maxContext} needs ${neededBytes} bytes`,
-    { data: { budgetBytes, neededBytes, maxContext, heldTokens: numPages * PAGE_TOKENS } },
-  );
-}
-
 /** Rounding works on heads of whole groups of four values. */
-function planPacking({ kvPacking }: ModelSpec, { headDim }: DecoderShape): ModelReport['kvPacking'] {
-  const { packed, reason } = choosePacking(kvPacking, null);
+function planPacking(
+  { kvPacking }: ModelSpec,
+  { headDim }: DecoderShape,
+  paths: readonly string[],
+): ModelReport['kvPacking'] {
   if (kvPacking === 'auto' && headDim % 4 !== 0) return { precision: null, reason: `heads have ${headDim} values` };
+  const { packed, reason } = choosePacking(kvPacking, kvPacking === 'off' ? null : readMeasured(paths));
   return { precision: packed, reason };
 }
 
-function openSpill(spec: ModelSpec): SpillStore | null {
+/** Hashing gigabytes only to find that nothing was ever measured would slow down every first start. */
+function readMeasured(paths: readonly string[]): KvQualityRecord | null {
+  return existsSync(kvQualityFolder()) ? readKvQuality(rememberedContentHash(paths)) : null;
+}
+
+function openSpill(spec: ModelSpec, warn: (warning: EngineWarning) => void): SpillStore | null {
   if (spec.spill === null) return null;
-  throw new RuvLLMError('unsupported', 'pages are not kept on disk yet');
+  return openSpillFolder({ ...spec.spill, warn: (message) => warn({ code: 'RUVLLM_KV_SPILL', message }) });
 }
 
 /** What the caller's program should hear of, though everything goes on. */
@@ -63,27 +59,34 @@ export async function openEngineModel(
   const gguf = openModelFile(spec.path);
   try {
     const shape = readShape(gguf);
-    const numPages = planPages(spec, shape);
-    const kvPacking = planPacking(spec, shape);
-    const check = { numThreads, types: matrixTypes(gguf) };
-    const model = await loadModel(gguf, await createKernelFactory(spec.kernels, { ...check, warn }), {
-      limits: {
-        maxBatchTokens: spec.maxBatchTokens,
-        maxSequences: spec.maxSequences,
-        maxLogitRows: spec.maxSequences,
-        numPages,
-        kvPrecision: spec.kvPrecision,
-        packedPrecision: kvPacking.precision,
-      },
-      numThreads,
-      maxContextTokens: spec.maxContext,
-      memoryLimitBytes: spec.memoryLimitBytes,
-      weightStore,
-      onProgress: ({ loadedBytes, totalBytes }) => onProgress(loadedBytes, totalBytes),
+    const kvPacking = planPacking(spec, shape, paths);
+    const { numPages, leastPages } = planPages(spec, shape, kvPacking.precision);
+    const factory = await createKernelFactory(spec.kernels, { numThreads, types: matrixTypes(gguf), warn });
+    const load = (pages: number): Promise<LoadedModel> =>
+      loadModel(gguf, factory, {
+        limits: {
+          maxBatchTokens: spec.maxBatchTokens,
+          maxSequences: spec.maxSequences,
+          maxLogitRows: spec.maxSequences,
+          numPages: pages,
+          kvPrecision: spec.kvPrecision,
+          packedPrecision: kvPacking.precision,
+        },
+        numThreads,
+        maxContextTokens: spec.maxContext,
+        memoryLimitBytes: spec.memoryLimitBytes,
+        weightStore,
+        onProgress: ({ loadedBytes, totalBytes }) => onProgress(loadedBytes, totalBytes),
+      });
+    const model = await load(numPages).catch((error: unknown) => {
+      // Room for prefixes that nobody asked for is the first thing to do without.
+      const isTooMuch = error instanceof RuvLLMError && error.code === 'out_of_memory' && leastPages < numPages;
+      if (!isTooMuch) throw error;
+      return load(leastPages);
     });
     // Only what outlives the process must know which model it belongs to.
     const modelHash = spec.spill === null ? '' : rememberedContentHash(paths);
-    return { model, modelHash, kvPacking, spill: openSpill(spec) };
+    return { model, modelHash, kvPacking, spill: openSpill(spec, warn) };
   } finally {
     gguf.source.close();
   }

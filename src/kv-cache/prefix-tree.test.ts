@@ -1,0 +1,212 @@
+import { expect, test } from 'vitest';
+import { createFakeTree, pageIndexes, type FakePages } from './fake-pages.contract.ts';
+import { createPrefixTree } from './prefix-tree.ts';
+import type { KvPage, PrefixTree, Retention } from './types.ts';
+
+/** Inserts new pages and lets them go, as a sequence does that ends; returns what the tree answered. */
+function insertText(
+  { tree, pool }: { tree: PrefixTree; pool: FakePages },
+  tokens: readonly number[],
+  { namespace = 'a', retention = 'ordinary' as Retention } = {},
+): readonly KvPage[] {
+  const pages = pool.create(Math.ceil(tokens.length / 4));
+  const result = tree.insert(namespace, tokens, tokens.length, pages, retention);
+  for (const page of pages) pool.release(page);
+  tree.checkIntegrity();
+  return result;
+}
+
+function found(tree: PrefixTree, tokens: readonly number[], namespace = 'a') {
+  const { pages, partial } = tree.match(namespace, tokens);
+  return { pages: pageIndexes(pages), partial: partial && [partial.page.index, partial.numTokens] };
+}
+
+function evicted(tree: PrefixTree, count = Infinity, retention: Retention = 'session'): number[] {
+  const pages: number[] = [];
+  tree.evict({ retention, isEnough: () => pages.length >= count, onEvict: (page) => pages.push(page.index) });
+  tree.checkIntegrity();
+  return pages;
+}
+
+test('[RT4] whole pages, then the page that shares the most of the rest', () => {
+  const fake = createFakeTree(4);
+  insertText(fake, [1, 2, 3, 4, 5, 6, 7, 8]); // 0, 1
+  insertText(fake, [1, 2, 3, 4, 5, 6, 9, 9]); // 3 behind 0; the second page begins alike
+  insertText(fake, [1, 2, 3, 4, 5, 7, 0, 0]); // 5
+  insertText(fake, [1, 2, 3, 4, 6, 0]); // 7, partly filled
+  expect(fake.tree.numPages).toBe(5);
+  expect(fake.tree.numNodes).toBe(5);
+  const begin = [1, 2, 3, 4];
+  expect(found(fake.tree, [...begin, 5, 6, 7, 8, 9])).toEqual({ pages: [0, 1], partial: null });
+  expect(found(fake.tree, [...begin, 5, 6, 7, 9])).toEqual({ pages: [0], partial: [1, 3] });
+  expect(found(fake.tree, [...begin, 5, 6, 8, 8])).toEqual({ pages: [0], partial: [1, 2] }); // 1 and 3 share as much
+  expect(found(fake.tree, [...begin, 5, 6, 9, 8])).toEqual({ pages: [0], partial: [3, 3] });
+  expect(found(fake.tree, [...begin, 5, 7, 1, 1])).toEqual({ pages: [0], partial: [5, 2] });
+  expect(found(fake.tree, [...begin, 5, 8, 1, 1])).toEqual({ pages: [0], partial: [1, 1] });
+  expect(found(fake.tree, [...begin, 6, 0, 1, 1])).toEqual({ pages: [0], partial: [7, 2] });
+  expect(found(fake.tree, [...begin, 6])).toEqual({ pages: [0], partial: [7, 1] });
+  expect(found(fake.tree, [...begin, 7])).toEqual({ pages: [0], partial: null });
+  expect(found(fake.tree, [1, 2, 4])).toEqual({ pages: [], partial: [0, 2] });
+  expect(found(fake.tree, [2])).toEqual({ pages: [], partial: null });
+  expect(found(fake.tree, [])).toEqual({ pages: [], partial: null });
+});
+
+test('[RT4] a prompt that leaves a run of pages inside one of them', () => {
+  const fake = createFakeTree(4);
+  insertText(fake, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]);
+  expect(fake.tree.numNodes).toBe(1);
+  expect(found(fake.tree, [1, 1, 1, 1, 2, 2, 0])).toEqual({ pages: [0], partial: [1, 2] });
+  expect(found(fake.tree, [1, 1, 1, 1, 2, 2, 2, 2, 3])).toEqual({ pages: [0, 1], partial: [2, 1] });
+});
+
+test('[RT1][RT5] a run is split at the page border before the divergence, and keeps its references', () => {
+  const fake = createFakeTree(4);
+  const first = insertText(fake, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]);
+  const second = insertText(fake, [1, 1, 1, 1, 2, 2, 2, 0]);
+  expect(pageIndexes(second)).toEqual([0, 4]);
+  expect(fake.tree.numNodes).toBe(3);
+  expect([...first, ...second].map(({ numRefs }) => numRefs)).toEqual([1, 1, 1, 1, 1]);
+  expect(found(fake.tree, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3])).toEqual({ pages: [0, 1, 2], partial: null });
+});
+
+test('[RT1] a conversation that grows page by page stays one node', () => {
+  const fake = createFakeTree(4);
+  for (let length = 1; length <= 40; length++) {
+    insertText(
+      fake,
+      Array.from({ length }, (_, i) => i),
+    );
+  }
+  expect([fake.tree.numPages, fake.tree.numNodes]).toEqual([10, 1]);
+});
+
+test('[RT6] of known pages the known one is named; a part of one is not swapped for it', () => {
+  const fake = createFakeTree(4);
+  insertText(fake, [1, 2, 3, 4, 5, 6]); // 0, 1
+  expect(pageIndexes(insertText(fake, [1, 2, 3, 4, 5, 6]))).toEqual([0, 1]);
+  expect(pageIndexes(insertText(fake, [1, 2, 3, 4, 5]))).toEqual([0, 5]);
+  expect(pageIndexes(insertText(fake, [1, 2]))).toEqual([6]);
+  expect(fake.tree.numPages).toBe(2);
+});
+
+test('[RT7] a page that goes on supersedes its beginning, even in the same page object', () => {
+  const fake = createFakeTree(4);
+  const [old] = insertText(fake, [1, 2], { retention: 'session' });
+  fake.tree.touch('a', [1, 2], 2);
+  const [next] = fake.pool.create(1);
+  expect(fake.tree.insert('a', [1, 2, 3], 3, [next!], 'ordinary')).toEqual([next]);
+  expect([old!.numRefs, next!.numRefs]).toEqual([0, 2]);
+  const behind = fake.pool.create(1);
+  fake.tree.insert('a', [1, 2, 3, 4, 5], 5, [next!, ...behind], 'ordinary');
+  expect([next!.numRefs, behind[0]!.numRefs]).toEqual([2, 2]);
+  fake.tree.checkIntegrity();
+  for (const page of [next!, ...behind]) fake.pool.release(page);
+  expect(evicted(fake.tree, Infinity, 'ordinary')).toEqual([2]);
+  const [{ place } = { place: null }] = fake.tree.idlePages();
+  expect(place).toMatchObject({ namespace: 'a', tokens: Int32Array.of(1, 2, 3, 4), numUses: 1 });
+});
+
+test('[RT8][RT9] pages in use and sessions stay; ordinary ones go from the end on, whatever their use', () => {
+  const fake = createFakeTree(4);
+  const [first] = insertText(fake, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]); // 0, 1, 2
+  insertText(fake, [1, 1, 1, 1, 5, 5, 5, 5], { retention: 'session' }); // 4 behind 0
+  insertText(fake, [9, 9, 9, 9]); // 5
+  const held = fake.tree.match('a', [9, 9, 9, 9]).pages[0]!;
+  fake.pool.retain(held);
+  fake.tree.touch('a', [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3], 12);
+  expect([fake.tree.numIdlePages('ordinary'), fake.tree.numIdlePages()]).toEqual([2, 4]);
+  expect([...fake.tree.idlePages()].map(({ page }) => page.index)).toEqual([0, 4, 1, 2]);
+  expect(evicted(fake.tree, 1, 'ordinary')).toEqual([2]);
+  expect(evicted(fake.tree, 9, 'ordinary')).toEqual([1]);
+  fake.pool.retain(first!);
+  expect(evicted(fake.tree)).toEqual([4]);
+  expect(evicted(fake.tree)).toEqual([]);
+  fake.pool.release(first!);
+  fake.pool.release(held);
+  expect(evicted(fake.tree)).toEqual([5, 0]);
+  expect([fake.tree.numPages, fake.tree.numNodes, [...fake.tree.owners()].length]).toEqual([0, 0, 0]);
+});
+
+test('[RT9][RT11] more tokens, more uses and a later use keep a page longer', () => {
+  const fake = createFakeTree(4);
+  insertText(fake, [1, 1, 1, 1]); // 0: oldest, but used
+  insertText(fake, [2, 2, 2, 2]); // 1
+  insertText(fake, [3]); // 2: later, but one token
+  insertText(fake, [4, 4, 4, 4]); // 3
+  insertText(fake, [5, 5, 5, 5]); // 4
+  for (let i = 0; i < 6; i++) fake.tree.touch('a', [1, 1, 1], 3);
+  fake.tree.touch('a', [2, 0], 0); // reaches nothing, and time goes on
+  fake.tree.touch('b', [2, 2, 2, 2], 4);
+  expect([...fake.tree.idlePages()].map(({ page, place }) => [page.index, place.numUses])).toEqual([
+    [0, 6],
+    [4, 0],
+    [3, 0],
+    [1, 0],
+    [2, 0],
+  ]);
+  expect(evicted(fake.tree)).toEqual([2, 1, 3, 4, 0]);
+});
+
+test('[RT5][RT10] a namespace knows nothing of another, and is dropped alone', () => {
+  const fake = createFakeTree(4);
+  const [mine] = insertText(fake, [1, 2, 3, 4]);
+  const [other] = insertText(fake, [1, 2, 3, 4], { namespace: 'b' });
+  expect([mine!.index, other!.index]).toEqual([0, 1]);
+  expect(found(fake.tree, [1, 2, 3, 4], 'b')).toEqual({ pages: [1], partial: null });
+  expect(found(fake.tree, [1, 2, 3, 4], 'c')).toEqual({ pages: [], partial: null });
+  expect([...fake.tree.owners()].map(pageIndexes)).toEqual([[0], [1]]);
+  fake.pool.retain(mine!);
+  fake.tree.drop('a');
+  fake.tree.drop('c');
+  fake.tree.checkIntegrity();
+  expect([mine!.numRefs, other!.numRefs, fake.tree.numPages]).toEqual([1, 1, 1]);
+  expect(found(fake.tree, [1, 2, 3, 4], 'a')).toEqual({ pages: [], partial: null });
+  expect(found(fake.tree, [1, 2, 3, 4], 'b')).toEqual({ pages: [1], partial: null });
+});
+
+test('[RT13] what fails while pages are evicted leaves a whole tree, and the tree cannot be used meanwhile', () => {
+  const fake = createFakeTree(4);
+  for (let token = 0; token < 5; token++) insertText(fake, [token]);
+  let numCalls = 0;
+  const evict = (onEvict: (page: KvPage) => void): number =>
+    fake.tree.evict({ retention: 'session', isEnough: () => false, onEvict });
+  const fail = (): void => {
+    if (++numCalls === 3) throw new Error('disk on fire');
+  };
+  expect(() => evict(fail)).toThrow('disk on fire');
+  fake.tree.checkIntegrity();
+  expect(fake.tree.numPages).toBe(3);
+  const uses: (() => unknown)[] = [
+    () => fake.tree.match('a', [4]),
+    () => fake.tree.insert('b', [4], 1, fake.pool.create(1), 'ordinary'),
+    () => fake.tree.drop('a'),
+    () => evict(() => {}),
+  ];
+  for (const use of uses) expect(() => evict(use)).toThrow(/used by what it called while evicting/);
+  expect(evict(() => {})).toBe(3);
+});
+
+test('100 000 prompts that share nothing are evicted in one call', () => {
+  const fake = createFakeTree(1);
+  const numPrompts = 100_000;
+  for (let token = 0; token < numPrompts; token++) {
+    const pages = [{ tier: 'float' as const, index: token, numRefs: 1 }];
+    fake.tree.insert('a', [token], 1, pages, 'ordinary');
+    pages[0]!.numRefs--;
+  }
+  expect(fake.tree.evict({ retention: 'session', isEnough: () => fake.tree.numPages === 1 })).toBe(numPrompts - 1);
+  fake.tree.checkIntegrity();
+  expect(found(fake.tree, [numPrompts - 1])).toEqual({ pages: [numPrompts - 1], partial: null });
+});
+
+test('bad input', () => {
+  for (const pageTokens of [0, -1, 1.5, NaN]) {
+    const create = () => createPrefixTree({ pageTokens, retain() {}, release() {} });
+    expect(create).toThrow(expect.objectContaining({ code: 'invalid_option' }));
+  }
+  const { tree, pool } = createFakeTree(4);
+  expect(() => tree.insert('a', [1, 2, 3, 4, 5], 5, pool.create(1), 'ordinary')).toThrow(/1 pages of 4 tokens for 5/);
+  expect(() => tree.insert('a', [1], 2, pool.create(1), 'ordinary')).toThrow(/2 tokens of a sequence of 1/);
+  expect(tree.insert('a', [], 0, [], 'session')).toEqual([]);
+  tree.checkIntegrity();
+});

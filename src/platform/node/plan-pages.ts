@@ -1,0 +1,54 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { ModelSpec } from '../../engine/protocol.ts';
+import { type PackedKvPrecision, PAGE_TOKENS } from '../../kernels/contract.ts';
+import { kvPageBytes, numPagesWithin } from '../../models/index.ts';
+import type { DecoderShape } from '../../models/types.ts';
+
+/** What nobody asked for must not be much: memory is taken as pages are first used, but then it stays taken. */
+const DEFAULT_BUDGET_BYTES = 512 * 2 ** 20;
+const DEFAULT_TOKENS = 65_536;
+/** A model with a short context still serves several sequences side by side, for little memory. */
+const LEAST_TOKENS = 4096;
+
+export type PageWishes = Pick<
+  ModelSpec,
+  'kvCacheTokens' | 'memoryBudgetBytes' | 'maxContext' | 'isContextGiven' | 'maxSequences' | 'kvPrecision'
+>;
+
+export interface PagePlan {
+  /** Float pages of the region. */
+  readonly numPages: number;
+  /** Fewer, where nobody said how many and memory is short. */
+  readonly leastPages: number;
+}
+
+/** How many pages a model gets; throws `out_of_memory` when the budget is smaller than one sequence. */
+export function planPages(wishes: PageWishes, shape: DecoderShape, packed: PackedKvPrecision | null): PagePlan {
+  const { kvCacheTokens, memoryBudgetBytes, maxContext, maxSequences, kvPrecision } = wishes;
+  const numPagesFor = (numTokens: number): number => Math.ceil(numTokens / PAGE_TOKENS);
+  if (memoryBudgetBytes !== null) {
+    const wanted = kvCacheTokens === null ? Infinity : numPagesFor(kvCacheTokens);
+    const numPages = Math.min(wanted, numPagesWithin(memoryBudgetBytes, shape, kvPrecision));
+    checkBudget(wishes, shape, packed);
+    return { numPages, leastPages: numPages };
+  }
+  if (kvCacheTokens !== null) return { numPages: numPagesFor(kvCacheTokens), leastPages: numPagesFor(kvCacheTokens) };
+  const leastPages = numPagesFor(Math.max(maxContext, Math.min(maxContext * maxSequences, LEAST_TOKENS)));
+  const byDefault = Math.min(numPagesWithin(DEFAULT_BUDGET_BYTES, shape, kvPrecision), numPagesFor(DEFAULT_TOKENS));
+  return { numPages: Math.max(leastPages, byDefault), leastPages };
+}
+
+/** One page at least, and the context that was asked for: packed, where pages are packed, for more cannot be had. */
+function checkBudget(wishes: PageWishes, shape: DecoderShape, packed: PackedKvPrecision | null): void {
+  const { memoryBudgetBytes: budgetBytes, isContextGiven, maxContext, kvPrecision } = wishes;
+  const pageBytes = kvPageBytes(shape, kvPrecision);
+  const smallest = Math.min(pageBytes, packed === null ? Infinity : kvPageBytes(shape, packed));
+  const numTokens = isContextGiven ? maxContext : PAGE_TOKENS;
+  const neededBytes = Math.max(pageBytes, Math.ceil(numTokens / PAGE_TOKENS) * smallest);
+  if (budgetBytes! >= neededBytes) return;
+  throw new RuvLLMError(
+    'out_of_memory',
+    `a memory budget of ${budgetBytes} bytes is too small: one sequence of ${numTokens} tokens takes ${neededBytes} bytes of KV pages`,
+    { data: { budgetBytes, neededBytes, numTokens } },
+  );
+}

@@ -1,0 +1,144 @@
+// Real kernels, real pages, a real folder: whatever a sequence goes through, its logits are those it has alone, bit for bit.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { createEngine, type Engine, type EngineOptions } from '../src/engine/engine.ts';
+import type { EngineEvent, EngineRequest } from '../src/engine/types.ts';
+import type { ModelLimits } from '../src/models/types.ts';
+import { openSpillFolder } from '../src/platform/node/spill/spill-folder.ts';
+import { engineRequest } from './support/engine-request.ts';
+import { loadRandom } from './support/run-model.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ruvllm-exact-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const LIMITS: ModelLimits = { maxBatchTokens: 40, maxSequences: 4, maxLogitRows: 4, numPages: 40 };
+const COLD: Partial<EngineOptions> = { keepsPrefixes: false };
+
+async function open(limits: Partial<ModelLimits> = {}, options: Partial<EngineOptions> = {}): Promise<Engine> {
+  const model = await loadRandom(
+    { architecture: 'llama', type: 'Q8_0', seed: 3, shape: { numLayers: 2 } },
+    { limits: { ...LIMITS, ...limits } },
+  );
+  return createEngine(model, { maxContext: 256, now: () => 0, modelHash: 'random', policy: 'f16', ...options });
+}
+
+interface Answer {
+  readonly tokens: number[];
+  /** The logits behind each token. */
+  readonly logits: Float32Array[];
+  cachedTokens: number;
+}
+
+/** Greedy requests; each answer keeps the logits it came from. */
+function ask(engine: Engine, id: number, promptIds: readonly number[], request: Partial<EngineRequest> = {}): Answer {
+  const answer: Answer = { tokens: [], logits: [], cachedTokens: -1 };
+  engine.add(
+    engineRequest({
+      id,
+      promptIds,
+      maxTokens: 12,
+      ...request,
+      sampler: {
+        sample(logits) {
+          const tokenId = logits.indexOf(logits.reduce((max, value) => Math.max(max, value)));
+          answer.logits.push(logits.slice());
+          answer.tokens.push(tokenId);
+          return { tokenId, logprob: null, top: [] };
+        },
+      },
+    }),
+  );
+  return answer;
+}
+
+async function finish(engine: Engine, answers: readonly Answer[] = []): Promise<EngineEvent[]> {
+  const events: EngineEvent[] = [];
+  while (engine.hasWork) {
+    events.push(...(await engine.step()));
+    engine.checkIntegrity();
+  }
+  for (const event of events) {
+    expect(event.type).not.toBe('failed');
+    if (event.type === 'finished' && answers[event.id]) answers[event.id]!.cachedTokens = event.cachedTokens;
+  }
+  return events;
+}
+
+async function alone(promptIds: readonly number[], maxTokens = 12): Promise<Answer> {
+  const engine = await open({}, COLD);
+  const answer = ask(engine, 0, promptIds, { maxTokens });
+  await finish(engine, [answer]);
+  await engine.dispose();
+  expect(answer.cachedTokens).toBe(0);
+  return answer;
+}
+
+const ids = (count: number, salt: number): number[] =>
+  Array.from({ length: count }, (_, i) => (i * 37 + salt * 11) % 90);
+const base = ids(70, 1);
+
+test('cached = uncached: whole pages, the middle of a page, and a prompt that is known to its last token', async () => {
+  const engine = await open();
+  const prompts = [base, [...base, ...ids(9, 2)], [...base.slice(0, 39), ...ids(20, 3)], base.slice(0, 64), base];
+  const answers: Answer[] = [];
+  for (const [id, prompt] of prompts.entries()) {
+    answers.push(ask(engine, id, prompt));
+    await finish(engine, answers);
+  }
+  expect(answers.map(({ cachedTokens }) => cachedTokens)).toEqual([0, 70, 39, 63, 69]);
+  for (const [id, prompt] of prompts.entries()) {
+    const { tokens, logits } = await alone(prompt);
+    expect(answers[id]!.tokens).toEqual(tokens);
+    expect(answers[id]!.logits).toEqual(logits);
+  }
+  await engine.dispose();
+});
+
+test('batched and preempted = alone, with pages for one and a half of them', async () => {
+  const engine = await open({ numPages: 9 });
+  const prompts = [base, [...base.slice(0, 33), ...ids(30, 4)], ids(60, 5), [...ids(60, 5), 7, 8]];
+  const answers = prompts.map((prompt, id) => ask(engine, id, prompt, { maxTokens: 30 }));
+  await finish(engine);
+  const { numPreemptions, cache } = engine.stats();
+  expect(numPreemptions).toBeGreaterThan(0);
+  expect(cache.peakBytes).toBeLessThanOrEqual(cache.budgetBytes);
+  for (const [id, prompt] of prompts.entries()) {
+    const { tokens, logits } = await alone(prompt, 30);
+    expect(answers[id]!.tokens).toEqual(tokens);
+    expect(answers[id]!.logits).toEqual(logits);
+  }
+  await engine.dispose();
+});
+
+test('restored = never spilled, in the same process and in the next', async () => {
+  const spill = () => openSpillFolder({ folder, limitBytes: 2 ** 26, masterKey: new Uint8Array(32).fill(9) });
+  const first = await open({ numPages: 8 }, { spill: spill() });
+  const answers = [ask(first, 0, base)];
+  await finish(first, answers);
+  answers.push(ask(first, 1, ids(90, 6))); // needs the room: what is idle goes to disk
+  await finish(first, answers);
+  answers.push(ask(first, 2, [...base, 5, 6]));
+  await finish(first, answers);
+  expect(first.stats().cache.numRestored).toBeGreaterThan(0);
+  await first.dispose();
+
+  const second = await open({ numPages: 16 }, { spill: spill() });
+  const later = [ask(second, 0, [...base, 5, 6])];
+  await finish(second, later);
+  expect(later[0]!.cachedTokens).toBe(64);
+  expect(second.stats().cache.numRestored).toBe(4);
+  const expected = await alone([...base, 5, 6]);
+  for (const answer of [answers[2]!, later[0]!]) {
+    expect(answer.tokens).toEqual(expected.tokens);
+    expect(answer.logits).toEqual(expected.logits);
+  }
+
+  // Another tenant has the same prompt and finds nothing, in memory or on disk.
+  const other = [ask(second, 1, base, { tenant: 'other' })];
+  const events = await finish(second);
+  expect(events.find((event) => event.type === 'finished')).toMatchObject({ cachedTokens: 0 });
+  expect(other[0]!.logits[0]).toEqual((await alone(base)).logits[0]);
+  await second.dispose();
+});
