@@ -13,7 +13,7 @@ import { comparePolicies, type KvPolicy, type KvPrecisions, limitsFor } from './
 import { printTable } from './support/report.ts';
 
 const { createHub, DEFAULT_MODELS } = await importBuilt<typeof import('../src/hub/index.ts')>('hub/index');
-const { choosePacking, FLOAT_TAIL_TOKENS } =
+const { choosePacking, FLOAT_TAIL_TOKENS, MIN_QUALITY_TOKENS } =
   await importBuilt<typeof import('../src/kv-cache/kv-policy.ts')>('kv-cache/kv-policy');
 const { kvPageBytes, loadModel, planModel } =
   await importBuilt<typeof import('../src/models/index.ts')>('models/index');
@@ -112,7 +112,8 @@ async function measure(path: string) {
     floorKl: floor.meanKl,
     policies: { q8: pick(q8), q4: pick(q4) },
   };
-  writeKvQuality(record);
+  if (tailTokens <= FLOAT_TAIL_TOKENS && q8.numTokens >= MIN_QUALITY_TOKENS) writeKvQuality(record);
+  else console.log(`not kept: from ${MIN_QUALITY_TOKENS} tokens and with a tail of ${FLOAT_TAIL_TOKENS} at most only`);
   for (const wish of ['auto', 'q8', 'q4'] as const) {
     const { packed, reason } = choosePacking(wish, record);
     console.log(`${wish}: ${packed ?? 'f16 only'} (${reason})`);

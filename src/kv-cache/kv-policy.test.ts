@@ -38,6 +38,9 @@ test.each<[KvPacking, KvQualityRecord | null, string | null, RegExp]>([
   ['q4', record({ q4: 1 }), 'q8', /^q4 not chosen.*; q8: not measured$/],
   ['q4', record({ q8: 1 }), 'q4', /^q4: not measured$/],
   ['auto', record({ q8: NaN }), null, /^q8 not chosen: mean KL NaN/],
+  ['auto', { ...bad, tailTokens: 257 }, 'q8', /^q8: not measured$/],
+  ['auto', { ...bad, numTokens: 499 }, 'q8', /^q8: not measured$/],
+  ['auto', { ...bad, numTokens: 500 }, null, /^q8 not chosen/],
   ['auto', { ...good, floorKl: NaN }, null, /of f32 pages NaN/],
 ])('[KP1] [KP2] %s with %o', (wish, measured, packed, reason) => {
   const choice = choosePacking(wish, measured);

@@ -35,6 +35,13 @@ export interface KvQualityRecord {
   readonly policies: Readonly<Partial<Record<PackedKvPrecision, KvPolicyQuality>>>;
 }
 
+/** Fewer distributions say nothing: one odd token among a hundred is a mean of its own. */
+export const MIN_QUALITY_TOKENS = 500;
+
+/** A longer float tail than the policies have would make them look better than they are. */
+const isMeaningful = ({ tailTokens, numTokens }: KvQualityRecord): boolean =>
+  tailTokens <= FLOAT_TAIL_TOKENS && numTokens >= MIN_QUALITY_TOKENS;
+
 export interface PackingChoice {
   readonly packed: PackedKvPrecision | null;
   /** For people: why, with the numbers. */
@@ -45,7 +52,8 @@ export interface PackingChoice {
 const NEXT_BETTER: Readonly<Record<PackedKvPrecision, PackedKvPrecision | null>> = { q4: 'q8', q8: null };
 
 /** The policy that was wished for, or the next better one whose measurement is within its limit. */
-export function choosePacking(wish: KvPacking, measured: KvQualityRecord | null): PackingChoice {
+export function choosePacking(wish: KvPacking, record: KvQualityRecord | null): PackingChoice {
+  const measured = record !== null && isMeaningful(record) ? record : null;
   if (wish === 'off') return { packed: null, reason: 'off' };
   const refused: string[] = [];
   let packed: PackedKvPrecision | null = wish === 'auto' ? 'q8' : wish;
