@@ -1,66 +1,13 @@
 import { expect, test } from 'vitest';
-import { createInProcessTransport } from '../../test/support/in-process-transport.ts';
-import {
-  createToyModel,
-  createToySampler,
-  toyContinuation,
-  toyLogits,
-  type ToyModelOptions,
-} from '../../test/support/toy-model.ts';
-import { opened, TOY_SPEC } from '../../test/support/toy-spec.ts';
-import { createToyTemplate, createToyTokenizer } from '../../test/support/toy-tokenizer.ts';
+import { createToySampler, toyContinuation, toyLogits } from '../../test/support/toy-model.ts';
+import { createToyRuntime, saying } from '../../test/support/toy-runtime.ts';
+import { createToyTokenizer } from '../../test/support/toy-tokenizer.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import type { Sampler, SamplingParams } from '../sampling/types.ts';
-import { createEngineClient } from './engine-client.ts';
 import type { GenerateChunk } from './generation-types.ts';
-import { createModel } from './model.ts';
-import { createModelInfo } from './model-info.ts';
-import { createSessionTable } from './sessions/session-table.ts';
-
-interface SetUpOptions extends ToyModelOptions {
-  createSampler?: (params: SamplingParams) => Sampler;
-}
-
-async function setUp(options: SetUpOptions = {}) {
-  const { createSampler, ...toyOptions } = options;
-  const toy = createToyModel(toyOptions);
-  const transport = createInProcessTransport({
-    openModel: async () => opened(toy),
-    ...(createSampler === undefined ? {} : { createSampler }),
-  });
-  const client = createEngineClient(transport);
-  const report = await client.load(TOY_SPEC, {});
-  const tokenizer = createToyTokenizer();
-  let clock = 0;
-  const model = createModel({
-    context: {
-      client,
-      tokenizer,
-      chatTemplate: createToyTemplate(),
-      maxContext: report.maxContext,
-      vocabSize: report.shape.vocabSize,
-      endIds: [1],
-      now: () => clock++,
-      createSeed: () => 4711,
-    },
-    info: createModelInfo({ name: 'toy', numParameters: 2e9, quantization: 'Q8_0', fileBytes: 10 }, report, {
-      path: 'toy.gguf',
-      chatTemplate: 'toy',
-      loadMs: 5,
-    }),
-    sessions: createSessionTable({ maxSessions: 3, vocabSize: 61, records: null, wallClock: () => 1 }),
-  });
-  return { model, toy, transport, tokenizer };
-}
 
 const END = new Set([1]);
 const EXAMPLE = { prompt: 'hello', promptIds: createToyTokenizer().encode('hello', { addSpecial: true }) };
-
-/** A sampler that says these ids, one after the other. */
-const saying = (ids: readonly number[]) => (): Sampler => {
-  let index = 0;
-  return { sample: () => ({ tokenId: ids[index++]!, logprob: -1, top: [] }) };
-};
 
 async function readAll(stream: AsyncIterable<GenerateChunk>): Promise<GenerateChunk[]> {
   const chunks: GenerateChunk[] = [];
@@ -69,7 +16,7 @@ async function readAll(stream: AsyncIterable<GenerateChunk>): Promise<GenerateCh
 }
 
 test('generate gives the tokens of the model, their text and the numbers', async () => {
-  const { model, tokenizer } = await setUp();
+  const { model, tokenizer } = await createToyRuntime();
   const result = await model.generate(EXAMPLE.prompt, { maxTokens: 30, seed: 8 });
   const expected = toyContinuation(EXAMPLE.promptIds, { seed: 8, maxTokens: 30, stopIds: END });
   expect(result.tokenIds).toEqual(expected);
@@ -89,7 +36,7 @@ test('generate gives the tokens of the model, their text and the numbers', async
 });
 
 test('the stream, put together, is the result; only its last chunk has a finish reason', async () => {
-  const { model } = await setUp();
+  const { model } = await createToyRuntime();
   const result = await model.generate(EXAMPLE.prompt, { maxTokens: 40, seed: 3, topLogprobs: 0 });
   const chunks = await readAll(model.generateStream(EXAMPLE.prompt, { maxTokens: 40, seed: 3, topLogprobs: 0 }));
   expect(chunks.map((chunk) => chunk.text).join('')).toBe(result.text);
@@ -97,18 +44,22 @@ test('the stream, put together, is the result; only its last chunk has a finish 
   expect(chunks.flatMap((chunk) => chunk.logprobs!)).toEqual(result.logprobs);
   expect(result.logprobs!.map((token) => token.tokenId)).toEqual(result.tokenIds);
   expect(chunks.slice(0, -1).every((chunk) => chunk.finishReason === null)).toBe(true);
-  expect(chunks.at(-1)).toMatchObject({ finishReason: result.finishReason, usage: result.usage, seed: 3 });
+  expect(chunks.at(-1)).toMatchObject({
+    finishReason: result.finishReason,
+    usage: { ...result.usage, cachedTokens: 5 },
+    seed: 3,
+  });
 });
 
 test('without a seed the one drawn is reported, and gives the same text again', async () => {
-  const { model } = await setUp();
+  const { model } = await createToyRuntime();
   const first = await model.generate('abc', { maxTokens: 20 });
   expect(first.seed).toBe(4711);
   expect((await model.generate('abc', { maxTokens: 20, seed: first.seed })).text).toBe(first.text);
 });
 
 test('chats, token ids and ignoreEos', async () => {
-  const { model, tokenizer } = await setUp();
+  const { model, tokenizer } = await createToyRuntime();
   const chatIds = [0, ...tokenizer.encode('user hi.')];
   const ask = { seed: 5, maxTokens: 60 };
   const chat = await model.generate([{ role: 'user', content: 'hi' }], ask);
@@ -120,14 +71,14 @@ test('chats, token ids and ignoreEos', async () => {
 });
 
 test('an answer to text continues it, an answer to a chat starts anew', async () => {
-  const { model } = await setUp({ createSampler: saying([3, 4, 1]) });
+  const { model } = await createToyRuntime({ createSampler: saying([3, 4, 1]) });
   expect((await model.generate('a')).text).toBe(' a');
   expect((await model.generate([{ role: 'user', content: 'a' }])).text).toBe('a');
 });
 
 test('a stop string ends the text before it, across tokens, and frees the sequence', async () => {
   const ids = createToyTokenizer().encode('ab enD END of it');
-  const { model } = await setUp({ createSampler: saying([...ids, ...ids]) });
+  const { model } = await createToyRuntime({ createSampler: saying([...ids, ...ids]) });
   const result = await model.generate('x', { stop: ['END'], maxTokens: 30 });
   expect(result).toMatchObject({ text: 'ab enD ', finishReason: 'stop', stopString: 'END' });
   expect(result.usage.completionTokens).toBe(10);
@@ -136,7 +87,7 @@ test('a stop string ends the text before it, across tokens, and frees the sequen
 
 test('after a stop string the engine stops, though nobody reads on', async () => {
   const ids = createToyTokenizer().encode('abENDx'.repeat(80));
-  const { model, toy } = await setUp({ createSampler: saying(ids) });
+  const { model, toy } = await createToyRuntime({ createSampler: saying(ids) });
   const stream = model.generateStream('x', { stop: ['END'], maxTokens: 400 });
   await stream.next();
   while ((await model.stats()).numRunning > 0);
@@ -145,7 +96,7 @@ test('after a stop string the engine stops, though nobody reads on', async () =>
 });
 
 test('a token the tokenizer does not know fails the call, not the process', async () => {
-  const { model, tokenizer } = await setUp({ createSampler: saying([4, 60, 5]) });
+  const { model, tokenizer } = await createToyRuntime({ createSampler: saying([4, 60, 5]) });
   const createStreamDecoder = tokenizer.createStreamDecoder;
   tokenizer.createStreamDecoder = (options) => {
     const decoder = createStreamDecoder(options);
@@ -163,19 +114,19 @@ test('a token the tokenizer does not know fails the call, not the process', asyn
 
 test('text held back for a stop string that never comes is given at the end', async () => {
   const ids = createToyTokenizer().encode('the EN');
-  const { model } = await setUp({ createSampler: saying([...ids, 1]) });
+  const { model } = await createToyRuntime({ createSampler: saying([...ids, 1]) });
   const result = await model.generate('x', { stop: ['END'] });
   expect(result).toMatchObject({ text: 'the EN', finishReason: 'stop', stopString: null });
 });
 
 test('a character in two tokens is never cut; half a one at the end shows as U+FFFD', async () => {
-  const { model } = await setUp({ createSampler: saying([4, 2, 2, 5, 2, 1]) });
+  const { model } = await createToyRuntime({ createSampler: saying([4, 2, 2, 5, 2, 1]) });
   const chunks = await readAll(model.generateStream('x'));
   expect(chunks.map((chunk) => chunk.text)).toEqual(['a', '', 'é', 'b', '', '\ufffd']);
 });
 
 test('leaving the loop early aborts and frees', async () => {
-  const { model, toy } = await setUp();
+  const { model, toy } = await createToyRuntime();
   let numChunks = 0;
   for await (const chunk of model.generateStream('abc', { maxTokens: 400, ignoreEos: true })) {
     numChunks += chunk.tokenIds.length;
@@ -186,7 +137,7 @@ test('leaving the loop early aborts and frees', async () => {
 });
 
 test('a signal aborts with its reason, before or during', async () => {
-  const { model } = await setUp();
+  const { model } = await createToyRuntime();
   await expect(model.generate('abc', { signal: AbortSignal.abort('no') })).rejects.toMatchObject({
     code: 'aborted',
     cause: 'no',
@@ -200,7 +151,7 @@ test('a signal aborts with its reason, before or during', async () => {
 });
 
 test('a reader that does not read holds at most a chunk a token', async () => {
-  const { model } = await setUp();
+  const { model } = await createToyRuntime();
   const stream = model.generateStream('abc', { maxTokens: 50, ignoreEos: true, seed: 1 });
   await stream.next();
   while ((await model.stats()).numRunning > 0);
@@ -208,7 +159,7 @@ test('a reader that does not read holds at most a chunk a token', async () => {
 });
 
 test('the default of maxTokens shrinks to the context, a given one is refused', async () => {
-  const { model } = await setUp();
+  const { model } = await createToyRuntime();
   const prompt = 'a'.repeat(500);
   const result = await model.generate(prompt, { ignoreEos: true });
   expect(result.usage).toEqual({ promptTokens: 501, cachedTokens: 0, completionTokens: 11, totalTokens: 512 });
@@ -223,7 +174,7 @@ test('the default of maxTokens shrinks to the context, a given one is refused', 
 });
 
 test('wrong input is refused by cause', async () => {
-  const { model } = await setUp();
+  const { model } = await createToyRuntime();
   await expect(model.generate('')).rejects.toMatchObject({ code: 'empty_prompt' });
   await expect(model.generate('\ud800')).rejects.toMatchObject({ code: 'invalid_text' });
   await expect(model.generate([61])).rejects.toMatchObject({ code: 'invalid_token' });
@@ -244,7 +195,7 @@ test('bad logits fail the one call, others go on', async () => {
       },
     };
   };
-  const { model } = await setUp({ createSampler });
+  const { model } = await createToyRuntime({ createSampler });
   const [bad, good] = await Promise.allSettled([
     model.generate([0, 4, 9], { maxTokens: 9 }),
     model.generate('hello', { maxTokens: 9, seed: 2, ignoreEos: true }),
@@ -254,7 +205,7 @@ test('bad logits fail the one call, others go on', async () => {
 });
 
 test('times come from the engine, the first token also from the call', async () => {
-  const { model } = await setUp();
+  const { model } = await createToyRuntime();
   const { timings } = await model.generate('abc', { maxTokens: 5, ignoreEos: true });
   const { queuedMs, promptMs, generateMs, firstTokenMs } = timings;
   for (const value of [queuedMs, promptMs, generateMs]) expect(value).toBeGreaterThanOrEqual(0);
@@ -263,7 +214,7 @@ test('times come from the engine, the first token also from the call', async () 
 });
 
 test('modelInfo', async () => {
-  const { model } = await setUp();
+  const { model } = await createToyRuntime();
   expect(model.modelInfo()).toEqual({
     name: 'toy',
     path: 'toy.gguf',
@@ -285,7 +236,7 @@ test('modelInfo', async () => {
 });
 
 test('after dispose every call is not_loaded, and those in progress fail so', async () => {
-  const { model } = await setUp();
+  const { model } = await createToyRuntime();
   const running = model.generate('abc', { maxTokens: 400, ignoreEos: true });
   const disposing = model.dispose();
   await expect(running).rejects.toMatchObject({ code: 'not_loaded' });
@@ -299,7 +250,7 @@ test('after dispose every call is not_loaded, and those in progress fail so', as
 });
 
 test('options that are no object are refused, not ignored', async () => {
-  const { model } = await setUp();
+  const { model } = await createToyRuntime();
   for (const options of [null, 5, 'x', [], () => {}]) {
     await expect(model.generate('a', options as object)).rejects.toMatchObject({ code: 'invalid_option' });
   }

@@ -1,0 +1,63 @@
+import type { ModelSpec } from '../../src/engine/protocol.ts';
+import { createEngineClient } from '../../src/runtime/engine-client.ts';
+import { createModel } from '../../src/runtime/model.ts';
+import { createModelInfo } from '../../src/runtime/model-info.ts';
+import { createSessionTable, type SessionTableOptions } from '../../src/runtime/sessions/session-table.ts';
+import type { Sampler, SamplingParams } from '../../src/sampling/types.ts';
+import { createInProcessTransport } from './in-process-transport.ts';
+import { createToyModel, TOY_VOCAB, type ToyModelOptions } from './toy-model.ts';
+import { opened, TOY_SPEC } from './toy-spec.ts';
+import { createToyTemplate, createToyTokenizer } from './toy-tokenizer.ts';
+
+export interface ToyRuntimeOptions extends ToyModelOptions {
+  createSampler?: (params: SamplingParams) => Sampler;
+  spec?: Partial<ModelSpec>;
+  sessions?: Partial<SessionTableOptions>;
+}
+
+/** The toy model behind everything but a thread and a file; its clock moves by one with each look. */
+export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
+  const { createSampler, spec, sessions, ...toyOptions } = options;
+  const toy = createToyModel(toyOptions);
+  const transport = createInProcessTransport({
+    openModel: async () => opened(toy),
+    ...(createSampler === undefined ? {} : { createSampler }),
+  });
+  const client = createEngineClient(transport);
+  const report = await client.load({ ...TOY_SPEC, ...spec }, {});
+  const tokenizer = createToyTokenizer();
+  let clock = 0;
+  let wallClock = 1000;
+  const table = createSessionTable({
+    maxSessions: 3,
+    vocabSize: TOY_VOCAB,
+    records: null,
+    wallClock: () => wallClock++,
+    ...sessions,
+  });
+  const model = createModel({
+    context: {
+      client,
+      tokenizer,
+      chatTemplate: createToyTemplate(),
+      maxContext: report.maxContext,
+      vocabSize: report.shape.vocabSize,
+      endIds: [1],
+      now: () => clock++,
+      createSeed: () => 4711,
+    },
+    info: createModelInfo({ name: 'toy', numParameters: 2e9, quantization: 'Q8_0', fileBytes: 10 }, report, {
+      path: 'toy.gguf',
+      chatTemplate: 'toy',
+      loadMs: 5,
+    }),
+    sessions: table,
+  });
+  return { model, toy, transport, tokenizer, table };
+}
+
+/** A sampler that says these ids, one after the other. */
+export const saying = (ids: readonly number[]) => (): Sampler => {
+  let index = 0;
+  return { sample: () => ({ tokenId: ids[index++]!, logprob: -1, top: [] }) };
+};
