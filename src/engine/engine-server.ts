@@ -59,7 +59,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
         maxRunningPerTenant: spec.maxRunningPerTenant ?? Infinity,
         maxRequestsPerTenant: spec.maxRequestsPerTenant ?? Infinity,
         modelHash,
-        policy: `${spec.kvPrecision}+${kvPacking.precision ?? 'same'}`,
+        policy: `${spec.kvPrecision}, older ${kvPacking.precision ?? 'the same'}; ${model.pages.computedBy}`,
         keepsPrefixes: spec.prefixCache,
         spill,
       });

@@ -25,6 +25,10 @@ export function encodeNamespace(namespace: CacheNamespace): Uint8Array {
   const encoder = new TextEncoder();
   const parts = FIELDS.map((field, index) => {
     const text = namespace[field];
+    // All lone surrogates become the same bytes: two such tenants would be one.
+    if (text !== null && !isWellFormed(text)) {
+      throw new RuvLLMError('invalid_option', `"${field}" is not valid Unicode`, { data: { option: field } });
+    }
     const bytes = encoder.encode(text ?? '');
     if (bytes.length > MAX_FIELD_BYTES) {
       throw new RuvLLMError('invalid_option', `"${field}" has ${bytes.length} bytes, at most ${MAX_FIELD_BYTES}`, {
@@ -42,6 +46,9 @@ export function encodeNamespace(namespace: CacheNamespace): Uint8Array {
   }
   return all;
 }
+
+/** `String.isWellFormed`, which is newer than the oldest browsers with what else is needed. */
+const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text);
 
 /** The same as a string, for maps in memory. */
 export function namespaceId(namespace: CacheNamespace): string {

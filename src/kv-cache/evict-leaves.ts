@@ -1,16 +1,23 @@
-import { createLeafHeap, type PageValue } from './leaf-order.ts';
+import { createLeafHeap, isSessionPage, type PageValue } from './leaf-order.ts';
 import { nodesBelow, pageSize, type CachedPage, type RadixNode } from './radix-node.ts';
 import type { Retention } from './types.ts';
 
 /** Only the tree refers to it, and it may go at this retention. */
-function isEvictable({ page, isSession }: CachedPage, retention: Retention): boolean {
-  return page.numRefs === 1 && (retention === 'session' || !isSession);
+function isEvictable(cached: CachedPage, { retention, sessionSince }: Spared): boolean {
+  return cached.page.numRefs === 1 && (retention === 'session' || !isSessionPage(cached, sessionSince));
+}
+
+/** What an eviction spares. */
+export interface Spared {
+  readonly retention: Retention;
+  /** Pages of sessions not used since this call count as ordinary. */
+  readonly sessionSince: number;
 }
 
 /** Nodes, each before its children, with the number of pages at their end that could be evicted now: nothing behind is held. */
 export function* evictablePages(
   root: RadixNode,
-  retention: Retention,
+  spared: Spared,
 ): Generator<{ readonly node: RadixNode; readonly numLast: number }> {
   const nodes = [...nodesBelow(root)];
   const counts = new Map<RadixNode, number>();
@@ -18,7 +25,7 @@ export function* evictablePages(
   for (const node of nodes.toReversed()) {
     let numLast = 0;
     if (!held.has(node)) {
-      while (numLast < node.pages.length && isEvictable(node.pages.at(-1 - numLast)!, retention)) numLast++;
+      while (numLast < node.pages.length && isEvictable(node.pages.at(-1 - numLast)!, spared)) numLast++;
     }
     counts.set(node, numLast);
     if (numLast < node.pages.length) held.add(node.parent);
@@ -26,9 +33,8 @@ export function* evictablePages(
   for (const node of nodes) yield { node, numLast: counts.get(node)! };
 }
 
-export interface EvictLeavesOptions {
+export interface EvictLeavesOptions extends Spared {
   readonly pageTokens: number;
-  readonly retention: Retention;
   readonly isEnough: () => boolean;
   readonly value: PageValue;
   readonly now: number;
@@ -38,7 +44,7 @@ export interface EvictLeavesOptions {
 
 /** Takes pages off leaves, the lowest rank first, until enough; returns how many. Leaves that are empty then are gone. */
 export function evictLeaves(roots: Map<string, RadixNode>, options: EvictLeavesOptions): number {
-  const { pageTokens, retention, isEnough, value, now, onPage } = options;
+  const { pageTokens, sessionSince, isEnough, value, now, onPage } = options;
   const leaves = createLeafHeap();
   // Taking each empty leaf out of its siblings at once would be quadratic where a root has 100 000 of them.
   const numEmpty = new Map<RadixNode, number>();
@@ -47,9 +53,9 @@ export function evictLeaves(roots: Map<string, RadixNode>, options: EvictLeavesO
   function offer(namespace: string, node: RadixNode): void {
     const index = node.pages.length - 1;
     const cached = node.pages[index]!;
-    if (!isEvictable(cached, retention)) return;
+    if (!isEvictable(cached, options)) return;
     leaves.push({
-      isSession: cached.isSession,
+      isSession: isSessionPage(cached, sessionSince),
       value: value(cached, pageSize(node, index, pageTokens), now),
       lastUse: cached.lastUse,
       namespace,

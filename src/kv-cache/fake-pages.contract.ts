@@ -22,9 +22,12 @@ export function createFakePages(): FakePages {
   };
 }
 
-export function createFakeTree(pageTokens: number): { readonly tree: PrefixTree; readonly pool: FakePages } {
+export function createFakeTree(
+  pageTokens: number,
+  options: { readonly sessionCalls?: number } = {},
+): { readonly tree: PrefixTree; readonly pool: FakePages } {
   const pool = createFakePages();
-  return { tree: createPrefixTree({ pageTokens, retain: pool.retain, release: pool.release }), pool };
+  return { tree: createPrefixTree({ pageTokens, retain: pool.retain, release: pool.release, ...options }), pool };
 }
 
 export const pageIndexes = (pages: readonly KvPage[]): number[] => pages.map(({ index }) => index);

@@ -20,9 +20,20 @@ export interface Rank {
   readonly lastUse: number;
 }
 
-export function rankPage({ isSession, lastUse }: CachedPage, value: number): Rank {
-  return { isSession, value, lastUse };
+export function rankPage(cached: CachedPage, value: number, sessionSince: number): Rank {
+  return { isSession: isSessionPage(cached, sessionSince), value, lastUse: cached.lastUse };
 }
+
+/**
+ * A conversation that was used since. Without an end to it, conversations that nobody goes on with would push everything
+ * else out of memory for ever.
+ */
+export function isSessionPage({ isSession, lastUse }: CachedPage, sessionSince: number): boolean {
+  return isSession && lastUse >= sessionSince;
+}
+
+/** Calls of `touch` and `insert`, one for each page that is computed, after which a session counts as left: 160 000 tokens of others. */
+export const SESSION_CALLS = 10_000;
 
 /**
  * Sessions last, then by value, then by last use. Pages that are equal in all three were used last by the same call, so they

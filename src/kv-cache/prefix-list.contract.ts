@@ -117,7 +117,7 @@ export function createPrefixList(pageTokens: number): PrefixList {
       const isHeld = ({ page, isSession }: ListedPage): boolean =>
         page.numRefs > 1 || (isSession && retention === 'ordinary');
       const rank = (entry: ListedPage) =>
-        rankPage(entry, valueOfPage(entry, entry.sequence.length - startOf(entry.sequence), now));
+        rankPage(entry, valueOfPage(entry, entry.sequence.length - startOf(entry.sequence), now), 0);
       return listed
         .filter((entry) => !isHeld(entry) && !listed.some((other) => isBehind(other, entry) && isHeld(other)))
         .toSorted((a, b) => compareRanks(rank(a), rank(b)) || b.sequence.length - a.sequence.length);

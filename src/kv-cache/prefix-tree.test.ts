@@ -224,3 +224,17 @@ test('bad input', () => {
   expect(tree.insert('a', [], 0, [], 'session')).toEqual([]);
   tree.checkIntegrity();
 });
+
+test('[RT14] a session that nobody goes on with counts as ordinary after a while, and as one again when somebody does', () => {
+  const fake = createFakeTree(4, { sessionCalls: 3 });
+  insertText(fake, [1, 1, 1, 1], { retention: 'session' }); // 0
+  insertText(fake, [2, 2, 2, 2], { retention: 'session' }); // 1
+  for (const token of [3, 4]) insertText(fake, [token, 0, 0, 0]); // 2, 3
+  expect(fake.tree.numIdlePages('ordinary')).toBe(2);
+  insertText(fake, [5, 0, 0, 0]); // 4: four calls after the first session
+  expect(fake.tree.numIdlePages('ordinary')).toBe(4);
+  fake.tree.touch('a', [1, 1, 1, 1], 4);
+  fake.tree.touch('a', [5, 0, 0, 0], 4);
+  expect(evicted(fake.tree, Infinity, 'ordinary')).toEqual([1, 2, 3, 4]);
+  expect(evicted(fake.tree)).toEqual([0]);
+});

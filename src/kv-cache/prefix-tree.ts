@@ -1,7 +1,7 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import { checkRadixTree } from './check-radix-tree.ts';
-import { evictablePages, evictLeaves } from './evict-leaves.ts';
-import { compareRanks, rankPage, valueOfPage, type PageValue } from './leaf-order.ts';
+import { evictablePages, evictLeaves, type Spared } from './evict-leaves.ts';
+import { compareRanks, rankPage, SESSION_CALLS, valueOfPage, type PageValue } from './leaf-order.ts';
 import {
   addChild,
   appendTokens,
@@ -16,7 +16,7 @@ import {
   type Location,
   type RadixNode,
 } from './radix-node.ts';
-import type { KvPage, PrefixTree } from './types.ts';
+import type { KvPage, PrefixTree, Retention } from './types.ts';
 
 export interface PrefixTreeOptions {
   readonly pageTokens: number;
@@ -25,11 +25,13 @@ export interface PrefixTreeOptions {
   readonly release: (page: KvPage) => void;
   /** What is evicted last; default `valueOfPage`. Benches compare others. */
   readonly value?: PageValue;
+  /** Calls after which an unused session counts as ordinary; default `SESSION_CALLS`. */
+  readonly sessionCalls?: number;
 }
 
 /** An empty tree. */
 export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
-  const { pageTokens, retain, release, value = valueOfPage } = options;
+  const { pageTokens, retain, release, value = valueOfPage, sessionCalls = SESSION_CALLS } = options;
   if (!Number.isSafeInteger(pageTokens) || pageTokens < 1) {
     throw new RuvLLMError('invalid_option', `a page has at least 1 token, got ${pageTokens}`);
   }
@@ -62,6 +64,8 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
     numNodes++;
     return split(node, numWhole, pageTokens);
   }
+
+  const spare = (retention: Retention): Spared => ({ retention, sessionSince: now - sessionCalls });
 
   return {
     get numPages() {
@@ -141,7 +145,8 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
     },
     numIdlePages(retention = 'session') {
       let count = 0;
-      for (const root of roots.values()) for (const { numLast } of evictablePages(root, retention)) count += numLast;
+      for (const root of roots.values())
+        for (const { numLast } of evictablePages(root, spare(retention))) count += numLast;
       return count;
     },
     evict({ retention, isEnough, onEvict }) {
@@ -149,8 +154,8 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
       isEvicting = true;
       try {
         return evictLeaves(roots, {
+          ...spare(retention),
           pageTokens,
-          retention,
           isEnough,
           value,
           now,
@@ -169,10 +174,10 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
     },
     *idlePages() {
       const found = [...roots].flatMap(([namespace, root]) =>
-        [...evictablePages(root, 'session')].flatMap(({ node, numLast }) =>
+        [...evictablePages(root, spare('session'))].flatMap(({ node, numLast }) =>
           node.pages.slice(node.pages.length - numLast).map((cached, i) => {
             const index = node.pages.length - numLast + i;
-            const rank = rankPage(cached, value(cached, pageSize(node, index, pageTokens), now));
+            const rank = rankPage(cached, value(cached, pageSize(node, index, pageTokens), now), now - sessionCalls);
             return { namespace, node, index, rank };
           }),
         ),

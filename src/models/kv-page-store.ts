@@ -9,6 +9,7 @@ import {
   type PackedKvPrecision,
   PAGE_TOKENS,
 } from '../kernels/contract.ts';
+import type { RopeVariant } from './rope.ts';
 import type { DecoderShape, KvPageStore } from './types.ts';
 
 /** Pages that one operation packs; more take turns. Enough to keep threads busy: an item is one head of one layer. */
@@ -48,16 +49,30 @@ export function endOfPackedPages(packed: KvRegion, numLayers: number): number {
   return packed.numPages - (numLayers * packed.layerBytes) / packed.pageBytes + 1;
 }
 
+/** The angles at one position, to tell rotations apart: some models rotate otherwise when the context is long. */
+function describeRopes(ropes: readonly RopeVariant[]): string {
+  const sumOf = (values: Float64Array): number => values.reduce((sum, value, i) => sum + value * (i + 1), 0);
+  return ropes.map(({ frequencies, magnitude }) => `${sumOf(frequencies)} ${magnitude}`).join(', ');
+}
+
 export interface KvPageStoreParts {
   readonly pack: KernelPack;
   readonly numLayers: number;
   readonly kv: KvRegion;
   readonly packed: KvRegion | null;
+  readonly ropes: readonly RopeVariant[];
   /** int32[MAX_PACK_MOVES × 2], where there are packed pages. */
   readonly moves: Offset;
 }
 
-export function createKvPageStore({ pack, numLayers, kv, packed, moves: buffer }: KvPageStoreParts): KvPageStore {
+export function createKvPageStore({
+  pack,
+  numLayers,
+  kv,
+  packed,
+  ropes,
+  moves: buffer,
+}: KvPageStoreParts): KvPageStore {
   const { arena } = pack;
   const packedBytes = packed === null ? 0 : numLayers * packed.layerBytes;
   const endOf = {
@@ -69,6 +84,7 @@ export function createKvPageStore({ pack, numLayers, kv, packed, moves: buffer }
 
   return {
     pageTokens: PAGE_TOKENS,
+    computedBy: `${pack.name}; ropes ${describeRopes(ropes)}`,
     pageBytes: kv.pageBytes,
     packed:
       packed === null

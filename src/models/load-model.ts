@@ -120,7 +120,14 @@ function fillPack(
     shape,
     pack,
     kv,
-    pages: createKvPageStore({ pack, numLayers: shape.numLayers, kv, packed, moves: buffers.packMoves }),
+    pages: createKvPageStore({
+      ropes: decoder.ropes,
+      pack,
+      numLayers: shape.numLayers,
+      kv,
+      packed,
+      moves: buffers.packMoves,
+    }),
     limits,
     memory: { weightBytes, kvBytes: plan.kvBytes, activationBytes },
     async forward(batch) {

@@ -62,6 +62,8 @@ export interface LoadedModel {
 export interface KvPageStore {
   /** Tokens in a page. */
   readonly pageTokens: number;
+  /** What else than weights and tokens decides the bits of a page: the kernels, and the rotation chosen for this context. */
+  readonly computedBy: string;
   /** Bytes of a float page; the region is `limits.numPages` of them. */
   readonly pageBytes: number;
   /** How older pages are rounded; null: not at all. Page p starts at p * unitBytes of the same region. */

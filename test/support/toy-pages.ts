@@ -70,6 +70,7 @@ export function createToyPages(numPages: number, pageTokens: number, isPacked: b
     whileBusy,
     store: {
       pageTokens,
+      computedBy: 'toy',
       pageBytes,
       packed: isPacked ? { precision: 'q8', pageBytes: packedBytes, unitBytes: UNIT_BYTES } : null,
       packPages(moves) {

@@ -1,0 +1,41 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type CacheNamespace, encodeNamespace, namespaceId } from './cache-namespace.ts';
+
+const base: CacheNamespace = { tenant: 'a', modelHash: 'm', adapterHash: null, policy: 'f16' };
+
+test('what differs in any field, or where one field ends, is another namespace', () => {
+  const others: Partial<CacheNamespace>[] = [
+    { tenant: 'b' },
+    { tenant: 'am', modelHash: '' },
+    { tenant: '', modelHash: 'am' },
+    { modelHash: 'n' },
+    { adapterHash: '' },
+    { adapterHash: 'f', policy: '16' },
+    { adapterHash: 'x' },
+    { policy: 'f16+q8' },
+  ];
+  const ids = [base, ...others.map((other) => ({ ...base, ...other }))].map(namespaceId);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(namespaceId({ ...base })).toBe(ids[0]);
+});
+
+test('no two namespaces have the same bytes', () => {
+  const text = fc.string({ unit: fc.constantFrom('a', 'b', '\u0000', '\u0001', 'é'), maxLength: 6 });
+  const namespace = fc.record({ tenant: text, modelHash: text, adapterHash: fc.option(text), policy: text });
+  fc.assert(
+    fc.property(namespace, namespace, (one, other) => {
+      const isSame = Buffer.compare(encodeNamespace(one), encodeNamespace(other)) === 0;
+      expect(isSame).toBe(JSON.stringify(one) === JSON.stringify(other));
+    }),
+    { numRuns: 2000, seed: 4 },
+  );
+});
+
+test('fields that are too long or no Unicode are refused with the numbers', () => {
+  expect(() => encodeNamespace({ ...base, tenant: 'é'.repeat(513) })).toThrow(
+    expect.objectContaining({ code: 'invalid_option', message: '"tenant" has 1026 bytes, at most 1024' }),
+  );
+  expect(encodeNamespace({ ...base, tenant: 'é'.repeat(512) }).length).toBeGreaterThan(1024);
+  expect(() => encodeNamespace({ ...base, tenant: 'a\ud800' })).toThrow(/"tenant" is not valid Unicode/);
+});
