@@ -88,7 +88,7 @@ async function runAll(): Promise<void> {
   await model.dispose();
   const restart = compareRestart();
   const lookup = measurePrefixLookup();
-  const session = await measureSessionLookup();
+  const session = measureSessionLookup();
 
   console.log(`${file.name}, ${kernels}, ${numRounds} rounds; medians of the time to the first token`);
   printTable([

@@ -11,6 +11,7 @@ serveEngine({
       kvCacheTokens: context * numSequences,
       maxSequences: numSequences,
       kernels: kernels.startsWith('native') ? 'native' : 'wasm',
+      kvPacking: 'off', // the other side keeps 16 bits too
     });
     const { kernels: loaded, vocabSize } = model.modelInfo();
     if (!loaded.startsWith(kernels)) throw new Error(`loaded the kernels "${loaded}", wanted "${kernels}"`);

@@ -6,16 +6,19 @@ import type { KvPage, TreePlace } from './types.ts';
 
 // Few tokens and small pages: sequences must share, diverge inside pages and supersede each other all the time.
 const namespace = fc.constantFrom('a', 'b');
-const tokens = fc.array(fc.nat({ max: 2 }), { maxLength: 13 });
+const tokens = fc.oneof(
+  fc.array(fc.nat({ max: 1 }), { maxLength: 9 }),
+  fc.array(fc.nat({ max: 2 }), { maxLength: 4 }).map((end) => [0, 1, 0, 0, 1, 1, ...end]),
+);
 const retention = fc.constantFrom('ordinary' as const, 'session' as const);
 const step = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ op: fc.constant('insert' as const), namespace, tokens, retention }) },
+  { weight: 9, arbitrary: fc.record({ op: fc.constant('insert' as const), namespace, tokens, retention }) },
   // What of the inserted pages the inserting sequence goes on holding.
   { weight: 2, arbitrary: fc.record({ op: fc.constant('hold' as const), namespace, tokens, mask: fc.nat(31) }) },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('letGo' as const), index: fc.nat(9) }) },
   { weight: 3, arbitrary: fc.record({ op: fc.constant('match' as const), namespace, tokens }) },
   { weight: 3, arbitrary: fc.record({ op: fc.constant('touch' as const), namespace, tokens, length: fc.nat(13) }) },
-  { weight: 2, arbitrary: fc.record({ op: fc.constant('evict' as const), retention, count: fc.nat(6) }) },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant('evict' as const), retention, count: fc.nat(20) }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('drop' as const), namespace }) },
 );
 

@@ -127,6 +127,20 @@ test('[RT8][RT9] pages in use and sessions stay; ordinary ones go from the end o
   expect([fake.tree.numPages, fake.tree.numNodes, [...fake.tree.owners()].length]).toEqual([0, 0, 0]);
 });
 
+test('[RT8][RT9] one call takes a whole tree from its ends to its beginnings, and stops below a page in use', () => {
+  const fake = createFakeTree(4);
+  const [root, left] = insertText(fake, [1, 1, 1, 1, 2, 2, 2, 2]); // 0, 1
+  insertText(fake, [1, 1, 1, 1, 3, 3, 3, 3]); // 3
+  insertText(fake, [1, 1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 4]); // 6
+  fake.pool.retain(left!);
+  expect([root!.numRefs, fake.tree.numIdlePages()]).toEqual([1, 2]); // 0 is idle, what stands on it is not
+  expect([...fake.tree.idlePages()].map(({ page }) => page.index)).toEqual([6, 3]);
+  expect(evicted(fake.tree)).toEqual([3, 6]);
+  fake.pool.release(left!);
+  insertText(fake, [1, 1, 1, 1, 3, 3, 3, 3]); // 8
+  expect(evicted(fake.tree)).toEqual([1, 8, 0]);
+});
+
 test('[RT9][RT11] more tokens, more uses and a later use keep a page longer', () => {
   const fake = createFakeTree(4);
   insertText(fake, [1, 1, 1, 1]); // 0: oldest, but used

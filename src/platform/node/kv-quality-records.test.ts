@@ -13,6 +13,7 @@ const record: KvQualityRecord = {
   modelHash,
   tailTokens: 256,
   numTokens: 1776,
+  floorKl: 1e-5,
   policies: { q8: { meanKl: 1e-4, p99Kl: 1e-3, top1: 0.99 }, q4: { meanKl: NaN, p99Kl: 0.1, top1: 0.9 } },
 };
 
@@ -37,7 +38,8 @@ test('[KP3] what is no record of this model and this version is as good as none'
     '[]',
     changed({ version: 2 }),
     changed({ modelHash: '1f'.repeat(32) }),
-    changed({ policies: { q8: { meanKl: 1, p99Kl: 1 } } }),
+    changed({ policies: { q8: { meanKl: 1, p99Kl: 1, top1: '1' } } }),
+    changed({ policies: { q8: 5 } }),
     changed({ policies: { q5: record.policies.q8 } }),
     changed({ policies: null }),
     changed({ numTokens: '5' }),

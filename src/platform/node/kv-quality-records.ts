@@ -46,19 +46,18 @@ export function writeKvQuality(record: KvQualityRecord, folder = kvQualityFolder
 
 function isRecord(value: unknown, modelHash: string): value is KvQualityRecord {
   if (!isObject(value) || value['version'] !== VERSION || value['modelHash'] !== modelHash) return false;
-  const { policies, tailTokens, numTokens } = value;
-  if (!isObject(policies) || typeof tailTokens !== 'number' || typeof numTokens !== 'number') return false;
+  const { policies } = value;
+  if (!isObject(policies) || !hasNumbers(value, ['tailTokens', 'numTokens', 'floorKl'])) return false;
   return Object.entries(policies).every(([name, quality]) => (name === 'q8' || name === 'q4') && isQuality(quality));
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
 
+const isQuality = (value: unknown): value is KvPolicyQuality =>
+  isObject(value) && hasNumbers(value, ['meanKl', 'p99Kl', 'top1']);
+
 /** JSON has no NaN, it becomes null: such a measurement is kept as one that is within no limit. */
-function isQuality(value: unknown): value is KvPolicyQuality {
-  if (!isObject(value)) return false;
-  for (const key of ['meanKl', 'p99Kl', 'top1']) {
-    if (value[key] === null) value[key] = NaN;
-    if (typeof value[key] !== 'number') return false;
-  }
-  return true;
+function hasNumbers(value: Record<string, unknown>, keys: readonly string[]): boolean {
+  for (const key of keys) value[key] ??= NaN;
+  return keys.every((key) => typeof value[key] === 'number');
 }

@@ -80,6 +80,15 @@ function removeQuietly(files: Files, path: string): void {
   }
 }
 
+/** Of the name itself, not of what it may point to; undefined when it vanished or the disk does not say. */
+export function statQuietly(files: Files, path: string): nodeFiles.Stats | undefined {
+  try {
+    return files.lstatSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Puts a whole file in the place of `path`, or changes nothing and throws what the disk said. */
 export function replaceFile(files: Files, path: string, parts: readonly Uint8Array[], isDurable: boolean): void {
   const temporary = temporaryFor(path);
@@ -174,7 +183,7 @@ export function removeAbandoned(files: Files, folder: string, names: readonly st
     const owner = TEMPORARY.exec(basename(name))?.[1];
     if (owner === undefined) continue;
     const path = join(folder, name);
-    const writtenMs = files.statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+    const writtenMs = statQuietly(files, path)?.mtimeMs;
     if (writtenMs === undefined) continue;
     const isOld = writtenMs < Date.now() - ABANDONED_MS || (Number(owner) === process.pid && writtenMs < startMs);
     if (isOld || !isRunning(Number(owner))) removeQuietly(files, path);

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { errnoOf } from '../file-errors.ts';
-import { listNames, removeAbandoned, type Files } from './atomic-files.ts';
+import { listNames, removeAbandoned, statQuietly, type Files } from './atomic-files.ts';
 
 interface StoredPage {
   sizeBytes: number;
@@ -96,7 +96,7 @@ export function createPageIndex(files: Files, root: string): PageIndex {
         const id = `${group}/${key}`;
         found.add(id);
         if (pages.has(id)) continue;
-        const stat = files.lstatSync(join(folder, name), { throwIfNoEntry: false });
+        const stat = statQuietly(files, join(folder, name));
         if (stat?.isFile() === true) fresh.push({ id, sizeBytes: stat.size, usedMs: stat.mtimeMs });
       }
     }

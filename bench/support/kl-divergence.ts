@@ -1,0 +1,48 @@
+/** Compares distributions of next tokens with those they should be. */
+export interface KlMeter {
+  add(expected: Float32Array, found: Float32Array): void;
+  result(): KlResult;
+}
+
+export interface KlResult {
+  readonly numTokens: number;
+  readonly meanKl: number;
+  readonly p99Kl: number;
+  readonly top1: number;
+}
+
+export function createKlMeter(): KlMeter {
+  const divergences: number[] = [];
+  let numSame = 0;
+  return {
+    add(expected, found) {
+      const [p, q] = [summarize(expected), summarize(found)];
+      let sum = 0;
+      for (let id = 0; id < expected.length; id++) {
+        const logP = expected[id]! - p.logSum;
+        sum += Math.exp(logP) * (logP - (found[id]! - q.logSum));
+      }
+      divergences.push(sum);
+      if (p.best === q.best) numSame++;
+    },
+    result() {
+      const sorted = divergences.toSorted((a, b) => a - b);
+      const numTokens = sorted.length;
+      return {
+        numTokens,
+        meanKl: sorted.reduce((sum, kl) => sum + kl, 0) / numTokens,
+        p99Kl: sorted[Math.ceil(numTokens * 0.99) - 1] ?? NaN,
+        top1: numSame / numTokens,
+      };
+    },
+  };
+}
+
+/** In doubles: differences of the fourth digit are what is measured. */
+function summarize(logits: Float32Array): { logSum: number; best: number } {
+  let best = 0;
+  for (let id = 1; id < logits.length; id++) if (logits[id]! > logits[best]!) best = id;
+  let sum = 0;
+  for (let id = 0; id < logits.length; id++) sum += Math.exp(logits[id]! - logits[best]!);
+  return { logSum: logits[best]! + Math.log(sum), best };
+}

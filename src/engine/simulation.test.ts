@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { simulate, type SimulationCounts } from '../../test/support/simulation.ts';
+
+const NUM_SIMULATIONS = 1000;
+
+test('[E1] [E3] [E8] [E10] [E13] [E14] a thousand days of small engines: every token is what the request gets alone', async () => {
+  const totals: Partial<SimulationCounts> = {};
+  for (let seed = 0; seed < NUM_SIMULATIONS; seed++) {
+    const counts = await simulate(seed).catch((error: unknown) => {
+      throw new Error(`simulation with seed ${seed}`, { cause: error });
+    });
+    for (const [name, count] of Object.entries(counts) as [keyof SimulationCounts, number][]) {
+      totals[name] = (totals[name] ?? 0) + count;
+    }
+  }
+  // The simulations show nothing about what did not happen in them.
+  for (const [name, count] of Object.entries(totals)) expect(count, name).toBeGreaterThan(25);
+});

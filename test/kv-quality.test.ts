@@ -1,0 +1,60 @@
+// The guard of packed pages, from logits to the choice: what `npm run bench -- kv-quality` does, on a small model.
+import { expect, test } from 'vitest';
+import { createKlMeter } from '../bench/support/kl-divergence.ts';
+import { comparePolicies, type KvPolicy, type KvPrecisions, limitsFor } from '../bench/support/kv-quality.ts';
+import { choosePacking, type KvQualityRecord } from '../src/kv-cache/kv-policy.ts';
+import type { LoadedModel } from '../src/models/types.ts';
+import { loadRandom } from './support/run-model.ts';
+
+test('[KP1] divergences are those of the distributions, in nats', () => {
+  const meter = createKlMeter();
+  const logits = (...probabilities: number[]): Float32Array => Float32Array.from(probabilities, (p) => Math.log(p) + 3); // a constant changes nothing
+  meter.add(logits(0.5, 0.25, 0.25), logits(0.5, 0.25, 0.25));
+  meter.add(logits(0.5, 0.25, 0.25), logits(0.25, 0.5, 0.25));
+  const { meanKl, p99Kl, top1, numTokens } = meter.result();
+  const expected = 0.5 * Math.log(2) + 0.25 * Math.log(0.5);
+  expect(p99Kl).toBeCloseTo(expected, 6);
+  expect(meanKl).toBeCloseTo(expected / 2, 6);
+  expect({ top1, numTokens }).toEqual({ top1: 0.5, numTokens: 2 });
+});
+
+const NUM_TOKENS = 96;
+const text = Array.from({ length: NUM_TOKENS }, (_, i) => 3 + ((i * i * 37 + i * 11) % 300));
+const policies: KvPolicy[] = (['q8', 'q4', null] as const).map((packed) => ({ packed, tailTokens: 32 }));
+
+async function measure(spoil: (model: LoadedModel) => void = () => {}): Promise<KvQualityRecord> {
+  const load = async (precisions: KvPrecisions): Promise<LoadedModel> => {
+    const shape = { numLayers: 2, contextLength: NUM_TOKENS };
+    const limits = limitsFor(NUM_TOKENS, precisions);
+    const model = await loadRandom({ architecture: 'llama', type: 'F32', seed: 3, shape }, { limits });
+    spoil(model);
+    return model;
+  };
+  const [q8, q4, floor] = await comparePolicies(load, [text, text.toReversed()], policies);
+  // The rows after the first page behind the tail, of two texts.
+  for (const result of [q8, q4, floor]) expect(result!.numTokens).toBe(2 * (NUM_TOKENS - 32 - 16));
+  // Far too few for a real choice.
+  const record = { modelHash: '0'.repeat(64), tailTokens: 32, numTokens: 1000, floorKl: floor!.meanKl };
+  return { ...record, policies: { q8: q8!, q4: q4! } };
+}
+
+test('[KP1] four bits are further off than eight, eight than none, and both are within', async () => {
+  const record = await measure();
+  const { q8, q4 } = record.policies;
+  expect(record.floorKl).toBeGreaterThan(0);
+  expect(q8!.meanKl).toBeGreaterThan(record.floorKl * 2);
+  expect(q4!.meanKl).toBeGreaterThan(q8!.meanKl * 3);
+  expect(choosePacking('q4', record).packed).toBe('q4');
+});
+
+test('[KP1] a packing that loses something is not chosen', async () => {
+  const record = await measure(({ pages }) => {
+    const { packPages } = pages;
+    pages.packPages = async (moves) => {
+      await packPages(moves);
+      for (const { to } of moves) pages.bytesOf('packed', to).subarray(-64).fill(0);
+    };
+  });
+  expect(choosePacking('q4', record)).toMatchObject({ packed: null, reason: expect.stringMatching(/^q4 not.*q8 not/) });
+  expect(choosePacking('auto', record).packed).toBeNull();
+});

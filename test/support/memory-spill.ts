@@ -1,0 +1,66 @@
+import { namespaceId } from '../../src/kv-cache/cache-namespace.ts';
+import type { PageTier, SpillStats, SpillStore } from '../../src/kv-cache/types.ts';
+
+/** What a spill folder keeps, without a disk: outlives every engine that uses it, and fails on demand. */
+export interface MemorySpill {
+  /** As a process would open the folder: counters begin anew, pages are those of before. */
+  open(): SpillStore;
+  /** Keys are the namespace and then the tokens of each page: what is kept for whom can be read off. */
+  readonly pages: Map<string, { tier: PageTier; bytes: Uint8Array; isCorrupt: boolean }>;
+  /** A full disk. */
+  refusesWrites: boolean;
+}
+
+export function createMemorySpill(limitPages = Infinity): MemorySpill {
+  const pages: MemorySpill['pages'] = new Map();
+  const spill: MemorySpill = {
+    pages,
+    refusesWrites: false,
+    open() {
+      const counts = { numWrites: 0, numReads: 0, numEvictions: 0, numCorrupt: 0, numFailedWrites: 0 };
+      const stats = (): SpillStats => ({
+        ...counts,
+        numPages: pages.size,
+        sizeBytes: [...pages.values()].reduce((sum, { bytes }) => sum + bytes.length, 0),
+        limitBytes: Infinity,
+        lastFailure: counts.numFailedWrites > 0 ? 'no space left on device' : null,
+        ignored: [],
+      });
+      return {
+        open: (namespace) => ({
+          rootKey: namespaceId(namespace),
+          childKey: (parentKey, tokens) => `${parentKey}/${Array.from(tokens).join(' ')}`,
+          has: (key) => pages.has(key),
+          write(key, tier, bytes) {
+            if (spill.refusesWrites) {
+              counts.numFailedWrites++;
+              return false;
+            }
+            counts.numWrites++;
+            pages.set(key, { tier, bytes: bytes.slice(), isCorrupt: false });
+            for (const oldest of pages.keys()) {
+              if (pages.size <= limitPages) break;
+              pages.delete(oldest);
+              counts.numEvictions++;
+            }
+            return true;
+          },
+          read(key) {
+            const page = pages.get(key);
+            if (page === undefined) return null;
+            if (page.isCorrupt) {
+              counts.numCorrupt++;
+              pages.delete(key);
+              return null;
+            }
+            counts.numReads++;
+            return { tier: page.tier, bytes: page.bytes.slice() };
+          },
+        }),
+        stats,
+        close() {},
+      };
+    },
+  };
+  return spill;
+}

@@ -1,0 +1,263 @@
+import { assert } from '../../src/core/errors.ts';
+import { createRandom } from '../../src/core/random.ts';
+import { createEngine, type Engine } from '../../src/engine/engine.ts';
+import type { EngineEvent } from '../../src/engine/types.ts';
+import type { Reservation } from '../../src/kv-cache/types.ts';
+import type { LoadedModel } from '../../src/models/types.ts';
+import { engineRequest } from './engine-request.ts';
+import { createMemorySpill } from './memory-spill.ts';
+import { checkPageRanges } from './page-ranges.ts';
+import { createToyModel, createToySampler, TOY_VOCAB, toyContinuation } from './toy-model.ts';
+
+/** What happened in a simulation, as far as it is counted. */
+export type SimulationCounts = Record<(typeof COUNTED)[number], number>;
+
+const COUNTED = [
+  'numFinished',
+  'numAborted',
+  'numExpired',
+  'numRefused',
+  'numHits',
+  'numPartialHits',
+  'numMisses',
+  'numCopied',
+  'numEvictions',
+  'numPacked',
+  'numRestored',
+  'numPreemptions',
+  'numCorrupt',
+  'numFailedWrites',
+  'numRestarts',
+  'numReservations',
+  'numAbortedInStep',
+  'numAbortedInPacking',
+  'numStops',
+] as const;
+
+interface Ask {
+  readonly tenant: string;
+  readonly promptIds: readonly number[];
+  readonly maxTokens: number;
+  readonly seed: number;
+  readonly stopIds: ReadonlySet<number>;
+  readonly cachePrefix: boolean;
+  readonly tokens: number[];
+  end: 'finished' | 'aborted' | 'expired' | null;
+}
+
+/** Requests, cancels, restarts and failures, all drawn from `seed`; throws when a token differs from what the request gets alone. */
+export async function simulate(seed: number): Promise<SimulationCounts> {
+  const random = createRandom(seed);
+  const below = (limit: number): number => Math.floor(random.next() * limit);
+  const chance = (share: number): boolean => random.next() < share;
+  const pick = <T>(values: readonly T[]): T => values[below(values.length)]!;
+  const counts = Object.fromEntries(COUNTED.map((name) => [name, 0])) as SimulationCounts;
+
+  const pageTokens = pick([4, 8, 16]);
+  const packed = chance(0.5);
+  const limits = {
+    numPages: 4 + below(packed ? 56 : 16),
+    maxBatchTokens: 1 + below(chance(0.3) ? 6 : 40),
+    maxSequences: 1 + below(6),
+    maxLogitRows: 6,
+  };
+  const options = {
+    maxContext: 40 + below(160),
+    tailTokens: below(3) * 16,
+    agingMs: 1 + below(100),
+    maxWaiting: 3 + below(20),
+    maxRunningPerTenant: 1 + below(4),
+    maxRequestsPerTenant: 4 + below(10),
+    keepsPrefixes: chance(0.95),
+  };
+  // Of each there are days with much and days with none: what is rare together would hardly ever be seen together.
+  const abortShare = pick([0, 0.003, 0.03]);
+  const sessionShare = pick([0, 0.3, 1]);
+  const corruptShare = pick([0, 0.1, 0.9]);
+  const arrivalShare = pick([0.1, 0.5, 0.9]);
+  const tenants = pick([['a'], ['a', 'a', 'a', 'b'], ['a', 'b', 'c']]);
+  const longest = packed ? 120 : 40;
+  const spill = chance(0.6) ? createMemorySpill(chance(0.3) ? 1 + below(20) : Infinity) : null;
+  const asks = new Map<number, Ask>();
+  const contexts: (readonly number[])[] = [];
+  let clock = 0;
+  let nextId = 0;
+  let numSteps = 0;
+  let reservation: Reservation | null = null;
+
+  function abortOne(share = abortShare): boolean {
+    const open = [...asks].filter(([, ask]) => ask.end === null);
+    if (open.length === 0 || !chance(share)) return false;
+    const [id, ask] = pick(open);
+    if (!engine.abort(id)) return false; // its time ran out in the step that is running
+    ask.end = 'aborted';
+    engine.checkIntegrity();
+    counts.numAborted++;
+    return true;
+  }
+
+  function start(): Engine {
+    const model = createToyModel({
+      pageTokens,
+      packed,
+      limits,
+      beforeForward(batch) {
+        checkPageRanges(batch, model.pages, limits.numPages);
+        if (abortOne()) counts.numAbortedInStep++;
+      },
+    });
+    const pages: LoadedModel['pages'] = {
+      ...model.pages,
+      async packPages(moves) {
+        const packing = model.pages.packPages(moves);
+        if (abortOne(10 * abortShare)) counts.numAbortedInPacking++;
+        await packing;
+      },
+    };
+    return createEngine({ ...model, pages }, { ...options, now: () => clock, spill: spill?.open() ?? null });
+  }
+
+  /** Totals of an engine that ends, or is killed. */
+  function tally(): void {
+    const { cache, ...totals } = engine.stats();
+    const all: Record<string, unknown> = { ...cache.spill, ...cache, ...totals };
+    for (const name of COUNTED) if (typeof all[name] === 'number') counts[name] += all[name];
+  }
+
+  /** A prompt that begins as an earlier one did, mostly: and goes on as it did, or differently. */
+  function makePrompt(maxLength: number): number[] {
+    const known = contexts.length > 0 && chance(0.8) ? pick(contexts) : [];
+    const prompt = known.slice(0, chance(0.4) ? known.length : below(known.length + 1)).slice(0, maxLength - 1);
+    const length = Math.min(maxLength, prompt.length + 1 + below(chance(0.5) ? 4 : longest));
+    while (prompt.length < length) prompt.push(below(TOY_VOCAB));
+    return prompt;
+  }
+
+  function add(): void {
+    const maxTokens = 1 + below(Math.min(chance(0.2) ? 60 : 12, engine.maxContext - 1));
+    const promptIds = makePrompt(engine.maxContext - maxTokens);
+    const stopIds = new Set(chance(0.3) ? [below(TOY_VOCAB), below(TOY_VOCAB)] : []);
+    const cachePrefix = chance(0.93);
+    const ask: Ask = { tenant: pick(tenants), promptIds, maxTokens, seed: below(1e9), stopIds, cachePrefix, tokens: [], end: null }; // prettier-ignore
+    const id = nextId++;
+    try {
+      engine.add(
+        engineRequest({
+          ...ask,
+          id,
+          sampler: createToySampler(ask.seed),
+          retention: chance(sessionShare) ? 'session' : 'ordinary',
+          priority: chance(0.3) ? below(4) - 1 : 0,
+          timeoutMs: chance(0.1) ? below(60) : null,
+          adapterHash: chance(0.05) ? 'adapter' : null,
+        }),
+      );
+    } catch (error) {
+      assert((error as { code?: string }).code === 'overloaded', `request ${id} is refused: ${String(error)}`);
+      return;
+    }
+    asks.set(id, ask);
+    contexts.push(promptIds);
+  }
+
+  function hear(event: EngineEvent): void {
+    const ask = asks.get(event.id)!;
+    assert(ask.end === null, `${event.type} of request ${event.id} after it was ${ask.end}`);
+    if (event.type === 'token') {
+      ask.tokens.push(event.token.tokenId);
+    } else if (event.type === 'finished') {
+      ask.end = 'finished';
+      counts.numFinished++;
+      if (event.reason === 'stop') counts.numStops++;
+      contexts.push([...ask.promptIds, ...ask.tokens]);
+    } else {
+      assert(event.error.code === 'deadline_exceeded', `request ${event.id} failed: ${event.error.message}`);
+      ask.end = 'expired';
+    }
+    if (event.type !== 'failed') assert(ask.cachePrefix || event.cachedTokens === 0, `${event.id} found pages`);
+  }
+
+  /** What others do to the cache between two steps. */
+  function disturb(): void {
+    abortOne();
+    if (chance(0.01)) engine.cache.clear();
+    if (chance(0.05) && reservation === null) {
+      const sizeBytes = 1 + below((limits.numPages * pageTokens * 8) / 2);
+      try {
+        reservation = engine.cache.reserve('adapter', sizeBytes);
+        counts.numReservations++;
+      } catch (error) {
+        assert((error as { code?: string }).code === 'out_of_memory', String(error));
+      }
+    } else if (reservation !== null && chance(0.1)) {
+      engine.cache.unreserve(reservation);
+      reservation = null;
+    }
+    if (spill === null) return;
+    if (chance(0.2)) engine.workInBackground();
+    if (chance(0.05)) spill.refusesWrites = !spill.refusesWrites;
+    if (chance(corruptShare) && spill.pages.size > 0) pick([...spill.pages.values()]).isCorrupt = true;
+    if (chance(0.02) && spill.pages.size > 0) spill.pages.delete(pick([...spill.pages.keys()]));
+  }
+
+  async function step(): Promise<void> {
+    const events = await engine.step();
+    for (const event of events) hear(event);
+    clock++;
+    numSteps++;
+    check(engine);
+    disturb();
+    check(engine);
+  }
+
+  async function restart(): Promise<void> {
+    for (const ask of asks.values()) ask.end ??= 'aborted';
+    tally();
+    // Killed, or closed in order: then what waits is written.
+    if (chance(0.5)) await engine.dispose();
+    reservation = null;
+    counts.numRestarts++;
+    engine = start();
+  }
+
+  let engine = start();
+  const numRequests = 5 + below(12);
+  const numRestarts = spill !== null && chance(0.5) ? 1 : 0;
+  let numKnownTokens = 0;
+  for (let left = numRequests, restarts = numRestarts; left > 0 || engine.hasWork;) {
+    for (; left > 0 && (chance(arrivalShare) || !engine.hasWork); left--) add();
+    if (restarts > 0 && left < numRequests / 2) {
+      restarts--;
+      await restart();
+    }
+    await step();
+    // Each preemption can make tokens be computed again, a chunk of `maxBatchTokens` a step: but not for ever.
+    numKnownTokens = [...asks.values()].reduce(
+      (sum, { promptIds, maxTokens }) => sum + promptIds.length + maxTokens,
+      0,
+    );
+    assert(numSteps <= 50 + 4 * numKnownTokens, `${numSteps} steps for ${numKnownTokens} tokens`);
+  }
+  assert(engine.stats().numFreePages === limits.numPages, 'a sequence holds pages at rest');
+  engine.cache.clear();
+  if (reservation !== null) engine.cache.unreserve(reservation);
+  const { cache } = engine.stats();
+  assert(cache.usedBytes === 0 && cache.numCachedPages === 0, `${cache.usedBytes} bytes are used at rest`);
+  tally();
+  counts.numExpired = [...asks.values()].filter(({ end }) => end === 'expired').length;
+  for (const [id, ask] of asks) checkTokens(id, ask);
+  return counts;
+}
+
+function check(engine: Engine): void {
+  engine.checkIntegrity();
+  const { usedBytes, peakBytes, budgetBytes } = engine.stats().cache;
+  assert(usedBytes <= peakBytes && peakBytes <= budgetBytes, `${usedBytes} of ${budgetBytes} bytes, peak ${peakBytes}`);
+}
+
+function checkTokens(id: number, ask: Ask): void {
+  const alone = toyContinuation(ask.promptIds, ask);
+  const expected = ask.end === 'finished' ? alone : alone.slice(0, ask.tokens.length);
+  assert(ask.end !== null, `request ${id} has not ended`);
+  assert(ask.tokens.join() === expected.join(), `request ${id}: tokens ${ask.tokens.join()}, alone ${expected.join()}`);
+}
