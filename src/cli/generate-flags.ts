@@ -1,6 +1,6 @@
-import { type GenerateParams, resolveGenerateParams } from '../sampling/generate-params.ts';
+import { type GenerateOptions, resolveGenerateOptions } from '../runtime/generate-options.ts';
 import { collectOptions, type Flag, type FlagValues, withFlagNames } from './flags.ts';
-import { readBias, readInteger, readNumber, readText } from './values.ts';
+import { readBias, readInteger, readNumber, readSeconds, readText } from './values.ts';
 
 /** How text is made; named as llama-server and ollama name them where they do. */
 export const GENERATE_FLAGS: readonly Flag[] = [
@@ -55,14 +55,21 @@ export const GENERATE_FLAGS: readonly Flag[] = [
     read: readInteger,
     description: 'report log-probabilities and n alternatives a token (with --json)',
   },
+  {
+    name: '--timeout',
+    value: 'seconds',
+    option: 'timeoutMs',
+    read: readSeconds,
+    description: 'gives an answer up that takes longer',
+  },
   { name: '--ignore-eos', value: null, option: 'ignoreEos', description: 'go on after an end-of-text token' },
 ];
 
 /** The generation options that were typed, checked before anything is loaded. */
-export function readGenerateParams(values: FlagValues): GenerateParams {
+export function readGenerateOptions(values: FlagValues): GenerateOptions {
   const options = collectOptions(GENERATE_FLAGS, values);
   const biases = options['logitBias'] as [number, number][] | undefined;
-  const params = (biases === undefined ? options : { ...options, logitBias: new Map(biases) }) as GenerateParams;
-  withFlagNames(GENERATE_FLAGS, values, () => resolveGenerateParams(params));
-  return params;
+  const read = (biases === undefined ? options : { ...options, logitBias: new Map(biases) }) as GenerateOptions;
+  withFlagNames(GENERATE_FLAGS, values, () => resolveGenerateOptions(read));
+  return read;
 }

@@ -38,7 +38,9 @@ const NEXT_STEPS: Partial<Record<ErrorCode, (error: Reported, commandName: strin
     return reference === undefined ? 'ruvllm list' : `ruvllm pull ${reference}`;
   },
   context_overflow: () => 'a shorter prompt, a smaller --max-tokens or a larger --context',
-  out_of_memory: () => 'a smaller --context, or a smaller model; ruvllm doctor shows the memory',
+  out_of_memory: () =>
+    'a smaller --context or a larger --memory-budget, or a smaller model; ruvllm doctor shows the memory',
+  deadline_exceeded: () => 'a longer --timeout or a smaller --max-tokens',
   empty_prompt: () => 'ruvllm run MODEL "your prompt"',
   download_failed: () => 'the same command again: a download goes on where it stopped',
   disk_full: () => 'ruvllm list, then ruvllm rm MODEL',

@@ -22,3 +22,10 @@ test('an answer that was cut off names the flag that bounds it', () => {
   expect(describeAnswer(answer(54, 'length'), 64)).toMatch(/cut off after 10 tokens \(--context\)$/);
   expect(describeAnswer(answer(54, 'stop'), 64)).not.toContain('cut off');
 });
+
+test('a prompt that was known in part says so', () => {
+  const known = answer(54, 'stop');
+  expect(describeAnswer(known, 64)).toContain('prompt 54 tokens, 100 tokens/s');
+  const usage = { ...known.usage, cachedTokens: 50 };
+  expect(describeAnswer({ ...known, usage }, 64)).toContain('prompt 54 tokens (50 cached), 100 tokens/s');
+});

@@ -6,7 +6,7 @@ import { formatBytes, formatCount, formatRate } from './format.ts';
 export function describeAnswer({ usage, timings, finishReason }: GenerateSummary, maxContext: number): string {
   const parts = [
     `${usage.completionTokens} tokens, ${formatRate(timings.tokensPerSecond)} tokens/s`,
-    `prompt ${usage.promptTokens} tokens, ${formatRate(timings.promptTokensPerSecond)} tokens/s`,
+    `prompt ${usage.promptTokens} tokens${known(usage)}, ${formatRate(timings.promptTokensPerSecond)} tokens/s`,
     `first token after ${Math.round(timings.firstTokenMs)} ms`,
   ];
   // An answer that was cut off looks like one that ended badly; say which.
@@ -15,6 +15,10 @@ export function describeAnswer({ usage, timings, finishReason }: GenerateSummary
     parts.push(`cut off after ${usage.completionTokens} tokens (${bound})`);
   }
   return parts.join(' · ');
+}
+
+function known({ cachedTokens }: GenerateSummary['usage']): string {
+  return cachedTokens === 0 ? '' : ` (${cachedTokens} cached)`;
 }
 
 /** One line about a loaded model. */

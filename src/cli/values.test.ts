@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readBias, readInteger, readNumber } from './values.ts';
+import { readBias, readInteger, readNumber, readSeconds, readSize, readSwitch } from './values.ts';
 
 const refusal = (message: string) =>
   expect.objectContaining({ code: 'invalid_option', message, data: { option: '--x' } });
@@ -30,4 +30,60 @@ test('biases are ID=VALUE', () => {
     expect(() => readBias(text, '--x')).toThrow(refusal(`--x must be ID=VALUE, got "${text}"`));
   }
   expect(() => readBias('1=x', '--x')).toThrow(refusal('--x must be a number, got "x"'));
+});
+
+test.each([
+  ['0', 0],
+  ['1000', 1000],
+  ['1000B', 1000],
+  ['1k', 1024],
+  ['1.5G', 1.5 * 2 ** 30],
+  ['512MiB', 512 * 2 ** 20],
+  ['512 mb', 512 * 2 ** 20],
+  ['.5gib', 2 ** 29],
+  ['2T', 2 ** 41],
+  ['0.3K', 307],
+  ['9007199254740991', 9007199254740991],
+])('the size %s is %d bytes', (text, bytes) => {
+  expect(readSize(text, '--x')).toBe(bytes);
+});
+
+test('what is no size is refused with the flag and the value', () => {
+  const texts = [
+    '',
+    'many',
+    '1.5',
+    '-1',
+    '1e9',
+    '1 G B',
+    '1GG',
+    '1ib',
+    '2P',
+    '9007199254740992',
+    '9000T',
+    '0x10',
+    '1,5G',
+  ];
+  for (const text of texts) {
+    const shown = JSON.stringify(text);
+    expect(() => readSize(text, '--x')).toThrow(
+      refusal(`--x must be a size such as 512MiB, 2G or 1.5GiB, got ${shown}`),
+    );
+  }
+});
+
+test('seconds become milliseconds', () => {
+  expect(['0.001', '1', '1.5', '2147483'].map((text) => readSeconds(text, '--x'))).toEqual([1, 1000, 1500, 2147483000]);
+  for (const text of ['0', '-1', '0.0001', '2147484']) {
+    expect(() => readSeconds(text, '--x')).toThrow(
+      refusal(`--x must be a number of seconds from 0.001 to 2147483, got ${text}`),
+    );
+  }
+});
+
+test('a switch is on or off', () => {
+  expect([readSwitch('on', '--x'), readSwitch('off', '--x')]).toEqual([true, false]);
+  for (const text of ['', '1', 'true', 'ON']) {
+    expect(() => readSwitch(text, '--x')).toThrow(refusal(`--x must be on or off, got ${JSON.stringify(text)}`));
+  }
 });

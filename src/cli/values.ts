@@ -20,6 +20,37 @@ export const readInteger: ValueReader<number> = (text, name) => {
   return value;
 };
 
+const SIZE = /^(\d+\.?\d*|\.\d+) ?(?:([kmgt])(?:i?b)?|b)?$/i;
+const SIZE_UNITS: Readonly<Record<string, number>> = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40 };
+
+/** Bytes: `1000`, `512MiB`, `2G`, `1.5 GB`. All units are powers of 1024, as memory is sold. */
+export const readSize: ValueReader<number> = (text, name) => {
+  const [, count, unit] = SIZE.exec(text) ?? [];
+  const bytes = count === undefined ? Number.NaN : Number(count) * (unit ? SIZE_UNITS[unit.toLowerCase()]! : 1);
+  // A part of a byte is a slip where no unit was named, and rounding where one was.
+  const whole = unit === undefined ? bytes : Math.floor(bytes);
+  if (!Number.isSafeInteger(whole)) {
+    throw usageError(`${name} must be a size such as 512MiB, 2G or 1.5GiB, got ${JSON.stringify(text)}`, name);
+  }
+  return whole;
+};
+
+/** The longest delay a timer can have: 24.8 days. */
+const MAX_SECONDS = 2_147_483;
+
+/** Seconds, as milliseconds. */
+export const readSeconds: ValueReader<number> = (text, name) => {
+  const seconds = readNumber(text, name);
+  if (seconds >= 0.001 && seconds <= MAX_SECONDS) return seconds * 1000;
+  throw usageError(`${name} must be a number of seconds from 0.001 to ${MAX_SECONDS}, got ${text}`, name);
+};
+
+/** `on` or `off`, of an environment variable. */
+export const readSwitch: ValueReader<boolean> = (text, name) => {
+  if (text !== 'on' && text !== 'off') throw usageError(`${name} must be on or off, got ${JSON.stringify(text)}`, name);
+  return text === 'on';
+};
+
 export const readText: ValueReader<string> = (text) => text;
 
 /** `ID=VALUE`: a token id and what is added to its logit. */

@@ -1,8 +1,8 @@
 import type { ChatMessage } from '../../chat/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
+import type { GenerateOptions } from '../../runtime/generate-options.ts';
 import type { GenerateResult } from '../../runtime/generation-types.ts';
 import type { Model } from '../../runtime/model.ts';
-import type { GenerateParams } from '../../sampling/generate-params.ts';
 import { collectAnswer } from '../collect-answer.ts';
 
 /** Long enough for an answer, short enough that a model that never ends does not fill the context with one. */
@@ -39,7 +39,7 @@ export interface ChatSession {
 
 type ChatModel = Pick<Model, 'encodePrompt' | 'generateStream'> & { modelInfo(): { readonly maxContext: number } };
 
-export function createChatSession(model: ChatModel, params: GenerateParams, system: string | null): ChatSession {
+export function createChatSession(model: ChatModel, params: GenerateOptions, system: string | null): ChatSession {
   let messages: ChatMessage[] = [];
   let systemText = system;
   let numRegenerations = 0;

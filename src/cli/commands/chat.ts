@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { createChatHost } from '../chat/chat-host.ts';
 import { runPiped } from '../chat/piped.ts';
 import { runRepl } from '../chat/repl.ts';
 import { createChatSession } from '../chat/session.ts';
 import { chooseModel, describeChoice } from '../choose-model.ts';
 import type { CommandRunner } from '../command.ts';
-import { readGenerateParams } from '../generate-flags.ts';
+import { readGenerateOptions } from '../generate-flags.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { loadWithProgress } from '../load-model.ts';
 import { describeModel } from '../summary.ts';
@@ -12,7 +13,7 @@ import { describeModel } from '../summary.ts';
 /** Talks to a model: line by line at a terminal, or the lines of stdin one after another. */
 export const chat: CommandRunner = async (context) => {
   const { io, output, values } = context;
-  const params = readGenerateParams(values);
+  const params = readGenerateOptions(values);
   const config = readModelConfig(values, io.environment);
   const chosen = await chooseModel(context, context.args[0]);
   output.note(describeChoice(chosen));
@@ -21,8 +22,14 @@ export const chat: CommandRunner = async (context) => {
     const info = model.modelInfo();
     output.note(describeModel(info));
     if (info.chatTemplate === 'plain') output.note('this model knows no chat format: it goes on with what you write');
-    const session = createChatSession(model, params, (values['--system'] as string | undefined) ?? null);
-    const host = createChatHost(context, model, session);
+    // Keeps what was said in memory longest. A name of its own: a kept conversation may be called anything.
+    const session = `chat ${randomUUID()}`;
+    const conversation = createChatSession(
+      model,
+      { ...params, session },
+      (values['--system'] as string | undefined) ?? null,
+    );
+    const host = createChatHost(context, model, conversation);
     if (io.stdin.isTTY === true && !output.isJson) {
       output.note('/help shows the commands, Ctrl-D leaves');
       await runRepl(context, host);

@@ -5,14 +5,27 @@ import { readText } from '../values.ts';
 
 const SYSTEM: Flag = { name: '--system', value: 'text', read: readText, description: 'instructions for the model' };
 
+export const SESSION_FLAG: Flag = {
+  name: '--session',
+  value: 'id',
+  option: 'session',
+  read: readText,
+  description: 'go on with the conversation of this name, kept by --kv-spill; the prompt is taken as with --raw',
+};
+
 /** Options of `run`. */
 export const RUN_FLAGS: readonly Flag[] = [
   ...GENERATE_FLAGS,
   ...LOAD_FLAGS,
   { name: '--chat', value: null, description: 'ask as a user in a chat, also when the file has no chat template' },
   { name: '--raw', value: null, description: 'give the prompt as it is, also when the file has a chat template' },
-  { name: '--special', value: null, description: 'with --raw: spellings of control tokens become those tokens' },
+  {
+    name: '--special',
+    value: null,
+    description: 'with --raw or --session: spellings of control tokens become those tokens',
+  },
   SYSTEM,
+  SESSION_FLAG,
   { name: '--verbose', value: null, description: 'show model, memory and timings on stderr' },
 ];
 

@@ -1,14 +1,17 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import type { ModelConfig } from '../../runtime/model-config.ts';
+import { nameOption } from '../../runtime/name-option.ts';
 import type { Prompt } from '../../runtime/prompt.ts';
 import { collectAnswer } from '../collect-answer.ts';
 import type { CommandRunner } from '../command.ts';
-import type { FlagValues } from '../flags.ts';
-import { readGenerateParams } from '../generate-flags.ts';
+import { type FlagValues, withFlagNames } from '../flags.ts';
+import { readGenerateOptions } from '../generate-flags.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { loadWithProgress } from '../load-model.ts';
 import { readArgumentOrInput } from '../read-input.ts';
 import { describeAnswer, describeModel } from '../summary.ts';
 import { usageError } from '../usage-error.ts';
+import { SESSION_FLAG } from './run-flags.ts';
 
 /** `chat`: one user turn in the model's template. `raw`: the text as it is. */
 type PromptFormat = 'chat' | 'raw';
@@ -17,9 +20,10 @@ type PromptFormat = 'chat' | 'raw';
 export const run: CommandRunner = async (context) => {
   const { io, output, values } = context;
   const [reference, argument] = context.args as [string, string?];
-  const params = readGenerateParams(values);
+  const params = readGenerateOptions(values);
   const config = readModelConfig(values, io.environment);
   const askedFormat = readFormat(values);
+  const sessionId = readSessionId(values, config);
   if (Object.hasOwn(values, '--logprobs') && !output.isJson) {
     throw usageError('--logprobs needs --json: there is no place for them in the text', '--logprobs');
   }
@@ -31,15 +35,19 @@ export const run: CommandRunner = async (context) => {
   try {
     const info = model.modelInfo();
     if (values['--verbose'] === true) output.note(describeModel(info));
-    const promptFormat = askedFormat ?? (info.chatTemplate === 'file' ? 'chat' : 'raw');
+    const session = sessionId === null ? null : model.session(sessionId);
+    const promptFormat = session !== null ? 'raw' : (askedFormat ?? (info.chatTemplate === 'file' ? 'chat' : 'raw'));
     const prompt = toPrompt(text, promptFormat, values['--system'] as string | undefined);
     const parseSpecial = values['--special'] === true;
-    const promptTokenIds = model.encodePrompt(prompt, { parseSpecial });
     const options = { ...params, parseSpecial, signal: io.signal };
-    const answer = await collectAnswer(model.generateStream(prompt, options), (piece) => output.text(piece)).finally(
-      () => (io.stdout.isTerminal ? output.text('\n') : undefined),
+    const chunks = session === null ? model.generateStream(prompt, options) : session.generateStream(text, options);
+    const answer = await collectAnswer(chunks, (piece) => output.text(piece)).finally(() =>
+      io.stdout.isTerminal ? output.text('\n') : undefined,
     );
-    output.document({ model: { reference, ...info }, promptFormat, promptTokenIds, ...answer });
+    const promptTokenIds =
+      session?.tokenIds.slice(0, answer.usage.promptTokens) ?? model.encodePrompt(prompt, { parseSpecial });
+    const turn = session === null ? {} : { session: { id: session.id, numTurns: session.numTurns } };
+    output.document({ model: { reference, ...info }, promptFormat, promptTokenIds, ...turn, ...answer });
     const summary = describeAnswer(answer, info.maxContext);
     if (values['--verbose'] === true) output.note(summary);
     else output.aside(summary);
@@ -51,12 +59,27 @@ export const run: CommandRunner = async (context) => {
 function readFormat(values: FlagValues): PromptFormat | null {
   const isChat = values['--chat'] === true || Object.hasOwn(values, '--system');
   if (values['--raw'] !== true) {
-    if (values['--special'] === true)
+    if (values['--special'] === true && !Object.hasOwn(values, '--session'))
       throw usageError('--special needs --raw: a chat template does that by itself', '--special');
     return isChat ? 'chat' : null;
   }
   if (isChat) throw usageError('--raw gives the prompt as it is; it cannot go with --chat or --system', '--raw');
   return 'raw';
+}
+
+function readSessionId(values: FlagValues, { kvSpill }: ModelConfig): string | null {
+  const id = values['--session'] as string | undefined;
+  if (id === undefined) return null;
+  if (values['--chat'] === true || Object.hasOwn(values, '--system')) {
+    throw usageError('--session takes the prompt as it is; it cannot go with --chat or --system', '--session');
+  }
+  if (kvSpill == null) {
+    throw usageError(
+      '--session needs --kv-spill: without a folder the conversation ends with the command',
+      '--session',
+    );
+  }
+  return withFlagNames([SESSION_FLAG], values, () => nameOption(id, 'session'));
 }
 
 function toPrompt(text: string, format: PromptFormat, system: string | undefined): Prompt {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cacheFolder, configPath, dataFolder, expandHome, hubTokenPath, modelCacheRoot } from './paths.ts';
+import { cacheFolder, configPath, dataFolder, expandHome, hubTokenPath, modelCacheRoot, stateFolder } from './paths.ts';
 
 const at = (environment: Record<string, string>, system = 'linux') => ({ environment, homeFolder: '/home/u', system });
 
@@ -29,6 +29,14 @@ test('the data folder and the configuration file', () => {
   expect(configPath(at({ XDG_CONFIG_HOME: '/x' }))).toBe('/x/ruvllm/config.json');
   expect(configPath(at({ RUVLLM_CONFIG: '/c.json' }))).toBe('/c.json');
   expect(configPath(at({ APPDATA: '/r' }, 'win32'))).toBe('/r/ruvllm/config.json');
+});
+
+test('the state folder', () => {
+  expect(stateFolder(at({ RUVLLM_STATE_DIR: '/s', XDG_STATE_HOME: '/x' }))).toBe('/s');
+  expect(stateFolder(at({ XDG_STATE_HOME: '/x' }, 'darwin'))).toBe('/x/ruvllm');
+  expect(stateFolder(at({ XDG_STATE_HOME: 'relative' }))).toBe('/home/u/.local/state/ruvllm');
+  expect(stateFolder(at({}, 'darwin'))).toBe('/home/u/Library/Application Support/ruvllm/State');
+  expect(stateFolder(at({ LOCALAPPDATA: '/l' }, 'win32'))).toBe('/l/ruvllm/State');
 });
 
 test('the cache folder', () => {

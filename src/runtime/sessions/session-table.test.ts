@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createMemoryRecords } from '../../../test/support/memory-records.ts';
 import { createSessionTable, type SessionTableOptions } from './session-table.ts';
