@@ -1,72 +1,11 @@
 import { expect, test } from 'vitest';
-import { engineRequest } from '../../test/support/engine-request.ts';
-import { createToyModel, createToySampler } from '../../test/support/toy-model.ts';
-import { createKvCache } from '../kv-cache/kv-cache.ts';
-import { schedule, type SchedulerState } from './scheduler.ts';
-import { createSequence } from './sequence.ts';
-import { createTenantShares } from './tenant-shares.ts';
-import type { EngineRequest, Schedule } from './types.ts';
-
-interface Limits {
-  numPages?: number;
-  maxBatchTokens?: number;
-  maxRunning?: number;
-  maxRunningPerTenant?: number;
-}
-
-function setUp(limits: Limits = {}) {
-  const { numPages = 100, maxBatchTokens = 32, maxRunning = 8, maxRunningPerTenant = Infinity } = limits;
-  const { pages } = createToyModel({ limits: { numPages } });
-  const cache = createKvCache({ memory: pages, numPages, maxBatchTokens, modelHash: '', policy: '' });
-  const state: SchedulerState = {
-    cache,
-    pageTokens: pages.pageTokens,
-    running: [],
-    waiting: [],
-    shares: createTenantShares(),
-    maxBatchTokens,
-    maxRunning,
-    maxRunningPerTenant,
-    agingMs: 1000,
-    numTurns: 0,
-  };
-  let nextId = 0;
-  return {
-    state,
-    cache,
-    /** Prompts differ from the first token on, unless they are given. */
-    arrive(promptTokens: number, request: Partial<EngineRequest> = {}, nowMs = 0): void {
-      const id = nextId++;
-      const promptIds = Array.from({ length: promptTokens }, () => id);
-      const sampler = createToySampler(0);
-      const sequence = createSequence(
-        engineRequest({ id, promptIds, maxTokens: 99, sampler, ...request }),
-        cache,
-        pages.pageTokens,
-        nowMs,
-      );
-      state.shares.enter(sequence.request.tenant);
-      state.waiting.push(sequence);
-    },
-    /** Does what a step does: computed catches up, and who has caught up knows one token more. */
-    step(nowMs = 0): Schedule {
-      const plan = schedule(state, nowMs);
-      for (const { id, start, numRows, isCaughtUp } of plan.rows) {
-        const sequence = state.running.find((one) => one.request.id === id)!;
-        state.shares.charge(sequence.request.tenant, numRows);
-        sequence.numComputed = start + numRows;
-        sequence.pages.publish(sequence.tokenIds, sequence.numComputed);
-        if (isCaughtUp) sequence.tokenIds.push(1);
-      }
-      return plan;
-    },
-  };
-}
+import { createSchedulerSetUp } from '../../test/support/scheduler-setup.ts';
+import type { Schedule } from './types.ts';
 
 const rowsOf = (plan: Schedule): number[][] => plan.rows.map(({ id, start, numRows }) => [id, start, numRows]);
 
 test('[E7] a long prompt is computed in chunks beside the one-token rows of others', () => {
-  const { arrive, step } = setUp();
+  const { arrive, step } = createSchedulerSetUp();
   arrive(3);
   step();
   arrive(70);
@@ -96,7 +35,7 @@ test('[E7] a long prompt is computed in chunks beside the one-token rows of othe
 });
 
 test('[E7] a one-token row of a younger sequence goes before the chunk of an older one', () => {
-  const { arrive, step } = setUp({ maxBatchTokens: 8 });
+  const { arrive, step } = createSchedulerSetUp({ maxBatchTokens: 8 });
   arrive(12);
   step();
   arrive(4);
@@ -113,7 +52,7 @@ test('[E7] a one-token row of a younger sequence goes before the chunk of an old
 });
 
 test('[E6] admission is in order: a small request does not overtake a large one that must wait', () => {
-  const { arrive, step } = setUp({ numPages: 4, maxBatchTokens: 100 });
+  const { arrive, step } = createSchedulerSetUp({ numPages: 4, maxBatchTokens: 100 });
   arrive(15); // 1 page
   arrive(40); // 3 pages, and 1 spare for the first: not now
   arrive(1);
@@ -122,21 +61,21 @@ test('[E6] admission is in order: a small request does not overtake a large one 
 });
 
 test('[E6] pages are wanted for all known tokens and one more', () => {
-  const { arrive, step, state } = setUp({ numPages: 2 });
+  const { arrive, step, state } = createSchedulerSetUp({ numPages: 2 });
   arrive(16);
   step();
   expect(state.running[0]!.pages.table()).toEqual(Int32Array.of(0, 1));
 });
 
 test('[E6] no more than maxRunning at a time', () => {
-  const { arrive, step } = setUp({ maxRunning: 2 });
+  const { arrive, step } = createSchedulerSetUp({ maxRunning: 2 });
   for (let i = 0; i < 3; i++) arrive(1);
   expect(step().admittedIds).toEqual([0, 1]);
   expect(step().admittedIds).toEqual([]);
 });
 
 test('[E8] at a page border without free pages the youngest goes back to the head of the queue', () => {
-  const { arrive, step, state } = setUp({ numPages: 4 });
+  const { arrive, step, state } = createSchedulerSetUp({ numPages: 4 });
   arrive(14);
   arrive(14);
   arrive(30); // must wait

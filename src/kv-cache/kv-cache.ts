@@ -205,7 +205,9 @@ export function createKvCache(options: KvCacheOptions): KvCache {
     evict('ordinary', isEnough);
     if (memory.packed !== null && !isEnough()) {
       const pages = idleFloatPages();
-      for (let i = 0; i < pages.length && !isEnough(); i += PACK_PAGES) await pack(pages.slice(i, i + PACK_PAGES));
+      while (pages.length > 0 && !isEnough() && pool.canAllocate('packed', 1)) {
+        await pack(pages.splice(0, Math.min(PACK_PAGES, pool.numFreePages('packed'))));
+      }
     }
     evict('session', isEnough);
   }

@@ -1,0 +1,255 @@
+import { expect, test } from 'vitest';
+import { createMemorySpill } from '../../test/support/memory-spill.ts';
+import { createToyPages } from '../../test/support/toy-pages.ts';
+import { createKvCache, type KvCache, type KvCacheOptions, type SequenceOwner } from './kv-cache.ts';
+import type { SequencePages } from './sequence-pages.ts';
+
+const PAGE_TOKENS = 4;
+const OWNER: SequenceOwner = { tenant: 'a', adapterHash: null, cachePrefix: true, retention: 'ordinary' };
+
+interface SetUp {
+  cache: KvCache;
+  /** Writes what a model would for the tokens that are not known; returns the pages, still held, and how many were known. */
+  compute(tokens: number[], owner?: Partial<SequenceOwner>): { pages: SequencePages; numFound: number };
+  /** Computes and lets go. Returns how many tokens were known. */
+  run(tokens: number[], owner?: Partial<SequenceOwner>): number;
+  read(pages: SequencePages, numTokens: number): number[];
+}
+
+function setUp(options: Partial<KvCacheOptions> & { numPages?: number; packed?: boolean } = {}): SetUp {
+  const { numPages = 16, packed = false, ...rest } = options;
+  const toy = createToyPages(numPages, PAGE_TOKENS, packed);
+  const cache = createKvCache({
+    memory: toy.store,
+    numPages,
+    maxBatchTokens: 64,
+    modelHash: 'model',
+    policy: 'f16',
+    ...rest,
+  });
+  const compute: SetUp['compute'] = (tokens, owner) => {
+    const pages = cache.openSequence({ ...OWNER, ...owner });
+    const numFound = pages.attach(tokens, Infinity, 0)!;
+    for (let i = numFound; i < tokens.length; i++) toy.write(pages.slotOf(i), tokens[i]!, i);
+    expect(toy.readBack(pages.table(), tokens.length)).toEqual(tokens);
+    return { pages, numFound };
+  };
+  return {
+    cache,
+    compute,
+    run(tokens, owner) {
+      const { pages, numFound } = compute(tokens, owner);
+      pages.release(tokens, tokens.length);
+      pages.end();
+      cache.checkIntegrity([]);
+      return numFound;
+    },
+    read: (pages, numTokens) => toy.readBack(pages.table(), numTokens),
+  };
+}
+
+const count = (length: number, first = 0): number[] => Array.from({ length }, (_, i) => first + i);
+
+const STRANGERS: [string, Partial<SequenceOwner>][] = [
+  ['tenant', { tenant: 'b' }],
+  ['adapter', { adapterHash: 'a' }],
+];
+
+for (const [what, stranger] of STRANGERS) {
+  test(`[KC1] another ${what} with the same prompt shares no page, in memory or on disk; the same one does`, () => {
+    const spill = createMemorySpill();
+    const { cache, compute, run } = setUp({ spill: spill.open() });
+    const prompt = count(14);
+    const first = compute(prompt);
+    first.pages.publish(prompt, prompt.length);
+    const own = compute(prompt);
+    const other = compute(prompt, stranger);
+    expect([own.numFound, other.numFound]).toEqual([12, 0]);
+    expect(own.pages.pages.slice(0, 3)).toEqual(first.pages.pages.slice(0, 3));
+    const held = new Set([...first.pages.pages, ...own.pages.pages]);
+    expect(other.pages.pages.filter((page) => held.has(page))).toEqual([]);
+    for (const { pages } of [first, own, other]) pages.release(prompt, prompt.length);
+    cache.clear(); // all to disk
+    cache.checkIntegrity([]);
+    const keys = [...spill.pages.keys()];
+    const roots = new Set(keys.map((key) => key.split('/')[0]));
+    expect([keys.length, roots.size]).toEqual([6, 2]);
+
+    // After a restart as well.
+    spill.pages.forEach((_, key) => void (key.startsWith([...roots][1]!) && spill.pages.delete(key)));
+    const again = setUp({ spill: spill.open() });
+    expect(again.run(prompt, stranger)).toBe(0);
+    expect(again.run(prompt)).toBe(12);
+    expect(run(prompt, stranger)).toBe(0);
+  });
+}
+
+test('[KC1] another model or another way of keeping pages finds nothing on disk; the same does', () => {
+  const spill = createMemorySpill();
+  const before = setUp({ spill: spill.open() });
+  before.run(count(14));
+  before.cache.dispose();
+  expect(setUp({ spill: spill.open(), modelHash: 'other' }).run(count(14))).toBe(0);
+  expect(setUp({ spill: spill.open(), policy: 'q8' }).run(count(14))).toBe(0);
+  expect(setUp({ spill: spill.open() }).run(count(14))).toBe(12);
+});
+
+test('[KC2] without cachePrefix nothing is read, and nothing is left in memory or on disk', () => {
+  const spill = createMemorySpill();
+  const { cache, compute, run } = setUp({ spill: spill.open() });
+  expect(run(count(14))).toBe(0);
+  expect(run(count(14), { cachePrefix: false })).toBe(0);
+  expect(run(count(14, 30), { cachePrefix: false })).toBe(0);
+  expect(run(count(14, 30))).toBe(0);
+  expect(cache.stats()).toMatchObject({ numLookups: 2, numCachedPages: 8 });
+
+  // It finds its own after a preemption, until it ends.
+  const { pages } = compute(count(9, 40), { cachePrefix: false });
+  pages.release(count(9, 40), 9);
+  expect(cache.stats().numCachedPages).toBe(11);
+  expect(pages.attach(count(10, 40), Infinity, 0)).toBe(9);
+  pages.discard();
+  pages.end();
+  expect(cache.stats().numCachedPages).toBe(8);
+  cache.dispose();
+  expect(
+    [...spill.pages.keys()].filter((key) => /\/(3[0-9]|4[0-9])/.test(key.split('/').slice(0, 2).join('/'))),
+  ).toHaveLength(3);
+  expect(spill.pages.size).toBe(6);
+});
+
+test('[KC3] a prompt that leaves a page in its middle goes on in a copy', () => {
+  const { cache, compute, read } = setUp();
+  const first = count(11);
+  const a = compute(first);
+  a.pages.release(first, first.length);
+  const fork = [...count(9), 50, 51, 52];
+  const b = compute(fork);
+  expect([b.numFound, cache.stats().numCopied]).toEqual([9, 1]);
+  const c = compute([...first, 12]);
+  expect(c.numFound).toBe(11);
+  expect(read(b.pages, fork.length)).toEqual(fork);
+  expect(read(c.pages, 12)).toEqual([...first, 12]);
+  expect(new Set([...b.pages.pages, ...c.pages.pages]).size).toBe(2 + 2 + 2); // 12 tokens and one more: 4 pages each, the first 2 shared
+  cache.checkIntegrity([b.pages, c.pages]);
+});
+
+test('[KC4] only whole pages are published while a sequence runs, and equal ones become one', () => {
+  const { cache, compute } = setUp();
+  const tokens = count(14);
+  const a = compute(tokens);
+  const b = compute(tokens);
+  a.pages.publish(tokens, 7);
+  expect(cache.stats().numCachedPages).toBe(1);
+  a.pages.publish(tokens, 14);
+  expect(cache.stats().numCachedPages).toBe(3);
+  b.pages.publish(tokens, 14);
+  expect(b.pages.pages.slice(0, 3)).toEqual(a.pages.pages.slice(0, 3));
+  expect(b.pages.pages[3]).not.toBe(a.pages.pages[3]);
+  expect(cache.stats()).toMatchObject({ numCachedPages: 3, tail: { numPages: 5 } });
+  cache.checkIntegrity([a.pages, b.pages]);
+});
+
+test('[KC5] a page from disk is used only whole, of the right size, and with all before it', () => {
+  const spill = createMemorySpill();
+  const before = setUp({ spill: spill.open() });
+  before.run(count(22));
+  before.cache.dispose();
+  const keys = [...spill.pages.keys()];
+  expect(keys).toHaveLength(5);
+  spill.pages.get(keys[3]!)!.isCorrupt = true;
+  const after = setUp({ spill: spill.open() });
+  expect(after.run(count(22))).toBe(12);
+  expect(after.cache.stats()).toMatchObject({ numRestored: 3, spill: { numCorrupt: 1 } });
+  after.cache.dispose(); // computed again, and written again
+  expect(setUp({ spill: spill.open() }).run(count(22))).toBe(20);
+
+  const page = spill.pages.get(keys[1]!)!;
+  for (const bytes of [page.bytes.slice(1), new Uint8Array(page.bytes.length + 8)]) {
+    spill.pages.set(keys[1]!, { ...page, bytes });
+    expect(setUp({ spill: spill.open() }).run(count(22))).toBe(4);
+  }
+  spill.pages.set(keys[1]!, { ...page, tier: 'packed' });
+  expect(setUp({ spill: spill.open() }).run(count(22))).toBe(4);
+});
+
+test('[KC6] a full disk is reported, and nothing else changes', () => {
+  const spill = createMemorySpill();
+  spill.refusesWrites = true;
+  const { cache, run } = setUp({ numPages: 8, spill: spill.open() });
+  for (let i = 0; i < 6; i++) expect(run(count(14, 10 * i))).toBe(0);
+  cache.dispose();
+  expect(cache.stats().spill).toMatchObject({ numPages: 0, lastFailure: 'no space left on device' });
+  expect(cache.stats().spill!.numFailedWrites).toBeGreaterThan(6);
+});
+
+test('[KC7] above the high mark idle prefixes go first, then pages are packed, then sessions go', async () => {
+  const { cache, run } = setUp({ numPages: 80, packed: true });
+  run(count(100), { retention: 'ordinary' });
+  run(count(100, 1), { retention: 'session' });
+  await cache.maintain([]);
+  expect(cache.stats()).toMatchObject({ numEvictions: 0, numPacked: 0 }); // 63 %
+  run(count(100, 2), { retention: 'session' });
+  await cache.maintain([]);
+  const { numEvictions, numPacked, usedBytes, budgetBytes } = cache.stats();
+  expect(numEvictions).toBeGreaterThan(0);
+  expect([numPacked, usedBytes <= 0.8 * budgetBytes]).toEqual([0, true]);
+  run(count(92, 3), { retention: 'session' }); // 73 pages of sessions
+  await cache.maintain([]);
+  expect(cache.stats().numEvictions).toBe(25);
+  expect(cache.stats().numPacked).toBeGreaterThan(0);
+  // What was known of the sessions still is.
+  for (const first of [1, 2, 3]) expect(run([...count(92, first), 255], { retention: 'session' })).toBe(92);
+  cache.checkIntegrity([]);
+});
+
+test('[KC8] tokens at the end of a running sequence are never packed, nor pages in the tail of another', async () => {
+  const { cache, compute, read } = setUp({ numPages: 64, packed: true, tailTokens: 32 });
+  const tokens = count(128);
+  const a = compute(tokens);
+  a.pages.publish(tokens, 128);
+  const b = compute(tokens.slice(0, 70));
+  const tiers = (): string => a.pages.pages.map(({ tier }) => tier[0]).join('');
+  const running = [
+    { pages: a.pages, numComputed: 95 },
+    { pages: b.pages, numComputed: 70 },
+  ];
+  await cache.maintain(running);
+  expect(tiers()).not.toContain('p'); // 95 - 32 is less than a group of 64
+  running[0]!.numComputed = 128;
+  await cache.maintain(running);
+  expect(tiers()).not.toContain('p'); // behind its own tail, but in that of the other
+  b.pages.release(tokens.slice(0, 70), 70);
+  await cache.maintain(running.slice(0, 1));
+  expect(tiers()).toBe('p'.repeat(16) + 'f'.repeat(17));
+  expect(read(a.pages, 128)).toEqual(tokens);
+  // What is packed is not copied from: a prompt that leaves it in its middle computes the whole page.
+  const c = compute([...count(30), 200, 201]);
+  expect([c.numFound, cache.stats().numCopied]).toEqual([28, 1]); // the one copy was b's
+  expect(cache.stats()).toMatchObject({ packed: { numPages: 16, numTokens: 64, sizeBytes: 16 * 12 } });
+});
+
+test('[KC9] a sequence that is alone always finds room, also where what is known takes too much', () => {
+  const spill = createMemorySpill();
+  const wide = setUp({ numPages: 80, packed: true, spill: spill.open(), maxBatchTokens: 8, tailTokens: 0 });
+  wide.run(count(180)); // 45 float pages on disk
+  wide.cache.dispose();
+  const narrow = setUp({ numPages: 40, packed: true, spill: spill.open(), maxBatchTokens: 8, tailTokens: 0 });
+  expect(narrow.cache.maxTokens).toBeGreaterThan(180);
+  const pages = narrow.cache.openSequence(OWNER);
+  const numFound = pages.attach(count(181), 8, 0)!;
+  expect(numFound).toBeGreaterThan(80);
+  expect(pages.capacityTokens).toBeGreaterThanOrEqual(numFound + 8);
+  expect(narrow.read(pages, numFound)).toEqual(count(numFound));
+  narrow.cache.checkIntegrity([pages]);
+});
+
+test('[KC10] with others running it takes nothing when there is no room for all it wants', () => {
+  const { cache, compute } = setUp({ numPages: 8 });
+  const { pages } = compute(count(20));
+  const other = cache.openSequence(OWNER);
+  expect(other.attach(count(8, 50), Infinity, 1)).toBe(null); // 3 pages and a spare one, 2 are free
+  expect(other.pages).toEqual([]);
+  expect(other.attach(count(3, 50), Infinity, 1)).toBe(0);
+  cache.checkIntegrity([pages, other]);
+});

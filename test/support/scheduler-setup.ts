@@ -1,0 +1,82 @@
+import { createKvCache, type KvCache } from '../../src/kv-cache/kv-cache.ts';
+import { schedule, type SchedulerState } from '../../src/engine/scheduler.ts';
+import { createSequence } from '../../src/engine/sequence.ts';
+import { createTenantShares } from '../../src/engine/tenant-shares.ts';
+import type { EngineRequest, Schedule } from '../../src/engine/types.ts';
+import { engineRequest } from './engine-request.ts';
+import { createToyModel, createToySampler } from './toy-model.ts';
+
+export interface SchedulerLimits {
+  numPages?: number;
+  maxBatchTokens?: number;
+  maxRunning?: number;
+  maxRunningPerTenant?: number;
+}
+
+export interface SchedulerSetUp {
+  readonly state: SchedulerState;
+  readonly cache: KvCache;
+  /** Prompts differ from the first token on, unless they are given. Returns the id. */
+  arrive(promptTokens: number, request?: Partial<EngineRequest>, nowMs?: number): number;
+  /** Does what a step does: computed catches up, and who has caught up knows one token more. */
+  step(nowMs?: number): Schedule;
+  /** The sequence has ended. */
+  end(id: number): void;
+}
+
+/** A scheduler with nothing to do yet, and no model: tokens are only counted. */
+export function createSchedulerSetUp(limits: SchedulerLimits = {}): SchedulerSetUp {
+  const { numPages = 100, maxBatchTokens = 32, maxRunning = 8, maxRunningPerTenant = Infinity } = limits;
+  const { pages } = createToyModel({ limits: { numPages } });
+  const cache = createKvCache({ memory: pages, numPages, maxBatchTokens, modelHash: '', policy: '' });
+  const state: SchedulerState = {
+    cache,
+    pageTokens: pages.pageTokens,
+    running: [],
+    waiting: [],
+    shares: createTenantShares(),
+    maxBatchTokens,
+    maxRunning,
+    maxRunningPerTenant,
+    agingMs: 1000,
+    numTurns: 0,
+  };
+  let nextId = 0;
+  return {
+    state,
+    cache,
+    arrive(promptTokens, request = {}, nowMs = 0) {
+      const id = nextId++;
+      const promptIds = Array.from({ length: promptTokens }, () => id);
+      const sampler = createToySampler(0);
+      const sequence = createSequence(
+        engineRequest({ id, promptIds, maxTokens: 99, sampler, ...request }),
+        cache,
+        pages.pageTokens,
+        nowMs,
+      );
+      state.shares.enter(sequence.request.tenant);
+      state.waiting.push(sequence);
+      return id;
+    },
+    step(nowMs = 0) {
+      const plan = schedule(state, nowMs);
+      for (const { id, start, numRows, isCaughtUp } of plan.rows) {
+        const sequence = state.running.find((one) => one.request.id === id)!;
+        state.shares.charge(sequence.request.tenant, numRows);
+        sequence.numComputed = start + numRows;
+        sequence.pages.publish(sequence.tokenIds, sequence.numComputed);
+        if (isCaughtUp) sequence.tokenIds.push(1);
+      }
+      return plan;
+    },
+    end(id) {
+      const [sequence] = state.running.splice(
+        state.running.findIndex(({ request }) => request.id === id),
+        1,
+      );
+      sequence!.pages.release(sequence!.tokenIds, sequence!.numComputed);
+      state.shares.leave(sequence!.request.tenant);
+    },
+  };
+}
