@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { engineRequest } from '../../test/support/engine-request.ts';
+import { checkPageRanges } from '../../test/support/page-ranges.ts';
 import { createRandom } from '../core/random.ts';
 import {
   createToyModel,
@@ -226,4 +227,43 @@ test('the cache is not touched in the middle of a step', async () => {
   const engine = setUp({ beforeForward: () => expect(() => engine.cache).toThrow('only between two steps') });
   engine.add(request(0));
   expect(await runToEnd(engine)).toHaveLength(5);
+});
+
+test('[E14] the bytes of all pages of a step, counted one by one, stay inside the budget', async () => {
+  const numPages = 48;
+  let peakBytes = 0;
+  const model = createToyModel({
+    packed: true,
+    limits: { numPages, maxBatchTokens: 64 },
+    beforeForward: (batch) => void (peakBytes = Math.max(peakBytes, checkPageRanges(batch, model.pages, numPages))),
+  });
+  const engine = createEngine(model, { maxContext: 400, now: () => 0, tailTokens: 32 });
+  for (let id = 0; id < 12; id++) {
+    engine.add(request(id, { promptIds: Array.from({ length: 200 }, (_, i) => (i * id) % 61), maxTokens: 100 }));
+  }
+  await runToEnd(engine);
+  const { budgetBytes, peakBytes: claimedBytes, numPacked } = engine.stats().cache;
+  expect(budgetBytes).toBe(numPages * model.pages.pageBytes);
+  expect(peakBytes).toBeGreaterThan(0.6 * budgetBytes);
+  expect(peakBytes).toBeLessThanOrEqual(claimedBytes);
+  expect(numPacked).toBeGreaterThan(50);
+});
+
+test('[E11] pages that gave bad logits are shared with nobody', async () => {
+  const engine = setUp();
+  const promptIds = Array.from({ length: 40 }, (_, i) => i);
+  const sampler = { sample: () => { throw new Error('NaN'); } }; // prettier-ignore
+  engine.add(request(0, { promptIds, sampler }));
+  expect(await runToEnd(engine)).toMatchObject([{ type: 'failed', id: 0 }]);
+  engine.add(request(1, { promptIds }));
+  expect((await runToEnd(engine))[0]).toMatchObject({ cachedTokens: 0 });
+});
+
+test('[E17] a tenant that comes back has no credit for the time it was away', async () => {
+  const engine = setUp({ limits: { maxSequences: 1 } });
+  engine.add(request(0, { tenant: 'a', maxTokens: 30 }));
+  for (let i = 0; i < 29; i++) await engine.step();
+  for (const [id, tenant] of [[1, 'b'], [2, 'a'], [3, 'b']] as const) engine.add(request(id, { tenant, maxTokens: 2 })); // prettier-ignore
+  const ends = (await runToEnd(engine)).flatMap((event) => (event.type === 'finished' ? [event.id] : []));
+  expect(ends).toEqual([0, 1, 2, 3]);
 });
