@@ -232,6 +232,19 @@ test.skipIf(!isBuilt)('sessions and their pages are there after a kill -9, for w
   const alone = await model.generate(prompt, { ...options, cachePrefix: false });
   expect(turn.tokenIds).toEqual(alone.tokenIds);
   await model.dispose();
+
+  const warnings: (string | undefined)[] = [];
+  const onWarning = (warning: Error & { code?: string }): void => void warnings.push(warning.code);
+  process.on('warning', onWarning);
+  const stranger = await load(2);
+  expect(stranger.session('s', { tenant: 't' }).numTurns).toBe(0);
+  expect((await stranger.generate(prompt, { ...options, tenant: 't' })).usage.cachedTokens).toBe(0);
+  await stranger.dispose();
+  process.off('warning', onWarning);
+  expect(warnings).toContain('RUVLLM_KV_SPILL');
+  const later = await load(1);
+  expect(later.session('s', { tenant: 't' }).numTurns).toBe(2);
+  await later.dispose();
 });
 
 test.skipIf(!isBuilt)('a worker that crashes fails the load and everything in flight', async () => {
