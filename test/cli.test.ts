@@ -403,4 +403,65 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     running.child.stdout!.destroy();
     expect(await running.done).toMatchObject({ code: 0, stderr: '' });
   });
+
+  test('run --session goes on with a conversation over several starts', async () => {
+    const kept = [
+      '--kv-spill',
+      join(folder, 'kept'),
+      '--session',
+      'story',
+      ...QUICK,
+      '--temperature',
+      '0',
+      '--ignore-eos',
+    ];
+    const first = (await json(['run', chatty, 'hello hello hello hello', ...kept])).document;
+    expect(first).toMatchObject({ promptFormat: 'raw', session: { id: 'story', numTurns: 1 } });
+    const second = (await json(['run', chatty, ' and more', ...kept])).document;
+    expect(second.session).toEqual({ id: 'story', numTurns: 2 });
+    const known = [...first.promptTokenIds, ...first.tokenIds];
+    expect(second.promptTokenIds.slice(0, known.length)).toEqual(known);
+    expect(second.usage.promptTokens).toBe(second.promptTokenIds.length);
+    expect(existsSync(join(folder, '.local/state/ruvllm/master.key'))).toBe(true);
+    const other = (await json(['run', plain, ' and more', ...kept])).document;
+    expect(other.session.numTurns).toBe(1); // another model has sessions of its own
+  });
+
+  test('chat finds what was said before in the cache, and says so', async () => {
+    const script = 'tell me a tale\nand another one\n';
+    const { document } = await json(['chat', chatty, ...QUICK, '--ignore-eos'], { input: script });
+    const [first, second] = document.turns;
+    expect(first.usage.cachedTokens).toBe(0);
+    expect(second.usage.cachedTokens).toBeGreaterThan(10);
+    const off = await json(['chat', chatty, ...QUICK, '--ignore-eos', '--no-prefix-cache'], { input: script });
+    expect(off.document.turns[1].usage.cachedTokens).toBe(0);
+    const env = { RUVLLM_PREFIX_CACHE: 'off' };
+    const switched = await json(['chat', chatty, ...QUICK, '--ignore-eos'], { input: script, env });
+    expect(switched.document.turns[1].usage.cachedTokens).toBe(0);
+  });
+
+  test('a budget is kept, or refused with both sizes', async () => {
+    const { document } = await json(['run', plain, 'hi', ...QUICK, '--memory-budget', '64KiB', '--kv-packing', 'off']);
+    expect(document.model.memory.kvBytes).toBeLessThanOrEqual(65536);
+    const small = ['run', plain, 'hi', ...QUICK, '--memory-budget', '1k'];
+    expect(await json(small)).toMatchObject({ code: 1, document: { error: { code: 'out_of_memory' } } });
+  });
+
+  test.each([
+    [['--memory-budget', 'lots'], '--memory-budget must be a size such as 512MiB, 2G or 1.5GiB, got "lots"'],
+    [['--kv-packing', 'q5'], '--kv-packing must be one of auto, off, q8, q4, got "q5"'],
+    [['--kv-spill-limit', '1G'], '--kv-spill-limit needs --kv-spill'],
+    [['--session', 'a'], '--session needs --kv-spill: without a folder the conversation ends with the command'],
+    [['--session', 'a', '--chat'], '--session takes the prompt as it is; it cannot go with --chat or --system'],
+    [['--session', '', '--kv-spill', 'f'], '--session must be a string of 1 to 256 bytes, got 0 bytes'],
+    [['--timeout', '0'], '--timeout must be a number of seconds from 0.001 to 2147483, got 0'],
+  ])('run %j is refused', async (flags, message) => {
+    const { code, document } = await json(['run', plain, 'hi', ...flags]);
+    expect({ code, message: document.error.message }).toEqual({ code: 2, message });
+  });
+
+  test('an answer that takes longer than --timeout is given up', async () => {
+    const { code, document } = await json(['run', endless, 'hi', ...ENDLESS, '--timeout', '0.3']);
+    expect({ code, error: document.error.code }).toEqual({ code: 1, error: 'deadline_exceeded' });
+  });
 });

@@ -50,7 +50,9 @@ for (const { name, path, kernels, exists } of MODELS) {
   describe.skipIf(!isBuilt || !exists)(name, () => {
     let model: Model;
     beforeAll(async () => {
-      model = await library.loadModel(path, { kernels, numThreads: 2, maxContext: 128, kvCacheTokens: 144 });
+      // Nine pages: hardly more than one sequence, and none to round others into.
+      const memory = { maxContext: 128, kvCacheTokens: 144, kvPacking: 'off' } as const;
+      model = await library.loadModel(path, { kernels, numThreads: 2, ...memory });
     });
     afterAll(async () => {
       await model.dispose();
@@ -102,6 +104,48 @@ for (const { name, path, kernels, exists } of MODELS) {
       await expectAllFree(model);
     });
 
+    test('a prompt that was computed is not computed again, and gives the same text', async () => {
+      const prompt = 'There was a small house by the river';
+      const options = { maxTokens: 12, seed: 3, ignoreEos: true };
+      const { promptTokens, ...none } = (await model.generate(prompt, { ...options, cachePrefix: false })).usage;
+      expect(none.cachedTokens).toBe(0);
+      const first = await model.generate(prompt, options);
+      // Earlier tests left the beginnings of theirs: BOS at least may be known.
+      expect(first.usage.cachedTokens).toBeLessThan(4);
+      const again = await model.generate(prompt, options);
+      expect(again.usage).toEqual({ ...first.usage, cachedTokens: promptTokens - 1 });
+      expect(again.text).toBe(first.text);
+      expect(again.tokenIds).toEqual(first.tokenIds);
+      expect((await model.generate(prompt, { ...options, cachePrefix: false })).usage.cachedTokens).toBe(0);
+      expect((await model.generate(prompt, { ...options, tenant: 'other' })).usage.cachedTokens).toBe(0);
+      expect((await model.generate(prompt, { ...options, tenant: 'other' })).usage.cachedTokens).toBe(promptTokens - 1);
+    });
+
+    test('a session gives what the whole history gives, and finds its own pages', async () => {
+      const session = model.session('fox');
+      const options = { maxTokens: 10, seed: 4, ignoreEos: true };
+      await session.generate('A fox came to the', options);
+      const known = session.tokenIds;
+      const turn = await session.generate(' and then it', options);
+      const prompt = session.tokenIds.slice(0, -10);
+      expect(prompt.slice(0, known.length)).toEqual(known);
+      expect(turn.usage.cachedTokens).toBe(known.length - 1);
+      expect(prompt.filter((id) => id === model.tokenizer.bosId)).toHaveLength(model.tokenizer.addsBos ? 1 : 0);
+      const whole = await model.generate(prompt, { ...options, cachePrefix: false });
+      expect(turn.tokenIds).toEqual(whole.tokenIds);
+      expect(model.tokenizer.decode(session.tokenIds)).toContain(' and then it');
+      expect(model.sessions()).toMatchObject([{ id: 'fox', numTurns: 2, numTokens: session.tokenIds.length }]);
+      expect(model.deleteSession('fox')).toBe(true);
+    });
+
+    test('a stream that nobody reads holds no pages once the engine is done', async () => {
+      const stream = model.generateStream('Once', { maxTokens: 60, ignoreEos: true });
+      await stream.next();
+      while ((await model.stats()).numRunning > 0);
+      await expectAllFree(model);
+      expect((await readAll(stream)).flatMap((chunk) => chunk.tokenIds)).toHaveLength(59);
+    });
+
     test('errors cross the worker border with their numbers', async () => {
       await expect(model.generate([0, 10_000_000])).rejects.toMatchObject({
         code: 'invalid_token',
@@ -134,6 +178,73 @@ test.skipIf(!isBuilt)('what cannot be loaded says why and leaves no thread', asy
   const broken = join(folder, 'broken.gguf');
   writeFileSync(broken, 'no model file at all');
   await expect(library.loadModel(broken)).rejects.toMatchObject({ code: 'invalid_model_file' });
+});
+
+test.skipIf(!isBuilt)('a context that was not asked for shrinks to the budget; one that was is refused', async () => {
+  const options = { kernels: 'reference', numThreads: 1, kvPacking: 'off' } as const;
+  const whole = await library.loadModel(randomModel, { ...options, kvCacheTokens: 128 });
+  const { kvBytes } = whole.modelInfo().memory;
+  await whole.dispose();
+  const memoryBudgetBytes = Math.ceil(kvBytes / 2);
+  const half = await library.loadModel(randomModel, { ...options, memoryBudgetBytes });
+  expect(half.modelInfo().maxContext).toBe(64);
+  expect((await half.stats()).cache.budgetBytes).toBeLessThanOrEqual(memoryBudgetBytes);
+  await expect(half.generate('a', { maxTokens: 64 })).rejects.toMatchObject({ code: 'context_overflow' });
+  await half.dispose();
+  await expect(
+    library.loadModel(randomModel, { ...options, memoryBudgetBytes, maxContext: 128 }),
+  ).rejects.toMatchObject({ code: 'out_of_memory', data: { budgetBytes: memoryBudgetBytes } });
+});
+
+test.skipIf(!isBuilt)('sessions and their pages are there after a kill -9, for who has the key', async () => {
+  const kept = join(folder, 'kept');
+  const program = `
+    import { loadModel } from ${JSON.stringify(pathToFileURL(dist).href)};
+    const kvSpill = { folder: ${JSON.stringify(kept)}, masterKey: new Uint8Array(32).fill(1) };
+    const model = await loadModel(process.argv[1], { kernels: 'reference', numThreads: 1, kvSpill });
+    const session = model.session('s', { tenant: 't' });
+    await session.generate('hello hello hello hello hello', { maxTokens: 20, ignoreEos: true, temperature: 0 });
+    while ((await model.stats()).cache.spill.numPages < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    console.log(JSON.stringify(session.tokenIds));
+    process.kill(process.pid, 'SIGKILL');`;
+  const run = spawnSync(process.execPath, ['--input-type=module', '-e', program, randomModel], {
+    encoding: 'utf8',
+    env: { ...process.env, RUVLLM_CACHE_DIR: join(folder, 'cache') },
+  });
+  expect(run.stderr).toBe('');
+  expect(run.signal).toBe('SIGKILL');
+  const tokenIds = JSON.parse(run.stdout) as number[];
+  const load = (fill: number) =>
+    library.loadModel(randomModel, {
+      kernels: 'reference',
+      numThreads: 1,
+      kvSpill: { folder: kept, masterKey: new Uint8Array(32).fill(fill) },
+    });
+  const options = { maxTokens: 8, ignoreEos: true, temperature: 0 };
+  const model = await load(1);
+  const session = model.session('s', { tenant: 't' });
+  expect(session.tokenIds).toEqual(tokenIds);
+  expect(model.session('s').numTurns).toBe(0);
+  expect(model.sessions({ tenant: 't' })).toMatchObject([{ id: 's', numTurns: 1, numTokens: tokenIds.length }]);
+  const turn = await session.generate(' world', options);
+  expect(turn.usage.cachedTokens).toBeGreaterThanOrEqual(32); // whole pages came back from the folder
+  const prompt = session.tokenIds.slice(0, -8);
+  const alone = await model.generate(prompt, { ...options, cachePrefix: false });
+  expect(turn.tokenIds).toEqual(alone.tokenIds);
+  await model.dispose();
+
+  const warnings: (string | undefined)[] = [];
+  const onWarning = (warning: Error & { code?: string }): void => void warnings.push(warning.code);
+  process.on('warning', onWarning);
+  const stranger = await load(2);
+  expect(stranger.session('s', { tenant: 't' }).numTurns).toBe(0);
+  expect((await stranger.generate(prompt, { ...options, tenant: 't' })).usage.cachedTokens).toBe(0);
+  await stranger.dispose();
+  process.off('warning', onWarning);
+  expect(warnings).toContain('RUVLLM_KV_SPILL');
+  const later = await load(1);
+  expect(later.session('s', { tenant: 't' }).numTurns).toBe(2);
+  await later.dispose();
 });
 
 test.skipIf(!isBuilt)('a worker that crashes fails the load and everything in flight', async () => {

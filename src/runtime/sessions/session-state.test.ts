@@ -25,7 +25,7 @@ test('a state is read as it was written, at any place in a buffer', () => {
 test('the layout: version, turns, last use, ids, little-endian', () => {
   const { tokenIds, ...rest } = state([258], 7, 1);
   const bytes = encodeSessionState(tokenIds, { tokenIds, ...rest });
-  expect(Buffer.from(bytes).toString('hex')).toBe('01000000' + '07000000' + '000000000000f03f' + '02010000');
+  expect(Buffer.from(bytes).toString('hex')).toBe('0100000007000000000000000000f03f02010000');
 });
 
 test('what cannot be a state is refused with the numbers', () => {
