@@ -54,6 +54,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
       );
       engine = createEngine(model, {
         maxContext: spec.maxContext,
+        minContext: spec.isContextGiven || spec.kvCacheTokens !== null ? spec.maxContext : 0,
         now,
         maxWaiting: spec.maxWaiting,
         maxRunningPerTenant: spec.maxRunningPerTenant ?? Infinity,

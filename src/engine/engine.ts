@@ -26,6 +26,8 @@ export interface EngineOptions {
   /** Names the model's content and how its pages are kept. */
   readonly modelHash?: string;
   readonly policy?: string;
+  /** A context that must be held: rather than less, nothing is packed. Default 0. */
+  readonly minContext?: number;
   /** Tokens at the end of a running sequence that are never packed. Default 256. */
   readonly tailTokens?: number;
   /** Whether prefixes stay known to later requests. Default true. */
@@ -75,6 +77,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     modelHash: options.modelHash ?? '',
     policy: options.policy ?? '',
     ...(options.tailTokens === undefined ? {} : { tailTokens: options.tailTokens }),
+    minTokens: options.minContext ?? 0,
     keepsPrefixes: options.keepsPrefixes ?? true,
     spill: options.spill ?? null,
   });

@@ -253,3 +253,21 @@ test('[KC10] with others running it takes nothing when there is no room for all 
   expect(other.attach(count(3, 50), Infinity, 1)).toBe(0);
   cache.checkIntegrity([pages, other]);
 });
+
+test('[KC13] where packing would leave less than the context that was asked for, nothing is packed', () => {
+  const roomOf = (minTokens?: number): { maxTokens: number; maxNewTokens: number } => {
+    const { cache } = setUp({
+      numPages: 8,
+      packed: true,
+      tailTokens: 8,
+      ...(minTokens === undefined ? {} : { minTokens }),
+    });
+    return { maxTokens: cache.maxTokens, maxNewTokens: cache.maxNewTokens };
+  };
+  const { maxTokens, maxNewTokens } = roomOf();
+  expect(maxTokens).toBeLessThan(8 * PAGE_TOKENS);
+  expect(maxNewTokens).toBe(64);
+  expect(roomOf(maxTokens)).toEqual({ maxTokens, maxNewTokens });
+  expect(roomOf(maxTokens + 1)).toEqual({ maxTokens: 8 * PAGE_TOKENS, maxNewTokens: Infinity });
+  expect(roomOf(1000)).toEqual({ maxTokens: 8 * PAGE_TOKENS, maxNewTokens: Infinity });
+});

@@ -5,7 +5,16 @@ import { copyPage, type PageMemory } from './page-memory.ts';
 import { createPrefixTree } from './prefix-tree.ts';
 import { createSequencePages, type PageCounts, type SequencePages } from './sequence-pages.ts';
 import { createSpillQueue } from './spill-queue.ts';
-import type { KvPage, PagePool, Reservation, ReservationKind, Retention, SpillStats, SpillStore } from './types.ts';
+import type {
+  KvPage,
+  PagePool,
+  PagePoolOptions,
+  Reservation,
+  ReservationKind,
+  Retention,
+  SpillStats,
+  SpillStore,
+} from './types.ts';
 import { createUnifiedPool } from './unified-pool.ts';
 
 export interface KvCacheOptions {
@@ -19,6 +28,8 @@ export interface KvCacheOptions {
   /** Names what pages hold: the model's content, and how exactly it is kept. */
   readonly modelHash: string;
   readonly policy: string;
+  /** Pages are not packed where one sequence of this length would not fit any more. Default 0. */
+  readonly minTokens?: number;
   /** Tokens at the end of a running sequence that are never packed. Default 256. */
   readonly tailTokens?: number;
   /** Whether idle pages stay known to later requests. Default true. */
@@ -99,16 +110,35 @@ const LOW_MARK = 0.8;
 const WRITES_IN_A_STEP = 1;
 const WRITES_WHEN_IDLE = 8;
 
+/**
+ * The pool, and the memory as it will be used. A slab must be spared for packed pages; where that leaves less than was asked for, a few
+ * sequences of float pages are worth more than packing.
+ */
+function openPool(
+  options: KvCacheOptions,
+  tailTokens: number,
+): { readonly memory: PageMemory; readonly pool: PagePool } {
+  const { memory, numPages, minTokens = 0 } = options;
+  const { pageTokens, pageBytes, packed } = memory;
+  const open = (pages: PagePoolOptions['packed']): PagePool =>
+    createUnifiedPool({
+      numPages,
+      pageBytes,
+      packed: pages,
+      copyPage: (tier, from, to) => copyPage(memory, tier, from, to),
+    });
+  if (packed === null) return { memory, pool: open(null) };
+  const pool = open({ pageBytes: packed.pageBytes, unitBytes: packed.unitBytes });
+  if (maxTokensOf(options, pool, tailTokens, 0) >= Math.min(minTokens, numPages * pageTokens)) return { memory, pool };
+  return { memory: { ...memory, packed: null }, pool: open(null) };
+}
+
 /** A cache with all memory free. */
-export function createKvCache(options: KvCacheOptions): KvCache {
-  const { memory, numPages, modelHash, policy, tailTokens = FLOAT_TAIL_TOKENS, keepsPrefixes = true } = options;
+export function createKvCache(given: KvCacheOptions): KvCache {
+  const { modelHash, policy, tailTokens = FLOAT_TAIL_TOKENS, keepsPrefixes = true } = given;
+  const { memory, pool } = openPool(given, tailTokens);
+  const options: KvCacheOptions = { ...given, memory };
   const { pageTokens } = memory;
-  const pool = createUnifiedPool({
-    numPages,
-    pageBytes: memory.pageBytes,
-    packed: memory.packed === null ? null : { pageBytes: memory.packed.pageBytes, unitBytes: memory.packed.unitBytes },
-    copyPage: (tier, from, to) => copyPage(memory, tier, from, to),
-  });
   const slabBytes = pool.slabPages.float * memory.pageBytes;
   const tree = createPrefixTree({ pageTokens, retain: pool.retain, release: pool.release });
   const spill = options.spill == null ? null : createSpillQueue(options.spill, memory);
