@@ -253,3 +253,15 @@ test('[KC10] with others running it takes nothing when there is no room for all 
   expect(other.attach(count(3, 50), Infinity, 1)).toBe(0);
   cache.checkIntegrity([pages, other]);
 });
+
+test('[KC7] a sequence may end while its idle pages are being packed', async () => {
+  const { cache, compute } = setUp({ numPages: 80, packed: true });
+  const tokens = Array.from({ length: 292 }, (_, i) => i % 61); // 73 pages: 91 %
+  const { pages } = compute(tokens, { cachePrefix: false, retention: 'session' });
+  pages.release(tokens, tokens.length); // preempted
+  const maintenance = cache.maintain([]);
+  pages.end();
+  await maintenance;
+  cache.checkIntegrity([]);
+  expect(cache.stats()).toMatchObject({ usedBytes: 0, numCachedPages: 0 });
+});
