@@ -271,3 +271,15 @@ test('[KC13] where packing would leave less than the context that was asked for,
   expect(roomOf(maxTokens + 1)).toEqual({ maxTokens: 8 * PAGE_TOKENS, maxNewTokens: Infinity });
   expect(roomOf(1000)).toEqual({ maxTokens: 8 * PAGE_TOKENS, maxNewTokens: Infinity });
 });
+
+test('[KC7] a sequence may end while its idle pages are being packed', async () => {
+  const { cache, compute } = setUp({ numPages: 80, packed: true });
+  const tokens = Array.from({ length: 292 }, (_, i) => i % 61); // 73 pages: 91 %
+  const { pages } = compute(tokens, { cachePrefix: false, retention: 'session' });
+  pages.release(tokens, tokens.length); // preempted
+  const maintenance = cache.maintain([]);
+  pages.end();
+  await maintenance;
+  cache.checkIntegrity([]);
+  expect(cache.stats()).toMatchObject({ usedBytes: 0, numCachedPages: 0 });
+});
