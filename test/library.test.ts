@@ -51,7 +51,7 @@ for (const { name, path, kernels, exists } of MODELS) {
     let model: Model;
     beforeAll(async () => {
       // Nine pages: hardly more than one sequence, and none to round others into.
-      const memory = { maxContext: 128, kvCacheTokens: 144, kvPacking: 'off' } as const;
+      const memory = { maxContext: 128, kvCacheTokens: 144 };
       model = await library.loadModel(path, { kernels, numThreads: 2, ...memory });
     });
     afterAll(async () => {
