@@ -78,7 +78,7 @@ test('[E18] no more of a tenant run than its limit; others pass', () => {
 });
 
 test('[E19] an instruction that a hundred requests share is computed once', () => {
-  const { arrive, step, end, state } = createSchedulerSetUp({ maxBatchTokens: 64, maxRunning: 8 });
+  const { arrive, step, end, state } = createSchedulerSetUp({ maxBatchTokens: 512, maxRunning: 8 });
   const instruction = Array.from({ length: 50 }, (_, i) => i);
   for (let i = 0; i < 100; i++) arrive(0, { promptIds: [...instruction, i % 60, 7] });
   let numComputed = 0;

@@ -273,13 +273,28 @@ test('[KC13] where packing would leave less than the context that was asked for,
 });
 
 test('[KC7] a sequence may end while its idle pages are being packed', async () => {
-  const { cache, compute } = setUp({ numPages: 80, packed: true });
-  const tokens = Array.from({ length: 292 }, (_, i) => i % 61); // 73 pages: 91 %
+  const { cache, compute } = setUp({ numPages: 400, packed: true });
+  const held = compute(Array.from({ length: 1299 }, () => 7)); // 325 pages, 81 %: so packing would go on
+  const tokens = Array.from({ length: 160 }, (_, i) => i % 61);
   const { pages } = compute(tokens, { cachePrefix: false, retention: 'session' });
   pages.release(tokens, tokens.length); // preempted
   const maintenance = cache.maintain([]);
+  for (let i = 0; i < 10; i++) await Promise.resolve(); // the first pages are being packed
   pages.end();
   await maintenance;
-  cache.checkIntegrity([]);
-  expect(cache.stats()).toMatchObject({ usedBytes: 0, numCachedPages: 0 });
+  cache.checkIntegrity([held.pages]);
+  expect(cache.stats()).toMatchObject({ numPacked: 16, numCachedPages: 0, packed: { numPages: 0 } });
+});
+
+test('[KC5] the same tokens behind others are another page: K and V depend on all before them', () => {
+  const spill = createMemorySpill();
+  const { cache, run } = setUp({ spill: spill.open() });
+  const [first, second, third] = [count(4), count(4, 10), count(4, 20)];
+  run([...first, ...third, 1]);
+  run([...second, ...third, 1]);
+  cache.dispose();
+  expect(spill.pages.size).toBe(4);
+  const again = setUp({ spill: spill.open() });
+  expect(again.run([...second, ...third, 2])).toBe(8);
+  expect(again.run([...second, ...first, 2])).toBe(4);
 });
