@@ -30,7 +30,7 @@ function setUp(options: Partial<KvCacheOptions> & { numPages?: number; packed?: 
   const compute: SetUp['compute'] = (tokens, owner) => {
     const pages = cache.openSequence({ ...OWNER, ...owner });
     const numFound = pages.attach(tokens, Infinity, 0)!;
-    for (let i = numFound; i < tokens.length; i++) toy.write(pages.slotOf(i), tokens[i]!, i);
+    for (let i = numFound; i < tokens.length; i++) toy.write(pages.slotOf(i), tokens[i]!, i, pages.table());
     expect(toy.readBack(pages.table(), tokens.length)).toEqual(tokens);
     return { pages, numFound };
   };

@@ -59,8 +59,10 @@ export function createToyModel(options: ToyModelOptions = {}): ToyModel {
     assert(numRows > 0 && numRows <= limits.maxBatchTokens, `${numRows} rows`);
     assert(batch.sequences.length <= limits.maxSequences, `${batch.sequences.length} sequences`);
     assert(batch.logitRows.length <= limits.maxLogitRows, `${batch.logitRows.length} logit rows`);
-    for (let row = 0; row < numRows; row++) {
-      pages.write(batch.slots[row]!, batch.tokenIds[row]!, batch.positions[row]!);
+    for (const { firstRow, numRows: length, pageIds } of batch.sequences) {
+      for (let row = firstRow; row < firstRow + length; row++) {
+        pages.write(batch.slots[row]!, batch.tokenIds[row]!, batch.positions[row]!, pageIds);
+      }
     }
     const logits = new Float32Array(batch.logitRows.length * TOY_VOCAB);
     for (let i = 0; i < batch.logitRows.length; i++) {

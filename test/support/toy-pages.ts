@@ -1,16 +1,24 @@
 import { assert } from '../../src/core/errors.ts';
 import type { KvPageStore } from '../../src/models/types.ts';
 
-/** i32 token id, i32 position; all bits set: nothing written. */
+/** i32 token id + 256 * mark, i32 position; all bits set: nothing written. */
 const FLOAT_SLOT_BYTES = 8;
-/** u8 token id, u16 position + 1: two float pages hold five packed ones and a bit, so that tiers never line up. */
+/** u8 token id, u16 position + 1 + 16384 * mark: two float pages hold five packed ones and a bit, so that tiers never line up. */
 const PACKED_SLOT_BYTES = 3;
 const UNIT_BYTES = 4;
 
+/**
+ * What a slot keeps of all tokens before it, as K and V of real models do: two bits, so that a page that is used behind another beginning
+ * than its own shows in most of its slots.
+ */
+export function markAfter(mark: number, tokenId: number): number {
+  return (Math.imul(mark * 64 + tokenId + 1, 0x9e3779b1) >>> 13) & 3;
+}
+
 export interface ToyPages {
   readonly store: KvPageStore;
-  /** Keeps what a slot of a float page holds. */
-  write(slot: number, tokenId: number, position: number): void;
+  /** Keeps a token of a sequence in its float page, marked by what the sequence has before it. */
+  write(slot: number, tokenId: number, position: number, pageIds: ArrayLike<number>): void;
   /** The token ids of a sequence, through its page table; throws where a page holds another position. */
   readBack(pageIds: ArrayLike<number>, numTokens: number): number[];
   /** Runs `work`; what must not happen meanwhile throws. */
@@ -36,23 +44,33 @@ export function createToyPages(numPages: number, pageTokens: number, isPacked: b
     return { start, end };
   }
 
-  function readSlot(entry: number, slot: number): { tokenId: number; position: number } {
+  interface Slot {
+    readonly tokenId: number;
+    readonly mark: number;
+    readonly position: number;
+  }
+
+  function readSlot(entry: number, slot: number): Slot {
     if (entry >= 0) {
       const at = rangeOf('float', entry).start + slot * FLOAT_SLOT_BYTES;
-      return { tokenId: view.getInt32(at, true), position: view.getInt32(at + 4, true) };
+      const word = view.getInt32(at, true);
+      return { tokenId: word & 0xff, mark: (word >> 8) & 3, position: view.getInt32(at + 4, true) };
     }
     const at = rangeOf('packed', ~entry).start + slot * PACKED_SLOT_BYTES;
-    return { tokenId: region[at]!, position: view.getUint16(at + 1, true) - 1 };
+    const word = view.getUint16(at + 1, true);
+    return { tokenId: region[at]!, mark: word >> 14, position: (word & 0x3fff) - 1 };
   }
+
+  const readToken = (pageIds: ArrayLike<number>, position: number): Slot =>
+    readSlot(pageIds[Math.floor(position / pageTokens)]!, position % pageTokens);
 
   function packPage(from: number, to: number): void {
     const slots = Array.from({ length: pageTokens }, (_, slot) => readSlot(from, slot));
     const { start } = rangeOf('packed', to);
-    for (const [slot, { tokenId, position }] of slots.entries()) {
-      assert(position >= 0 && position < 0xffff, `slot ${slot} of page ${from} is packed with position ${position}`);
-      assert(tokenId >= 0 && tokenId <= 0xff, `slot ${slot} of page ${from} is packed with token ${tokenId}`);
+    for (const [slot, { tokenId, mark, position }] of slots.entries()) {
+      assert(position >= 0 && position < 0x3fff, `slot ${slot} of page ${from} is packed with position ${position}`);
       region[start + slot * PACKED_SLOT_BYTES] = tokenId;
-      view.setUint16(start + slot * PACKED_SLOT_BYTES + 1, position + 1, true);
+      view.setUint16(start + slot * PACKED_SLOT_BYTES + 1, position + 1 + (mark << 14), true);
     }
   }
 
@@ -96,21 +114,26 @@ export function createToyPages(numPages: number, pageTokens: number, isPacked: b
         return region.subarray(start, end);
       },
     },
-    write(slot, tokenId, position) {
+    write(slot, tokenId, position, pageIds) {
+      assert(tokenId >= 0 && tokenId <= 0xff, `token ${tokenId} is kept in one byte`);
+      const mark = markAfter(position === 0 ? 0 : readToken(pageIds, position - 1).mark, tokenId);
       const { start } = rangeOf('float', Math.floor(slot / pageTokens));
       const at = start + (slot % pageTokens) * FLOAT_SLOT_BYTES;
-      view.setInt32(at, tokenId, true);
+      view.setInt32(at, tokenId + (mark << 8), true);
       view.setInt32(at + 4, position, true);
     },
     readBack(pageIds, numTokens) {
+      let expected = 0;
       return Array.from({ length: numTokens }, (_, index) => {
         const entry = pageIds[Math.floor(index / pageTokens)]!;
-        const { tokenId, position } = readSlot(entry, index % pageTokens);
+        const { tokenId, mark, position } = readToken(pageIds, index);
+        expected = markAfter(expected, tokenId);
         const page = entry < 0 ? `packed page ${~entry}` : `page ${entry}`;
         assert(
           position === index,
           `slot ${index % pageTokens} of ${page} holds position ${position}, expected ${index}`,
         );
+        assert(mark === expected, `slot ${index % pageTokens} of ${page} was computed behind other tokens`);
         return tokenId;
       });
     },
