@@ -1,14 +1,20 @@
 import { RuvLLMError } from '../core/errors.ts';
-import type { EngineRequest } from './types.ts';
+import { type EngineRequest, MAX_PRIORITY, MIN_PRIORITY } from './types.ts';
 
 /** Refuses a request that is malformed or could never be served, with the numbers. */
 export function checkRequest(
-  { promptIds, maxTokens }: Pick<EngineRequest, 'promptIds' | 'maxTokens'>,
+  { promptIds, maxTokens, priority, timeoutMs }: EngineRequest,
   { maxContext, vocabSize }: { maxContext: number; vocabSize: number },
 ): void {
   if (promptIds.length === 0) throw new RuvLLMError('empty_prompt', 'the prompt has no tokens');
   if (!Number.isSafeInteger(maxTokens) || maxTokens < 1) {
     throw new RuvLLMError('invalid_option', `maxTokens must be an integer from 1, got ${maxTokens}`);
+  }
+  if (!Number.isInteger(priority) || priority < MIN_PRIORITY || priority > MAX_PRIORITY) {
+    throw new RuvLLMError('invalid_option', `priority must be ${MIN_PRIORITY} to ${MAX_PRIORITY}, got ${priority}`);
+  }
+  if (timeoutMs !== null && !(timeoutMs >= 0)) {
+    throw new RuvLLMError('invalid_option', `timeoutMs must not be negative, got ${timeoutMs}`);
   }
   if (promptIds.length + maxTokens > maxContext) {
     throw new RuvLLMError(

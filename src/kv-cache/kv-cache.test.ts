@@ -298,3 +298,35 @@ test('[KC5] the same tokens behind others are another page: K and V depend on al
   expect(again.run([...second, ...third, 2])).toBe(8);
   expect(again.run([...second, ...first, 2])).toBe(4);
 });
+
+test('[KC14] where even all idle pages are too few, none of them is given up', () => {
+  const { cache, compute, run } = setUp({ numPages: 16 });
+  run(count(16, 100)); // 4 idle pages
+  const { pages } = compute(count(36)); // 9 pages and one to go on
+  const other = cache.openSequence(OWNER);
+  const before = cache.stats();
+  expect(before.numIdlePages).toBe(4);
+  expect(other.attach(count(80, 150), Infinity, 1)).toBe(null);
+  expect(cache.stats()).toEqual(before);
+  expect(other.attach(count(18, 150), Infinity, 1)).toBe(0);
+  expect(cache.stats().numEvictions).toBeGreaterThan(0);
+  cache.checkIntegrity([pages, other]);
+});
+
+test('[KC15] what must be written before it leaves memory is written over several steps', async () => {
+  const spill = createMemorySpill();
+  const { cache, run } = setUp({ numPages: 400, spill: spill.open() });
+  for (let i = 0; i < 46; i++) run([i, ...count(31, i)]); // 8 pages each: 92 %
+  const writes: number[] = [];
+  for (let step = 0; step < 20; step++) {
+    const before = cache.stats();
+    await cache.maintain([]);
+    writes.push(cache.stats().spill!.numWrites - before.spill!.numWrites);
+    cache.checkIntegrity([]);
+  }
+  expect(Math.max(...writes)).toBe(16);
+  expect(writes.filter((num) => num > 1).length).toBeGreaterThan(1);
+  const { usedBytes, budgetBytes } = cache.stats();
+  expect(usedBytes / budgetBytes).toBeGreaterThan(0.7);
+  expect(usedBytes / budgetBytes).toBeLessThanOrEqual(0.8);
+});

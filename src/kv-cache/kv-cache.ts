@@ -1,21 +1,12 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
+import { maxTokensOf, openPool, PACK_TOKENS } from './cache-capacity.ts';
 import { type CacheNamespace, namespaceId } from './cache-namespace.ts';
 import { FLOAT_TAIL_TOKENS } from './kv-policy.ts';
-import { copyPage, type PageMemory } from './page-memory.ts';
+import type { PageMemory } from './page-memory.ts';
 import { createPrefixTree } from './prefix-tree.ts';
 import { createSequencePages, type PageCounts, type SequencePages } from './sequence-pages.ts';
 import { createSpillQueue } from './spill-queue.ts';
-import type {
-  KvPage,
-  PagePool,
-  PagePoolOptions,
-  Reservation,
-  ReservationKind,
-  Retention,
-  SpillStats,
-  SpillStore,
-} from './types.ts';
-import { createUnifiedPool } from './unified-pool.ts';
+import type { KvPage, PageTier, Reservation, ReservationKind, Retention, SpillStats, SpillStore } from './types.ts';
 
 export interface KvCacheOptions {
   readonly memory: PageMemory;
@@ -99,39 +90,15 @@ export interface KvCacheStats extends Readonly<PageCounts> {
   readonly spill: (SpillStats & { readonly numWaiting: number }) | null;
 }
 
-/** Packed together: rounding a page at a time would be a step's worth of overhead for each. */
-const PACK_TOKENS = 64;
 /** Idle pages packed at a time: they need both places for a moment. */
 const PACK_PAGES = 16;
 /** Above the first share of the budget idle pages go, until the second is reached: not one page at every step. */
 const HIGH_MARK = 0.9;
 const LOW_MARK = 0.8;
-/** Pages written to disk in a slice: a few milliseconds between two steps. */
-const WRITES_IN_A_STEP = 1;
+/** Pages written to disk between two steps, when there must be room soon, and otherwise: some milliseconds, and one. */
+const WRITES_IN_A_STEP = 16;
+const WRITES_BESIDE_WORK = 1;
 const WRITES_WHEN_IDLE = 8;
-
-/**
- * The pool, and the memory as it will be used. A slab must be spared for packed pages; where that leaves less than was asked for, a few
- * sequences of float pages are worth more than packing.
- */
-function openPool(
-  options: KvCacheOptions,
-  tailTokens: number,
-): { readonly memory: PageMemory; readonly pool: PagePool } {
-  const { memory, numPages, minTokens = 0 } = options;
-  const { pageTokens, pageBytes, packed } = memory;
-  const open = (pages: PagePoolOptions['packed']): PagePool =>
-    createUnifiedPool({
-      numPages,
-      pageBytes,
-      packed: pages,
-      copyPage: (tier, from, to) => copyPage(memory, tier, from, to),
-    });
-  if (packed === null) return { memory, pool: open(null) };
-  const pool = open({ pageBytes: packed.pageBytes, unitBytes: packed.unitBytes });
-  if (maxTokensOf(options, pool, tailTokens, 0) >= Math.min(minTokens, numPages * pageTokens)) return { memory, pool };
-  return { memory: { ...memory, packed: null }, pool: open(null) };
-}
 
 /** A cache with all memory free. */
 export function createKvCache(given: KvCacheOptions): KvCache {
@@ -154,13 +121,18 @@ export function createKvCache(given: KvCacheOptions): KvCache {
     numCopied: 0,
   };
   let numPrivate = 0;
+  let isReclaiming = false;
+  /** Pages that evictions of this step have written to disk. */
+  let numWrittenNow = 0;
 
   function evict(retention: Retention, isEnough: () => boolean): void {
     if (isEnough()) return;
     counts.numEvictions += tree.evict({
       retention,
       isEnough,
-      onEvict: (page, place) => spill?.writeEvicted(page, place),
+      onEvict(page, place) {
+        if (spill?.writeEvicted(page, place) === true) numWrittenNow++;
+      },
     });
   }
 
@@ -168,6 +140,16 @@ export function createKvCache(given: KvCacheOptions): KvCache {
     evict('ordinary', isEnough);
     evict('session', isEnough);
     return isEnough();
+  }
+
+  /** Where even all idle pages are too few, none of them is given up for nothing. */
+  function makeRoom(tier: PageTier, count: number): boolean {
+    const isEnough = (): boolean => pool.canAllocate(tier, count);
+    if (isEnough()) return true;
+    // The last page of a slab, and of another beside it, gives back more than itself.
+    const perPage = tier === 'float' ? 1 : Math.ceil(pool.slabPages.packed / pool.slabPages.float);
+    const most = pool.numFreePages(tier) + perPage * tree.numIdlePages() + 2 * pool.slabPages[tier];
+    return most >= count && makeRoomFor(isEnough);
   }
 
   /** Packs those of `pages` that are still there: while others were packed, requests may have been cancelled. */
@@ -229,17 +211,22 @@ export function createKvCache(given: KvCacheOptions): KvCache {
 
   const isBelow = (share: number) => (): boolean => pool.usedBytes <= share * pool.budgetBytes;
 
-  /** The declared order: idle prefixes, then packing, then sessions (to disk, where there is one). */
+  /**
+   * The declared order: idle prefixes, then packing, then sessions (to disk, where there is one). What must be written first is written
+   * over several steps: streams would stand still meanwhile.
+   */
   async function reclaim(): Promise<void> {
-    const isEnough = isBelow(LOW_MARK);
+    const isDone = isBelow(LOW_MARK);
+    const isEnough = (): boolean => isDone() || numWrittenNow >= WRITES_IN_A_STEP;
+    const before = counts.numEvictions + counts.numPacked;
+    numWrittenNow = 0;
     evict('ordinary', isEnough);
     if (memory.packed !== null && !isEnough()) {
       const pages = idleFloatPages();
-      while (pages.length > 0 && !isEnough() && pool.canAllocate('packed', 1)) {
-        await pack(pages.splice(0, Math.min(PACK_PAGES, pool.numFreePages('packed'))));
-      }
+      for (let i = 0; i < pages.length && !isEnough(); i += PACK_PAGES) await pack(pages.slice(i, i + PACK_PAGES));
     }
     evict('session', isEnough);
+    isReclaiming = !isDone() && counts.numEvictions + counts.numPacked > before;
   }
 
   const namespaceOf = ({ tenant, adapterHash }: SequenceOwner): CacheNamespace => ({
@@ -269,7 +256,7 @@ export function createKvCache(given: KvCacheOptions): KvCache {
           tree,
           spill,
           counts,
-          makeRoom: (tier, count) => makeRoomFor(() => pool.canAllocate(tier, count)),
+          makeRoom,
         },
         // A namespace has at least four framed fields, so no number can collide with one.
         { namespace: isShared ? id : `${numPrivate++}`, isShared, retention: owner.retention },
@@ -277,8 +264,8 @@ export function createKvCache(given: KvCacheOptions): KvCache {
     },
     async maintain(running) {
       if (memory.packed !== null) await packBehindTails(running);
-      if (!isBelow(HIGH_MARK)()) await reclaim();
-      spill?.writeSome(WRITES_IN_A_STEP);
+      if (isReclaiming || !isBelow(HIGH_MARK)()) await reclaim();
+      else spill?.writeSome(WRITES_BESIDE_WORK);
     },
     get hasBackgroundWork() {
       return spill !== null && spill.numWaiting > 0;
@@ -333,25 +320,4 @@ export function createKvCache(given: KvCacheOptions): KvCache {
       spill?.close();
     },
   };
-}
-
-/**
- * The longest sequence that always fits when it is alone beside reservations. With packing that is more than the float pages: all but its
- * tail and the tokens of one step are packed. Slabs are what counts, for a slab holds pages of one tier only: float pages that are n slabs
- * full, some of them packed, never take more than n + 1.
- */
-function maxTokensOf(
-  { memory, numPages, maxBatchTokens }: KvCacheOptions,
-  pool: PagePool,
-  tailTokens: number,
-  numReservedSlabs: number,
-): number {
-  const { pageTokens, packed } = memory;
-  const { slabPages } = pool;
-  const numSlabs = pool.numSlabs - numReservedSlabs;
-  if (packed === null || pool.numSlabs < 2) return (numPages - numReservedSlabs * slabPages.float) * pageTokens;
-  // What is not packed yet: the tail, a group that is not complete, and a step.
-  const numFloat = Math.ceil((tailTokens + PACK_TOKENS + maxBatchTokens) / pageTokens) + 1;
-  const numPackedSlabs = numSlabs - Math.ceil(numFloat / slabPages.float);
-  return Math.max((numSlabs - 1) * slabPages.float, numPackedSlabs * slabPages.packed) * pageTokens;
 }

@@ -15,8 +15,8 @@ export interface SpillQueue {
   enqueue(namespace: string, tokens: readonly number[], pages: readonly KvPage[]): void;
   /** Writes up to `count` of the remembered pages. */
   writeSome(count: number): void;
-  /** Writes a page that is about to leave memory, unless it is on disk. */
-  writeEvicted(page: KvPage, place: TreePlace): void;
+  /** Writes a page that is about to leave memory, unless it is on disk; true when it was written now. */
+  writeEvicted(page: KvPage, place: TreePlace): boolean;
   /** The pages of a prompt that are on disk, as far as they follow the first `numKnown` without a gap. */
   find(namespace: string, tokens: readonly number[], numKnown: number): readonly StoredPage[];
   stats(): SpillStats;
@@ -31,6 +31,9 @@ export interface StoredPage {
 /** More would hold the keys of what was evicted long ago. */
 const MAX_WAITING = 1 << 16;
 
+/** Tenants whose pages can be written; of those not seen for longer they are dropped. */
+const MAX_SPACES = 4096;
+
 export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQueue {
   const { pageTokens } = memory;
   const spaces = new Map<string, SpillSpace>();
@@ -40,8 +43,8 @@ export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQu
 
   const isWhole = (tokens: ArrayLike<number>): boolean => tokens.length === pageTokens;
 
-  function write(space: SpillSpace, key: string, page: KvPage): void {
-    if (!space.has(key)) space.write(key, page.tier, memory.bytesOf(page.tier, page.index));
+  function write(space: SpillSpace, key: string, page: KvPage): boolean {
+    return !space.has(key) && space.write(key, page.tier, memory.bytesOf(page.tier, page.index));
   }
 
   function keyOf(space: SpillSpace, page: KvPage, place: TreePlace): string {
@@ -74,7 +77,13 @@ export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQu
     },
     admit(namespace) {
       const id = namespaceId(namespace);
-      if (!spaces.has(id)) spaces.set(id, store.open(namespace));
+      const space = spaces.get(id) ?? store.open(namespace);
+      spaces.delete(id);
+      spaces.set(id, space); // the order of a Map: the longest unused is first
+      for (const oldest of spaces.keys()) {
+        if (spaces.size <= MAX_SPACES) break;
+        spaces.delete(oldest);
+      }
     },
     enqueue(namespace, tokens, pages) {
       const space = spaces.get(namespace);
@@ -101,7 +110,8 @@ export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQu
     },
     writeEvicted(page, place) {
       const space = spaces.get(place.namespace);
-      if (space !== undefined && isWhole(place.tokens)) write(space, keyOf(space, page, place), page);
+      if (space === undefined || !isWhole(place.tokens)) return false;
+      return write(space, keyOf(space, page, place), page);
     },
     find(namespace, tokens, numKnown) {
       const space = spaces.get(namespace);
