@@ -52,6 +52,8 @@ export interface KvCache {
   readonly maxTokens: number;
   /** Tokens behind the known ones that a sequence must find room for when it begins; more than a step's are packed on the way. */
   readonly maxNewTokens: number;
+  /** Whether a sequence can find pages of others at all. */
+  readonly keepsPrefixes: boolean;
   openSequence(owner: SequenceOwner): SequencePages;
   /**
    * Between two steps: packs what has left the tails of `running`, and above the high mark reclaims down to the low one, in the declared order.
@@ -257,6 +259,7 @@ export function createKvCache(given: KvCacheOptions): KvCache {
   return {
     maxTokens,
     maxNewTokens: memory.packed === null ? Infinity : options.maxBatchTokens,
+    keepsPrefixes,
     openSequence(owner) {
       const namespace = namespaceOf(owner);
       const id = namespaceId(namespace);
