@@ -283,3 +283,34 @@ test('[KC7] a sequence may end while its idle pages are being packed', async () 
   cache.checkIntegrity([]);
   expect(cache.stats()).toMatchObject({ usedBytes: 0, numCachedPages: 0 });
 });
+
+test('[KC14] who was refused for lack of room looks again only when pages were given back or more is known', () => {
+  const spill = createMemorySpill();
+  const { cache, compute, run } = setUp({ numPages: 8, spill: spill.open() });
+  const prompt = count(17);
+  run(prompt);
+  cache.clear(); // to disk
+  const others = [compute(count(8, 50)), compute(count(12, 80))]; // with room for one more token: 3 and 4 pages
+  const waiting = cache.openSequence(OWNER);
+  expect(waiting.attach(prompt, Infinity, 2)).toBeNull();
+  const { numEvictions, spill: after } = cache.stats();
+  for (let step = 0; step < 50; step++) expect(waiting.attach(prompt, Infinity, 2)).toBeNull();
+  expect(cache.stats()).toMatchObject({ numEvictions, spill: { numReads: after!.numReads } });
+  others[1]!.pages.release(count(12, 80), 12);
+  expect(waiting.attach(prompt, Infinity, 1)).toBeNull(); // 5 pages and a spare one of 8 - 3
+  others[0]!.pages.release(count(8, 50), 8);
+  expect(waiting.attach(prompt, Infinity, 1)).toBe(16);
+  waiting.release(prompt, 16);
+  cache.checkIntegrity([]);
+});
+
+test('[KC14] pages that somebody else has computed meanwhile are a reason to look again', () => {
+  const { cache, compute } = setUp({ numPages: 8 });
+  const prompt = count(13);
+  const other = compute([...count(12), 40, 41, 42, 43, 44]); // 5 pages, of which 3 will be known
+  const waiting = cache.openSequence(OWNER);
+  expect(waiting.attach(prompt, Infinity, 1)).toBeNull();
+  other.pages.publish([...count(12), 40, 41, 42, 43, 44], 17);
+  expect(waiting.attach(prompt, Infinity, 1)).toBe(12);
+  cache.checkIntegrity([other.pages, waiting]);
+});

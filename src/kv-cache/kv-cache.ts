@@ -155,6 +155,7 @@ export function createKvCache(given: KvCacheOptions): KvCache {
     numRestored: 0,
     numCopied: 0,
   };
+  const room = { numReturns: 0 };
   let numPrivate = 0;
 
   function evict(retention: Retention, isEnough: () => boolean): void {
@@ -184,6 +185,7 @@ export function createKvCache(given: KvCacheOptions): KvCache {
       throw error;
     }
     pool.finishPack(ticket);
+    room.numReturns++;
     counts.numPacked += present.length;
   }
 
@@ -272,6 +274,7 @@ export function createKvCache(given: KvCacheOptions): KvCache {
           tree,
           spill,
           counts,
+          room,
           makeRoom: (tier, count) => makeRoomFor(() => pool.canAllocate(tier, count)),
         },
         // A namespace has at least four framed fields, so no number can collide with one.
@@ -304,7 +307,10 @@ export function createKvCache(given: KvCacheOptions): KvCache {
       }
       return pool.reserve(kind, sizeBytes);
     },
-    unreserve: (reservation) => pool.unreserve(reservation),
+    unreserve(reservation) {
+      pool.unreserve(reservation);
+      room.numReturns++;
+    },
     clear: () => evict('session', () => false),
     stats() {
       const tail = tierStats('float', memory.pageBytes);
