@@ -52,6 +52,8 @@ export interface KvCache {
   readonly maxTokens: number;
   /** Tokens behind the known ones that a sequence must find room for when it begins; more than a step's are packed on the way. */
   readonly maxNewTokens: number;
+  /** Whether older pages are packed. */
+  readonly packsPages: boolean;
   /** Whether a sequence can find pages of others at all. */
   readonly keepsPrefixes: boolean;
   openSequence(owner: SequenceOwner): SequencePages;
@@ -261,6 +263,7 @@ export function createKvCache(given: KvCacheOptions): KvCache {
   return {
     maxTokens,
     maxNewTokens: memory.packed === null ? Infinity : options.maxBatchTokens,
+    packsPages: memory.packed !== null,
     keepsPrefixes,
     openSequence(owner) {
       const namespace = namespaceOf(owner);
