@@ -314,3 +314,20 @@ test('[KC14] pages that somebody else has computed meanwhile are a reason to loo
   expect(waiting.attach(prompt, Infinity, 1)).toBe(12);
   cache.checkIntegrity([other.pages, waiting]);
 });
+
+test('[KC15] of many tenants only the latest stay open, and one that comes back finds its pages', () => {
+  const spill = createMemorySpill();
+  const store = spill.open();
+  let numOpened = 0;
+  const { cache, run } = setUp({
+    spill: { ...store, open: (namespace) => (numOpened++, store.open(namespace)) },
+  });
+  const prompt = count(9);
+  run(prompt, { tenant: 'first' });
+  run(prompt, { tenant: 'first' });
+  expect(numOpened).toBe(1);
+  for (let i = 0; i < 1024; i++) run(prompt, { tenant: `${i}` });
+  cache.clear();
+  expect(run(prompt, { tenant: 'first' })).toBe(8);
+  expect(numOpened).toBe(1026);
+});

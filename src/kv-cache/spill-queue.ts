@@ -31,6 +31,9 @@ export interface StoredPage {
 /** More would hold the keys of what was evicted long ago. */
 const MAX_WAITING = 1 << 16;
 
+/** Tenants come and go; one that is forgotten here is opened again with its next request. */
+const MAX_SPACES = 1024;
+
 export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQueue {
   const { pageTokens } = memory;
   const spaces = new Map<string, SpillSpace>();
@@ -74,7 +77,13 @@ export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQu
     },
     admit(namespace) {
       const id = namespaceId(namespace);
-      if (!spaces.has(id)) spaces.set(id, store.open(namespace));
+      const space = spaces.get(id) ?? store.open(namespace);
+      spaces.delete(id); // a Map keeps the order of insertion: the first is the one not used for longest
+      spaces.set(id, space);
+      for (const oldest of spaces.keys()) {
+        if (spaces.size <= MAX_SPACES) break;
+        spaces.delete(oldest);
+      }
     },
     enqueue(namespace, tokens, pages) {
       const space = spaces.get(namespace);
