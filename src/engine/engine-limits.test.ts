@@ -267,3 +267,20 @@ test('[E17] a tenant that comes back has no credit for the time it was away', as
   const ends = (await runToEnd(engine)).flatMap((event) => (event.type === 'finished' ? [event.id] : []));
   expect(ends).toEqual([0, 1, 2, 3]);
 });
+
+test('free pages are counted in bytes: a sequence of packed pages may have more of them than the budget has float ones', async () => {
+  const engine = setUp(
+    { limits: { numPages: 40, maxBatchTokens: 16 }, packed: true },
+    { maxContext: 1024, tailTokens: 16 },
+  );
+  const numTokens = engine.maxContext - 8;
+  expect(numTokens).toBeGreaterThan(40 * 16);
+  engine.add(request(0, { promptIds: Array.from({ length: numTokens }, () => 5), maxTokens: 8 }));
+  const free: number[] = [];
+  while (engine.hasWork) {
+    await engine.step();
+    free.push(engine.stats().numFreePages);
+  }
+  expect(Math.min(...free)).toBeGreaterThanOrEqual(0);
+  expectRest(engine);
+});

@@ -78,3 +78,25 @@ test('a dispose in the middle of work waits for the step, then frees the model',
   while (posted.at(-1)?.type !== 'disposed') await nextTurn();
   expect(model.isDisposed).toBe(true);
 });
+
+test.each([
+  ['auto', null, 'q8 would leave room for a shorter sequence than none', 160],
+  ['q8', 'q8', 'a test', 0],
+] as const)('packing %s in a budget of ten pages is reported as it is', async (kvPacking, precision, reason, least) => {
+  const model = createToyModel({ limits: { numPages: 10, maxBatchTokens: 64 }, packed: true });
+  const posted: ServerMessage[] = [];
+  const server = createEngineServer({
+    post: (message) => posted.push(message),
+    openModel: async () => ({ ...opened(model), kvPacking: { precision: 'q8', reason: 'a test' } }),
+    createSampler: (params) => createToySampler(params.seed!),
+    now: () => 0,
+    yieldToMessages: nextTurn,
+    onCrash: () => {},
+  });
+  server.handle({ type: 'load', spec: { ...TOY_SPEC, kvPacking, isContextGiven: false, kvCacheTokens: null } });
+  await nextTurn();
+  expect(posted).toMatchObject([{ type: 'loaded', model: { kvPacking: { precision, reason } } }]);
+  const [loaded] = posted;
+  const maxContext = loaded?.type === 'loaded' ? loaded.model.maxContext : -1;
+  expect(least === 0 ? maxContext < 160 : maxContext === least).toBe(true);
+});

@@ -39,6 +39,16 @@ export interface EngineServer {
 
 type Handlers = { [T in ClientMessage['type']]: (message: Extract<ClientMessage, { type: T }>) => void };
 
+/** What packing must leave room for. Whoever asks for a way to pack, and for no context, wants it packed. */
+function minContextOf({ isContextGiven, kvCacheTokens, kvPacking, maxContext }: ModelSpec): number {
+  return isContextGiven || kvCacheTokens !== null || kvPacking === 'auto' ? maxContext : 0;
+}
+
+function packingOf({ packsPages }: Engine, planned: ModelReport['kvPacking']): ModelReport['kvPacking'] {
+  if (packsPages || planned.precision === null) return planned;
+  return { precision: null, reason: `${planned.precision} would leave room for a shorter sequence than none` };
+}
+
 /** The worker's side: owns the engine, answers messages, steps while there is work. */
 export function createEngineServer(options: EngineServerOptions): EngineServer {
   const { post, now } = options;
@@ -54,7 +64,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
       );
       engine = createEngine(model, {
         maxContext: spec.maxContext,
-        minContext: spec.isContextGiven || spec.kvCacheTokens !== null ? spec.maxContext : 0,
+        minContext: minContextOf(spec),
         now,
         maxWaiting: spec.maxWaiting,
         maxRunningPerTenant: spec.maxRunningPerTenant ?? Infinity,
@@ -69,7 +79,16 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
       const { maxContext } = engine;
       const { name: kernels, numThreads } = model.pack;
       const { numPages } = limits;
-      const report = { shape, memory, kernels, numThreads, numPages, maxContext, modelHash, kvPacking };
+      const report = {
+        shape,
+        memory,
+        kernels,
+        numThreads,
+        numPages,
+        maxContext,
+        modelHash,
+        kvPacking: packingOf(engine, kvPacking),
+      };
       post({ type: 'loaded', model: report });
     } catch (error) {
       await engine?.dispose();

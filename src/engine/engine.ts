@@ -40,6 +40,8 @@ export interface EngineOptions {
 export interface Engine {
   /** Most tokens of one sequence. */
   readonly maxContext: number;
+  /** Whether older pages are packed: not where that would leave too little room. */
+  readonly packsPages: boolean;
   readonly hasWork: boolean;
   /** Queues a sequence; throws a typed error when it is not valid or can never fit. */
   add(request: EngineRequest): void;
@@ -252,6 +254,15 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     throw new RuvLLMError('overloaded', message, { data: limits, isRetryable: true });
   }
 
+  /** Of the pages that running sequences hold; shared ones count once, and packed ones are smaller. */
+  function heldBytes(): number {
+    const { pageBytes, packed } = model.pages;
+    const held = new Set(state.running.flatMap(({ pages }) => pages.pages));
+    let sizeBytes = 0;
+    for (const { tier } of held) sizeBytes += tier === 'float' ? pageBytes : packed!.pageBytes;
+    return sizeBytes;
+  }
+
   function abort(id: number): boolean {
     const sequence = sequences.get(id);
     if (sequence === undefined) return false;
@@ -262,6 +273,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
 
   return {
     maxContext,
+    packsPages: cache.packsPages,
     get hasWork() {
       return sequences.size > 0;
     },
@@ -289,7 +301,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       numRunning: state.running.length,
       numWaiting: state.waiting.length,
       numPages: limits.numPages,
-      numFreePages: limits.numPages - new Set(state.running.flatMap(({ pages }) => pages.pages)).size,
+      numFreePages: limits.numPages - Math.ceil(heldBytes() / model.pages.pageBytes),
       ...totals,
       cache: cache.stats(),
     }),

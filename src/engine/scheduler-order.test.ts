@@ -104,6 +104,15 @@ test('[E19] nobody waits for the prefix of a tenant, an adapter or a request tha
   }
 });
 
+test('[E19] nor at all where prefixes are not kept', () => {
+  const { arrive, step } = createSchedulerSetUp({ maxBatchTokens: 64, keepsPrefixes: false });
+  const promptIds = Array.from({ length: 20 }, () => 5);
+  arrive(0, { promptIds });
+  arrive(0, { promptIds });
+  arrive(0, { promptIds });
+  expect(step().admittedIds).toEqual([0, 1, 2]);
+});
+
 test('[E19] nor for one of lower priority, which may be a long time in coming', () => {
   const { arrive, step } = createSchedulerSetUp({ maxBatchTokens: 16 });
   const promptIds = Array.from({ length: 80 }, () => 5);

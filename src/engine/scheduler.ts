@@ -5,7 +5,7 @@ import type { Schedule, ScheduledRows } from './types.ts';
 
 /** `schedule` moves sequences between the two lists. */
 export interface SchedulerState {
-  readonly cache: Pick<KvCache, 'maxNewTokens'>;
+  readonly cache: Pick<KvCache, 'maxNewTokens' | 'keepsPrefixes'>;
   readonly pageTokens: number;
   /** By rank: higher priority first, then in the order they first ran. */
   readonly running: Sequence[];
@@ -110,9 +110,9 @@ function hasFullTenant({ running, maxRunningPerTenant }: SchedulerState, { reque
 }
 
 /** Somebody of its rank or above is computing a page this one could use: in a step or two it need not be computed again. */
-function waitsForPrefix({ running, pageTokens }: SchedulerState, sequence: Sequence, priority: number): boolean {
+function waitsForPrefix({ cache, running, pageTokens }: SchedulerState, sequence: Sequence, priority: number): boolean {
   const { request, pageHashes, tokenIds } = sequence;
-  if (!request.cachePrefix || sequence.turn !== null) return false;
+  if (!cache.keepsPrefixes || !request.cachePrefix || sequence.turn !== null) return false;
   return running.some((other) => {
     if (!other.request.cachePrefix || numBehind(other) <= 1 || other.turn!.priority < priority) return false;
     const { tenant, adapterHash } = other.request;

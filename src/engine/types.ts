@@ -81,7 +81,7 @@ export interface Schedule {
 export interface EngineStats {
   readonly numRunning: number;
   readonly numWaiting: number;
-  /** Float pages the budget holds, and those that no running sequence needs now. */
+  /** Float pages the budget holds, and those whose bytes no running sequence needs now. */
   readonly numPages: number;
   readonly numFreePages: number;
   readonly numSteps: number;

@@ -330,3 +330,51 @@ test('[KC15] what must be written before it leaves memory is written over severa
   expect(usedBytes / budgetBytes).toBeGreaterThan(0.7);
   expect(usedBytes / budgetBytes).toBeLessThanOrEqual(0.8);
 });
+
+test('[KC16] who was refused for lack of room looks again only when pages were given back or more is known', () => {
+  const spill = createMemorySpill();
+  const { cache, compute, run } = setUp({ numPages: 8, spill: spill.open() });
+  const prompt = count(17);
+  run(prompt);
+  cache.clear(); // to disk
+  const others = [compute(count(8, 50)), compute(count(12, 80))]; // with room for one more token: 3 and 4 pages
+  const waiting = cache.openSequence(OWNER);
+  expect(waiting.attach(prompt, Infinity, 2)).toBeNull();
+  const { numEvictions, spill: after } = cache.stats();
+  for (let step = 0; step < 50; step++) expect(waiting.attach(prompt, Infinity, 2)).toBeNull();
+  expect(cache.stats()).toMatchObject({ numEvictions, spill: { numReads: after!.numReads } });
+  others[1]!.pages.release(count(12, 80), 12);
+  expect(waiting.attach(prompt, Infinity, 1)).toBeNull(); // 5 pages and a spare one of 8 - 3
+  others[0]!.pages.release(count(8, 50), 8);
+  expect(waiting.attach(prompt, Infinity, 1)).toBe(16);
+  waiting.release(prompt, 16);
+  cache.checkIntegrity([]);
+});
+
+test('[KC16] pages that somebody else has computed meanwhile are a reason to look again', () => {
+  const { cache, compute } = setUp({ numPages: 8 });
+  const prompt = count(13);
+  const other = compute([...count(12), 40, 41, 42, 43, 44]); // 5 pages, of which 3 will be known
+  const waiting = cache.openSequence(OWNER);
+  expect(waiting.attach(prompt, Infinity, 1)).toBeNull();
+  other.pages.publish([...count(12), 40, 41, 42, 43, 44], 17);
+  expect(waiting.attach(prompt, Infinity, 1)).toBe(12);
+  cache.checkIntegrity([other.pages, waiting]);
+});
+
+test('[KC17] of many tenants only the latest stay open, and one that comes back finds its pages', () => {
+  const spill = createMemorySpill();
+  const store = spill.open();
+  let numOpened = 0;
+  const { cache, run } = setUp({
+    spill: { ...store, open: (namespace) => (numOpened++, store.open(namespace)) },
+  });
+  const prompt = count(9);
+  run(prompt, { tenant: 'first' });
+  run(prompt, { tenant: 'first' });
+  expect(numOpened).toBe(1);
+  for (let i = 0; i < 1024; i++) run(prompt, { tenant: `${i}` });
+  cache.clear();
+  expect(run(prompt, { tenant: 'first' })).toBe(8);
+  expect(numOpened).toBe(1026);
+});

@@ -43,6 +43,10 @@ export interface KvCache {
   readonly maxTokens: number;
   /** Tokens behind the known ones that a sequence must find room for when it begins; more than a step's are packed on the way. */
   readonly maxNewTokens: number;
+  /** Whether older pages are packed. */
+  readonly packsPages: boolean;
+  /** Whether a sequence can find pages of others at all. */
+  readonly keepsPrefixes: boolean;
   openSequence(owner: SequenceOwner): SequencePages;
   /**
    * Between two steps: packs what has left the tails of `running`, and above the high mark reclaims down to the low one, in the declared order.
@@ -120,6 +124,7 @@ export function createKvCache(given: KvCacheOptions): KvCache {
     numRestored: 0,
     numCopied: 0,
   };
+  const room = { numReturns: 0 };
   let numPrivate = 0;
   let isReclaiming = false;
   /** Pages that evictions of this step have written to disk. */
@@ -164,6 +169,7 @@ export function createKvCache(given: KvCacheOptions): KvCache {
       throw error;
     }
     pool.finishPack(ticket);
+    room.numReturns++;
     counts.numPacked += present.length;
   }
 
@@ -244,6 +250,8 @@ export function createKvCache(given: KvCacheOptions): KvCache {
   return {
     maxTokens,
     maxNewTokens: memory.packed === null ? Infinity : options.maxBatchTokens,
+    packsPages: memory.packed !== null,
+    keepsPrefixes,
     openSequence(owner) {
       const namespace = namespaceOf(owner);
       const id = namespaceId(namespace);
@@ -256,6 +264,7 @@ export function createKvCache(given: KvCacheOptions): KvCache {
           tree,
           spill,
           counts,
+          room,
           makeRoom,
         },
         // A namespace has at least four framed fields, so no number can collide with one.
@@ -288,7 +297,10 @@ export function createKvCache(given: KvCacheOptions): KvCache {
       }
       return pool.reserve(kind, sizeBytes);
     },
-    unreserve: (reservation) => pool.unreserve(reservation),
+    unreserve(reservation) {
+      pool.unreserve(reservation);
+      room.numReturns++;
+    },
     clear: () => evict('session', () => false),
     stats() {
       const tail = tierStats('float', memory.pageBytes);

@@ -10,6 +10,8 @@ export interface PageSources {
   readonly tree: PrefixTree;
   readonly spill: SpillQueue | null;
   readonly counts: PageCounts;
+  /** Changes whenever somebody has given pages back: until then there is no more room than before. */
+  readonly room: { numReturns: number };
   /** Makes room for pages by evicting idle ones; false when it cannot. */
   makeRoom(tier: PageTier, numPages: number): boolean;
 }
@@ -56,7 +58,7 @@ export interface SequencePages {
   /**
    * Takes what is known of all `tokens` but the last, from memory and from disk, and room for the rest and one more, though for no more than
    * `maxNew`. Returns how many tokens need not be computed, or null, holding nothing, when there is no room for that and a spare page for
-   * each of `numOthers` running. Without others it succeeds: where what is known leaves no room to go on, the end of it is let go.
+   * each of `numOthers` running; it then looks again when pages were given back or more is known. Without others it succeeds: where what is known leaves no room to go on, the end of it is let go.
    */
   attach(tokens: readonly number[], maxNew: number, numOthers: number): number | null;
   /** Takes the pages missing for `numTokens`; false, taking none, when there is no room. */
@@ -76,12 +78,14 @@ export interface SequencePages {
 }
 
 export function createSequencePages(sources: PageSources, sharing: Sharing): SequencePages {
-  const { memory, pool, tree, spill, counts } = sources;
+  const { memory, pool, tree, spill, counts, room } = sources;
   const { pageTokens } = memory;
   const { namespace, isShared, retention } = sharing;
   let pages: KvPage[] = [];
   let numPublished = 0;
   let isLookedUp = false;
+  /** How things were when there was no room. */
+  let refusal: { readonly numReturns: number; readonly numTokens: number; readonly numFound: number } | null = null;
 
   const numPagesFor = (numTokens: number): number => Math.ceil(numTokens / pageTokens);
   const numMissingPages = (numTokens: number): number => Math.max(0, numPagesFor(numTokens) - pages.length);
@@ -90,6 +94,11 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
     for (const page of pages) pool.release(page);
     pages = []; // not emptied in place: a step that is running still reads the old one
     numPublished = 0;
+  }
+
+  function giveBack(): void {
+    if (pages.length > 0) room.numReturns++;
+    discard();
   }
 
   function tryGrowTo(numTokens: number, numSpare = 0): boolean {
@@ -177,6 +186,12 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
     }
   }
 
+  /** Trying at every step would each time drop what others left in memory, and read the same pages from disk. */
+  function isRefusedStill(known: readonly number[]): boolean {
+    if (refusal === null || refusal.numReturns !== room.numReturns || known.length < refusal.numTokens) return false;
+    return tree.match(namespace, known).pages.length * pageTokens <= refusal.numFound;
+  }
+
   function count(numTokens: number, numFound: number): void {
     if (isLookedUp) return; // coming back after a preemption is no new request
     isLookedUp = true;
@@ -198,13 +213,16 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
     attach(tokens, maxNew, numOthers) {
       assert(pages.length === 0, 'a sequence that holds pages looks for more');
       const known = tokens.slice(0, -1); // the last token is always computed: its logits are wanted
+      if (numOthers > 0 && isRefusedStill(known)) return null;
       let numFound = find(known);
       if (numOthers === 0) {
         numFound = growAlone(tokens.length + 1, numFound, maxNew);
       } else if (!tryGrowTo(Math.min(tokens.length + 1, numFound + maxNew), numOthers)) {
+        refusal = { numReturns: room.numReturns, numTokens: known.length, numFound };
         discard();
         return null;
       }
+      refusal = null;
       tree.touch(namespace, known, numFound);
       if (isShared) count(tokens.length, numFound);
       return numFound;
@@ -228,9 +246,9 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
         publish(tokens, numComputed);
         if (isShared) spill?.enqueue(namespace, tokens.slice(0, numComputed), pages);
       }
-      discard();
+      giveBack();
     },
-    discard,
+    discard: giveBack,
     end() {
       if (!isShared) tree.drop(namespace);
     },

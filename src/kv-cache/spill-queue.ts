@@ -31,8 +31,8 @@ export interface StoredPage {
 /** More would hold the keys of what was evicted long ago. */
 const MAX_WAITING = 1 << 16;
 
-/** Tenants whose pages can be written; of those not seen for longer they are dropped. */
-const MAX_SPACES = 4096;
+/** Tenants come and go; one that is forgotten here is opened again with its next request. */
+const MAX_SPACES = 1024;
 
 export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQueue {
   const { pageTokens } = memory;
@@ -78,8 +78,8 @@ export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQu
     admit(namespace) {
       const id = namespaceId(namespace);
       const space = spaces.get(id) ?? store.open(namespace);
-      spaces.delete(id);
-      spaces.set(id, space); // the order of a Map: the longest unused is first
+      spaces.delete(id); // a Map keeps the order of insertion: the first is the one not used for longest
+      spaces.set(id, space);
       for (const oldest of spaces.keys()) {
         if (spaces.size <= MAX_SPACES) break;
         spaces.delete(oldest);

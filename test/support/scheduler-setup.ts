@@ -11,6 +11,7 @@ export interface SchedulerLimits {
   maxBatchTokens?: number;
   maxRunning?: number;
   maxRunningPerTenant?: number;
+  keepsPrefixes?: boolean;
 }
 
 export interface SchedulerSetUp {
@@ -27,8 +28,9 @@ export interface SchedulerSetUp {
 /** A scheduler with nothing to do yet, and no model: tokens are only counted. */
 export function createSchedulerSetUp(limits: SchedulerLimits = {}): SchedulerSetUp {
   const { numPages = 100, maxBatchTokens = 32, maxRunning = 8, maxRunningPerTenant = Infinity } = limits;
+  const { keepsPrefixes = true } = limits;
   const { pages } = createToyModel({ limits: { numPages } });
-  const cache = createKvCache({ memory: pages, numPages, maxBatchTokens, modelHash: '', policy: '' });
+  const cache = createKvCache({ memory: pages, numPages, maxBatchTokens, modelHash: '', policy: '', keepsPrefixes });
   const state: SchedulerState = {
     cache,
     pageTokens: pages.pageTokens,

@@ -237,3 +237,18 @@ test('names and options are checked, and after dispose there is nothing', async 
     expect(call).toThrow(expect.objectContaining({ code: 'not_loaded' }));
   }
 });
+
+test('a first turn that the disk refused has not been: the next one begins the conversation', async () => {
+  const records = createMemoryRecords(new Map());
+  const { model } = await createToyRuntime({ sessions: { records } });
+  const session = model.session('s');
+  const put = records.put;
+  records.put = () => {
+    throw new Error('no space left on device');
+  };
+  await expect(session.generate([5, 6, 7], ask(1))).rejects.toThrow('no space left');
+  expect([session.numTurns, session.tokenIds]).toEqual([0, []]);
+  records.put = put;
+  await session.generate([5, 6, 7], ask(1));
+  expect(session.numTurns).toBe(1);
+});

@@ -109,7 +109,8 @@ export function createSession({ context, table, busy }: SessionParts, name: Sess
       for await (const chunk of generateChunks(context, [...tokenIds], options)) {
         for (const tokenId of chunk.tokenIds) tokenIds.push(tokenId);
         if (chunk.finishReason !== null) {
-          table.keepTurn(name, Int32Array.from(tokenIds), ++numTurnsSeen);
+          table.keepTurn(name, Int32Array.from(tokenIds), numTurnsSeen + 1);
+          numTurnsSeen++; // not before: a turn that the disk refused has not been
           leave(); // a reader that has the last chunk may never come back for more
         }
         yield chunk;

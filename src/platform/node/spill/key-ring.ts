@@ -10,6 +10,8 @@ import { deriveKey, frame, KEY_BYTES, keyedName } from './sealing.ts';
 export const ID_LENGTH = 32;
 
 const SALT = Buffer.from('ruvllm sealed store 1');
+/** Opened keys that are remembered: opening one again costs microseconds, remembering all of them grows for ever. */
+const MAX_OPENED = 1024;
 const KEY_FILE_BYTES = KEY_BYTES + OVERHEAD_BYTES;
 
 /** A key for one purpose, from a secret that is never used itself. */
@@ -65,6 +67,10 @@ export function openKeyRing(files: Files, folder: string, masterKey: Uint8Array)
     }
     const keys = { sealing: derive(secret, 'seal'), naming: derive(secret, 'name') };
     secret.fill(0);
+    for (const oldest of opened.keys()) {
+      if (opened.size < MAX_OPENED) break;
+      opened.delete(oldest);
+    }
     opened.set(id, { wrapped, keys });
     return keys;
   }

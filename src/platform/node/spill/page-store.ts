@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { PageTier, SpillStats } from '../../../kv-cache/types.ts';
 import { errnoOf } from '../file-errors.ts';
 import { readWhole, replaceFile, type Files } from './atomic-files.ts';
@@ -75,7 +75,17 @@ export function createPageStore({ files, root, limitBytes, warn }: PageStoreOpti
       return false;
     }
     index.remove(id);
+    removeEmptyFolders(index.pathOf(id));
     return true;
+  }
+
+  /** Those of tenants and models without pages: every scan would look through them for ever. */
+  function removeEmptyFolders(path: string): void {
+    try {
+      for (let folder = dirname(path); folder !== root; folder = dirname(folder)) files.rmdirSync(folder);
+    } catch {
+      // Not empty, mostly.
+    }
   }
 
   function evictUntil(isEnough: () => boolean, exceptId: string | null): boolean {

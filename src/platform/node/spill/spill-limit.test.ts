@@ -76,6 +76,14 @@ describe('limit', () => {
     expect(present()).toEqual([false, false, true]);
   });
 
+  test('[SP5] tenants whose pages are all gone leave no folders for the next scan to look through', () => {
+    const folder = newFolder();
+    const store = openAt(folder, { limitBytes: 2 * FILE_BYTES });
+    for (let i = 0; i < 20; i++) writeChain(store.open({ ...NAMESPACE, tenant: `tenant ${i}` }), 1);
+    expect(readdirSync(join(folder, 'v1'))).toHaveLength(2);
+    expect(store.stats()).toMatchObject({ numPages: 2, numEvictions: 18, numFailedWrites: 0 });
+  });
+
   test('[SP5] a page larger than the limit is refused and costs no other', () => {
     const store = openAt(newFolder(), { limitBytes: 2 * FILE_BYTES });
     const space = store.open(NAMESPACE);
