@@ -100,3 +100,35 @@ test.each([
   const maxContext = loaded?.type === 'loaded' ? loaded.model.maxContext : -1;
   expect(least === 0 ? maxContext < 160 : maxContext === least).toBe(true);
 });
+
+test('pages that do not add up end the server, though they are not counted after every request', async () => {
+  const model = createToyModel();
+  const posted: ServerMessage[] = [];
+  const crashes: unknown[] = [];
+  let nowMs = 0;
+  let numChecks = 0;
+  const server = createEngineServer({
+    post: (message) => posted.push(message),
+    openModel: async () => opened(model),
+    createSampler: (params) => createToySampler(params.seed!),
+    now: () => nowMs,
+    yieldToMessages: nextTurn,
+    onCrash: (error) => crashes.push(error),
+    checkEngine(engine) {
+      numChecks++;
+      engine.checkIntegrity();
+      if (numChecks === 2) throw new Error('pages are missing');
+    },
+  });
+  server.handle({ type: 'load', spec: TOY_SPEC });
+  await nextTurn();
+  async function ask(id: number): Promise<void> {
+    server.handle({ type: 'generate', request: request(id) });
+    for (let turn = 0; turn < 20; turn++) await nextTurn();
+  }
+  for (let id = 0; id < 5; id++) await ask(id);
+  expect([numChecks, crashes]).toEqual([1, []]);
+  nowMs = 10_000;
+  await ask(5);
+  expect(crashes).toEqual([expect.objectContaining({ message: 'pages are missing' })]);
+});

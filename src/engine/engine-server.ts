@@ -22,6 +22,8 @@ export interface EngineServerOptions {
   readonly yieldToMessages: () => Promise<void>;
   /** A bug broke the loop; whoever hosts the server must end it, for nothing will answer any more. */
   readonly onCrash: (error: unknown) => void;
+  /** Throws when pages and sequences do not add up. Default: the engine's own check. */
+  readonly checkEngine?: (engine: Engine) => void;
 }
 
 /** A model, and what its pages are kept by. */
@@ -37,6 +39,8 @@ export interface EngineServer {
   handle(message: ClientMessage): void;
 }
 
+const CHECK_EVERY_MS = 10_000;
+
 type Handlers = { [T in ClientMessage['type']]: (message: Extract<ClientMessage, { type: T }>) => void };
 
 /** What packing must leave room for. Whoever asks for a way to pack, and for no context, wants it packed. */
@@ -51,11 +55,12 @@ function packingOf({ packsPages }: Engine, planned: ModelReport['kvPacking']): M
 
 /** The worker's side: owns the engine, answers messages, steps while there is work. */
 export function createEngineServer(options: EngineServerOptions): EngineServer {
-  const { post, now } = options;
+  const { post, now, checkEngine = (engine: Engine) => engine.checkIntegrity() } = options;
   let engine: Engine | null = null;
   let loading: Promise<void> | null = null;
   let looping: Promise<void> | null = null;
   let isDisposing = false;
+  let nextCheckMs = -Infinity;
 
   async function load(spec: ModelSpec): Promise<void> {
     try {
@@ -142,7 +147,14 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
       await options.yieldToMessages();
     }
     looping = null;
-    engine.checkIntegrity();
+    checkNowAndThen(engine);
+  }
+
+  /** All pages are counted: with a hundred thousand of them that takes longer than a short answer. */
+  function checkNowAndThen(engine: Engine): void {
+    if (now() < nextCheckMs) return;
+    nextCheckMs = now() + CHECK_EVERY_MS;
+    checkEngine(engine);
   }
 
   async function dispose(): Promise<void> {
