@@ -55,7 +55,8 @@ const CALL_READERS: OptionReaders<CallOptions> = {
   signal: optional(instanceOption('an AbortSignal', isAbortSignal)),
   parseSpecial: booleanOption(false),
   cachePrefix: booleanOption(true),
-  tenant: (value, name) => nameOption(value ?? DEFAULT_TENANT, name),
+  // Not null: a server that lost a credential must not become the default tenant.
+  tenant: (value, name) => nameOption(value === undefined ? DEFAULT_TENANT : value, name),
   priority: integerOption(0, MIN_PRIORITY, MAX_PRIORITY),
   timeoutMs: optional(numberOption(0, 1, MAX_TIMEOUT_MS)),
   session: optional(nameOption),

@@ -23,6 +23,8 @@ export interface Model extends AsyncDisposable {
   generateStream(prompt: Prompt, options?: GenerateOptions): AsyncGenerator<GenerateChunk, void, undefined>;
   /** The conversation of this name, new or as it was left; with `kvSpill` also before a restart. */
   session(id: string, options?: TenantOptions): Session;
+  /** Whether sessions outlive the process: with `kvSpill`, and a folder that could be used. */
+  readonly keepsSessions: boolean;
   /** The sessions of a tenant, the one used last first. */
   sessions(options?: TenantOptions): readonly SessionInfo[];
   /** Forgets a session; false when there was none, `conflict` while it has a turn in progress. */
@@ -83,6 +85,7 @@ export function createModel({ context, info, sessions: table }: ModelParts): Mod
       yield* start(prompt, options);
     },
     session: (id, options) => createSession({ context, table, busy }, nameSession('session', id, options)),
+    keepsSessions: table.isKept,
     sessions(options) {
       requireLoaded();
       return table.list(readTenant('sessions', options).tenant);

@@ -35,6 +35,9 @@ export const run: CommandRunner = async (context) => {
   try {
     const info = model.modelInfo();
     if (values['--verbose'] === true) output.note(describeModel(info));
+    if (sessionId !== null && !model.keepsSessions) {
+      throw new RuvLLMError('io', `session "${sessionId}" cannot be kept in the folder of --kv-spill`);
+    }
     const session = sessionId === null ? null : model.session(sessionId);
     const promptFormat = session !== null ? 'raw' : (askedFormat ?? (info.chatTemplate === 'file' ? 'chat' : 'raw'));
     const prompt = toPrompt(text, promptFormat, values['--system'] as string | undefined);

@@ -98,3 +98,19 @@ test('a count never replaces tokens', () => {
   table.countTurn({ tenant: 't', id: 'h' }, 60);
   expect(table.find({ tenant: 't', id: 'h' })).toEqual({ tokenIds: null, numTokens: 60, numTurns: 2, lastUsedMs: 3 });
 });
+
+test('of two processes that go on with one conversation, the second to end its turn hears of the first', () => {
+  const records = createMemoryRecords(new Map());
+  const one = setUp({ records });
+  const other = setUp({ records });
+  const name = { tenant: 't', id: 'a' };
+  one.keep('t', 'a', 1);
+  expect(other.tokensOf('t', 'a')).toEqual([1]);
+  one.table.keepTurn(name, Int32Array.of(1, 2), 2);
+  expect(() => other.table.keepTurn(name, Int32Array.of(1, 3), 2)).toThrow(
+    expect.objectContaining({ code: 'conflict', isRetryable: true, data: { numTurns: 2, expected: 1 } }),
+  );
+  expect(other.tokensOf('t', 'a')).toEqual([1, 2]);
+  other.table.keepTurn(name, Int32Array.of(1, 2, 4), 3);
+  expect(() => one.table.keepTurn(name, Int32Array.of(9), 1)).toThrow(/3 turns now, 0 when/);
+});

@@ -35,9 +35,11 @@ export interface SessionTableOptions {
 export interface SessionTable {
   readonly size: number;
   readonly maxSessions: number;
+  /** Whether sessions outlive the process. */
+  readonly isKept: boolean;
   /** The state of a session, from memory or the records; null when there is none. */
   find(name: SessionName): SessionState | null;
-  /** The session now has these tokens and turns; when this returns, the records have it. */
+  /** The session now has these tokens and turns; when this returns, the records have it. `conflict` when another process went on with it. */
   keepTurn(name: SessionName, tokenIds: Int32Array, numTurns: number): void;
   /** One turn more of a conversation whose history the caller keeps. */
   countTurn(name: SessionName, numTokens: number): void;
@@ -73,6 +75,19 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     return bytes === null ? null : decodeSessionState(bytes, vocabSize);
   }
 
+  /** Two processes that go on with one conversation: the second to end its turn must not forget the first. */
+  function requireUnchanged(name: SessionName, expected: number): void {
+    if (records === null) return;
+    const numTurns = read(name)?.numTurns ?? 0;
+    if (numTurns === expected) return;
+    entries.delete(keyOf(name)); // what this process remembers is of yesterday
+    throw new RuvLLMError(
+      'conflict',
+      `session "${name.id}" has ${numTurns} turns now, ${expected} when this one began: somebody else went on with it`,
+      { data: { numTurns, expected }, isRetryable: true },
+    );
+  }
+
   function find(name: SessionName): SessionState | null {
     const state = entries.get(keyOf(name))?.state ?? read(name);
     return state === null ? null : remember(name, state);
@@ -80,12 +95,14 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
 
   return {
     maxSessions,
+    isKept: records !== null,
     get size() {
       return entries.size;
     },
     find,
     keepTurn(name, tokenIds, numTurns) {
       const state = { tokenIds, numTokens: tokenIds.length, numTurns, lastUsedMs: wallClock() };
+      requireUnchanged(name, numTurns - 1);
       records?.put(name.tenant, name.id, encodeSessionState(tokenIds, state));
       remember(name, state);
     },
