@@ -427,6 +427,14 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     expect(other.session.numTurns).toBe(1); // another model has sessions of its own
   });
 
+  test('a session whose folder cannot be used fails before it says anything', async () => {
+    const file = ['--kv-spill', plain, '--session', 'story'];
+    expect(await json(['run', plain, 'hi', ...QUICK, ...file])).toMatchObject({
+      code: 1,
+      document: { error: { code: 'io', message: 'session "story" cannot be kept in the folder of --kv-spill' } },
+    });
+  });
+
   test('chat finds what was said before in the cache, and says so', async () => {
     const script = 'tell me a tale\nand another one\n';
     const { document } = await json(['chat', chatty, ...QUICK, '--ignore-eos'], { input: script });
