@@ -16,7 +16,7 @@ export interface CallSpelling {
 export interface ParameterSpelling {
   begin(name: string, isRaw: boolean): string;
   readonly separator: string;
-  readonly end: string;
+  end(name: string, isRaw: boolean): string;
 }
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -55,7 +55,7 @@ function argumentsGrammar(tool: ToolSpec, spelling: ParameterSpelling | undefine
       begin: spelling.begin(name, isRaw),
       isRaw,
       schema: (typeof own === 'object' && own !== null ? own : {}) as Schema,
-      end: spelling.end,
+      end: spelling.end(name, isRaw),
       isRequired: required.has(name),
     };
   });

@@ -20,7 +20,8 @@ export function createMarkerSearch(markers: readonly string[]): MarkerSearch {
   return (text, isEnded) => {
     const match = pattern.exec(text);
     const at = match?.index ?? text.length;
-    for (let from = Math.max(0, text.length - longest + 1); !isEnded && from < text.length && from <= at; from++) {
+    if (isEnded) return { at, marker: match?.[0] ?? null };
+    for (let from = Math.max(0, text.length - longest + 1); from < text.length && from <= at; from++) {
       if (mayBegin(text, from)) return { at: from, marker: null };
     }
     return { at, marker: match?.[0] ?? null };

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { TOOL_FORMATS } from './formats/index.ts';
 import { createOutputParser } from './output-parser.ts';
@@ -167,9 +167,35 @@ describe('limits', () => {
 const FRAGMENTS = [
   ...TOOL_FORMATS.flatMap((format) => [...format.triggers, ...format.silent]),
   ...REASONING_FORMATS.flatMap(({ opens, closes }) => [...opens, ...closes]),
-  ...['get_weather', 'add', '"name": ', '"arguments": ', '{', '}', '[', ']', ', ', '"a"', ': ', '1', '\n', ' ', 'é😀'],
-  ...['{"name": "add", "arguments": {"a": 1}}', '{"city": "x"}', '</tool_call>', '</function>', '[ARGS]', '>', '```'],
-  ...['<parameter=a>', '</parameter>', '<arg_key>', '</arg_key>', '<arg_value>', '</arg_value>', '<|message|>'],
+  'get_weather',
+  'add',
+  '"name": ',
+  '"arguments": ',
+  '{',
+  '}',
+  '[',
+  ']',
+  ', ',
+  '"a"',
+  ': ',
+  '1',
+  '\n',
+  ' ',
+  'é😀',
+  '{"name": "add", "arguments": {"a": 1}}',
+  '{"city": "x"}',
+  '</tool_call>',
+  '</function>',
+  '[ARGS]',
+  '>',
+  '```',
+  '<parameter=a>',
+  '</parameter>',
+  '<arg_key>',
+  '</arg_key>',
+  '<arg_value>',
+  '</arg_value>',
+  '<|message|>',
 ];
 const anyText = fc
   .array(

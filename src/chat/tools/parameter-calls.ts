@@ -82,14 +82,14 @@ function* readCall(context: CallContext, family: ParameterCalls): Reader<boolean
     input.position -= family.keyOpener.length;
   }
   context.begin(tool.name);
-  while (!isEmpty && (yield* skip(input, family.keyOpener))) {
+  for (let isClosed = isEmpty; !isClosed; isClosed = yield* skip(input, family.closer)) {
+    if (!(yield* skip(input, family.keyOpener))) return false;
     const parameter = yield* readParameter(context, family, schemas);
     if (parameter === null || seen.has(parameter.key)) return false;
     context.argument(`${seen.size === 0 ? '{' : ', '}${JSON.stringify(parameter.key)}: ${parameter.json}`);
     seen.add(parameter.key);
     yield* skipSpaces(input, MAX_SPACES);
   }
-  if (!isEmpty && !(yield* skip(input, family.closer))) return false;
   context.argument(seen.size === 0 ? '{}' : '}');
   context.end();
   return true;

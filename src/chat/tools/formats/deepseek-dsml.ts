@@ -33,7 +33,7 @@ const createDsml = (name: string, section: string) =>
       parameters: {
         begin: (key, isRaw) => `<${TAG}parameter name="${key}" string="${isRaw}">`,
         separator: '',
-        end: `</${TAG}parameter>\n`,
+        end: () => `</${TAG}parameter>\n`,
       },
     },
   });

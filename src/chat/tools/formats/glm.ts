@@ -26,7 +26,7 @@ export const glm = createParameterFormat({
     parameters: {
       begin: (key) => `<arg_key>${key}</arg_key>\n<arg_value>`,
       separator: '',
-      end: '</arg_value>\n',
+      end: () => '</arg_value>\n',
     },
   },
 });

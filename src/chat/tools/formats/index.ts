@@ -4,6 +4,7 @@ import { deepseek, deepseek31 } from './deepseek.ts';
 import { deepseek32, deepseek4 } from './deepseek-dsml.ts';
 import { functionary31 } from './functionary31.ts';
 import { functionary32 } from './functionary32.ts';
+import { gemma4 } from './gemma4.ts';
 import { gigachat } from './gigachat.ts';
 import { glm } from './glm.ts';
 import { gptOss } from './gpt-oss.ts';
@@ -11,6 +12,7 @@ import { hermes } from './hermes.ts';
 import { kimi } from './kimi.ts';
 import { lfm2 } from './lfm2.ts';
 import { llama3 } from './llama3.ts';
+import { minimaxM3 } from './minimax-m3.ts';
 import { mistral } from './mistral.ts';
 import { mistralNamed } from './mistral-named.ts';
 import { plainJson } from './plain-json.ts';
@@ -39,6 +41,8 @@ export const TOOL_FORMATS: readonly ToolFormat[] = [
   deepseek4,
   solar,
   gptOss,
+  gemma4,
+  minimaxM3,
   commandR,
   gigachat,
   llama3,
