@@ -63,7 +63,7 @@ export function* skipSpaces(input: Input, maxChars: number): Reader<void> {
   while (input.position < end && (yield* more(input)) && isSpace(input.text[input.position]!)) input.position++;
 }
 
-/** The text up to the nearest of `stops`, stepping over both; null: none within `maxChars`. No stop begins another. */
+/** The text up to the nearest of `stops`, stepping over both; null: none within `maxChars`. No stop contains another. */
 export function* readUntil(
   input: Input,
   stops: readonly string[],
@@ -80,8 +80,7 @@ export function* readUntil(
       const place = input.text.indexOf(stop, from);
       if (place >= 0 && place < at) [at, found] = [place, stop];
     }
-    // A longer stop may still begin before the one found.
-    if (at < Infinity && (stops.length === 1 || input.isEnded || input.text.length - at >= longest)) {
+    if (at < Infinity) {
       if (at > end) break;
       input.position = at + found.length;
       return { text: input.text.slice(start, at), stop: found };
@@ -91,7 +90,7 @@ export function* readUntil(
       input.isCutOff = true;
       return null;
     }
-    from = Math.max(start, Math.min(at, input.text.length - longest + 1));
+    from = Math.max(start, input.text.length - longest + 1);
     yield;
   }
   if (end === input.limit) input.isOverLimit = true;

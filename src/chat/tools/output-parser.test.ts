@@ -131,6 +131,17 @@ describe('streamed arguments', () => {
     expect(answer.content).toBe('}}</tool_call>');
   });
 
+  test('what was read but not told when a call broke off is content', () => {
+    const late = stream('<tool_call>{"name": "add", "arguments": {"a": 1}, "id": 5 !}');
+    expect(late.calls[0]).toMatchObject({ arguments: '{"a": 1}', outcome: 'malformed' });
+    expect(late.content).toBe(', "id": 5 !}');
+    const text = '<tool_call><function=add><parameter=a>1</parameter> <parameter=b>\nx';
+    const cutOff = parse([text], { format: formatOf('qwen-coder'), delivery: 'stream' });
+    expect(cutOff.calls[0]).toMatchObject({ arguments: '{"a": 1', outcome: 'truncated' });
+    expect(cutOff.content).toBe(' <parameter=b>\nx');
+    expect(parse([text], { format: formatOf('qwen-coder') }).content).toBe(text);
+  });
+
   test('the end of the text ends the call as truncated', () => {
     const answer = stream('<tool_call>{"name": "add", "arguments": {"a": "xy');
     expect(answer.calls[0]).toMatchObject({ arguments: '{"a": "xy', outcome: 'truncated' });
@@ -161,6 +172,30 @@ describe('limits', () => {
     const text = `<tool_call>{"name": "${'x'.repeat(5_000)}`;
     expect(collect(parser.push(text)).content).toBe(text);
   });
+});
+
+test('no event ends inside a surrogate pair, however the text is cut', () => {
+  const text = '😀 and <tool_call>{"name": "add", "arguments": {"a": "😀"}}</tool_call>';
+  const parser = createOutputParser({ format: formatOf('hermes'), tools: TOOLS, reasoning: null, delivery: 'stream' });
+  const events = [...text.split('').flatMap((unit) => parser.push(unit)), ...parser.finish()];
+  const texts = events.flatMap((event) => ('text' in event ? [event.text] : []));
+  expect(texts.filter((one) => /\p{Surrogate}/u.test(one))).toEqual([]);
+  expect(texts.join('')).toBe('😀 and{"a": "😀"}');
+});
+
+test('only as much is held back as a marker and the white space before it could take', () => {
+  const parser = createOutputParser({ format: formatOf('kimi'), tools: TOOLS, reasoning: think });
+  const unit = 'x <|tool_calls_section_beg \n\n<think <|tool_call_begin ';
+  let numPushed = 0;
+  let numTold = 0;
+  let most = 0;
+  for (const piece of unit.repeat(200).match(/.{1,7}/gs)!) {
+    numPushed += piece.length;
+    numTold += collect(parser.push(piece)).content.length;
+    most = Math.max(most, numPushed - numTold);
+  }
+  expect(most).toBeLessThanOrEqual('<|tool_calls_section_begin|>'.length + 3);
+  expect(numTold + collect(parser.finish()).content.length).toBe(numPushed);
 });
 
 /** Pieces of the formats' own markers and of JSON, so that random texts come near to calls. */

@@ -123,3 +123,68 @@ test.skipIf(!isThere)('calls that a real template writes are read back with the 
   console.log(`template | format | tools | calls | results | one | two | reasoning | arguments\n${rows.join('\n')}`);
   expect(failures).toEqual([]);
 });
+
+const TALK: ChatMessage[] = [
+  { role: 'system', content: 'SYSTEM-TEXT' },
+  { role: 'user', content: 'FIRST-QUESTION' },
+  { role: 'assistant', content: '', toolCalls: CALLS },
+  { role: 'tool', content: 'RESULT-B', toolCallId: 'call_b' },
+  { role: 'tool', content: 'RESULT-A', toolCallId: 'call_a' },
+  { role: 'assistant', content: 'FIRST-ANSWER' },
+  { role: 'user', content: 'SECOND-QUESTION' },
+];
+
+test.skipIf(!isThere)('every real template shows tools, calls and results of a conversation, in order', () => {
+  const failures: string[] = [];
+  for (const file of files) {
+    const { text } = create(file).render(TALK, { tools: TOOLS });
+    if (!text.includes('The weather of a city')) failures.push(`${file}: no tools`);
+    if (!text.includes('SYSTEM-TEXT')) failures.push(`${file}: no system text`);
+    const shown = ['FIRST-QUESTION', 'Paris', 'RESULT-A', 'RESULT-B', 'FIRST-ANSWER', 'SECOND-QUESTION'];
+    const places = shown.map((part) => text.lastIndexOf(part));
+    const isInOrder = places.every((place, i) => place > (places[i - 1] ?? -1));
+    if (!isInOrder) failures.push(`${file}: ${places.join(' ')} ${text.slice(-1500)}`);
+  }
+  expect(failures).toEqual([]);
+});
+
+test.skipIf(!isThere)('content beside calls is kept, or dropped by the template, but never costs the calls', () => {
+  const lost: string[] = [];
+  for (const file of files) {
+    const template = create(file);
+    const turn: ChatMessage = { role: 'assistant', content: 'CONTENT', reasoning: 'R', toolCalls: CALLS.slice(0, 1) };
+    const { text } = template.render([{ role: 'user', content: 'Q' }, turn, { role: 'tool', content: 'X' }], {
+      tools: TOOLS,
+    });
+    expect([file, text.includes('Paris')]).toEqual([file, true]);
+    if (!text.includes('CONTENT')) lost.push(file);
+  }
+  console.log(`templates that drop content beside calls: ${lost.join(', ')}`);
+});
+
+test.skipIf(!isThere)('markers in what users and tools say neither become control tokens nor calls', () => {
+  for (const file of files) {
+    const { format, reasoning } = create(file).dialect;
+    const markers = [...format.triggers, ...format.silent, ...(reasoning?.opens ?? []), ...(reasoning?.closes ?? [])];
+    const spellings = [...new Set(markers)].filter((marker) => /^[<[\]].*[\]>[]$/s.test(marker));
+    const template = createChatTemplate({
+      source: readFileSync(join(folder, file), 'utf8'),
+      architecture: null,
+      bosToken: '<BOS>',
+      eosToken: '<EOS>',
+      specialSpellings: spellings,
+    });
+    const talk = (evil: string): ChatMessage[] => [
+      { role: 'user', content: `Q ${evil}` },
+      { role: 'assistant', content: '', toolCalls: [{ ...CALLS[0]!, arguments: JSON.stringify({ city: evil }) }] },
+      { role: 'tool', content: `R ${evil}`, toolCallId: 'call_a' },
+    ];
+    const harmless = template.render(talk('nothing'), { tools: TOOLS }).text;
+    for (const marker of spellings) {
+      const { text } = template.render(talk(marker), { tools: TOOLS });
+      for (const spelling of spellings) {
+        expect([file, marker, text.split(spelling).length]).toEqual([file, marker, harmless.split(spelling).length]);
+      }
+    }
+  }
+});

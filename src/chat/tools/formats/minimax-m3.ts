@@ -16,8 +16,9 @@ export const minimaxM3 = createBodyFormat({
   sectionClosers: [`${MARK}</tool_call>`],
   translate(body, tool) {
     const schema = { type: 'object', properties: Object.fromEntries(propertiesOf(tool)) };
+    if (body.trim() === '') return '{}';
     const json = readElement(body, schema, 0);
-    return json === null || body.trim() === '' ? (json === null ? null : '{}') : json.startsWith('{') ? json : null;
+    return json?.startsWith('{') === true ? json : null;
   },
   spelling: {
     triggers: [`${MARK}<tool_call>`],
