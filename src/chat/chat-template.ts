@@ -61,9 +61,14 @@ function createRoles(builtin: BuiltinTemplate | null, source: string): Partial<R
   return { developer: developerRole, tool: toolRole };
 }
 
-/** Real templates take a few thousand steps for a turn; a probe may not cost what a long conversation may. */
+/** Real templates probe within 2 000 steps; a probe may not cost what a long conversation may. */
 function limitProbe(limits: TemplateLimits): TemplateLimits {
-  return { ...limits, maxSteps: Math.min(limits.maxSteps, 100_000), maxTimeMs: Math.min(limits.maxTimeMs, 500) };
+  return {
+    ...limits,
+    maxSteps: Math.min(limits.maxSteps, 20_000),
+    maxItems: Math.min(limits.maxItems, 2_000),
+    maxTimeMs: Math.min(limits.maxTimeMs, 500),
+  };
 }
 
 function createClock(options: ChatTemplateOptions): TemplateClock {

@@ -12,7 +12,7 @@ export interface JsonCalls {
   readonly name: string;
   readonly spelling: CallSpelling;
   readonly markers: readonly string[];
-  /** Calls that begin without a marker, `{` or `[`: only where the answer begins. */
+  /** What begins calls only where the answer begins: brackets, fences. */
   readonly bare?: readonly string[];
   readonly nameKeys: readonly string[];
   readonly argumentKeys: readonly string[];
@@ -43,9 +43,8 @@ export function createJsonFormat(family: JsonCalls): ToolFormat {
 
 function* readCalls(context: CallContext, family: JsonCalls): Reader<boolean> {
   const { input } = context;
-  if (family.bare?.includes(context.trigger) === true && !family.markers.includes(context.trigger)) {
-    input.position -= context.trigger.length;
-  }
+  // A bracket is part of the JSON that it announces.
+  if (context.trigger === '{' || context.trigger === '[') input.position--;
   yield* skipSpaces(input, MAX_SPACES);
   const isList = yield* skip(input, '[');
   let after = -1;

@@ -10,8 +10,9 @@ import type { ReasoningFormat } from './reasoning.ts';
 import type { OutputEvent, ToolFormat, ToolSpec } from './types.ts';
 
 export interface OutputParserOptions {
-  /** Null: calls are not looked for (no tools, or tool choice `none`). */
+  /** The dialect's, also where no tool may be called: its control texts are no content. Null: none is known. */
   format: ToolFormat | null;
+  /** What may be called; a call of anything else is content. Empty for tool choice `none`. */
   tools: readonly ToolSpec[];
   /** Null: the model does not think aloud. */
   reasoning: ReasoningFormat | null;
