@@ -8,6 +8,11 @@ import { resolveTemplateLimits } from './jinja/limits.ts';
 import type { TemplateLimits } from './jinja/limits.ts';
 import { renderTemplate } from './jinja/render.ts';
 import { parseTemplate } from './jinja/syntax.ts';
+import { adaptMessages } from './tools/adapt-messages.ts';
+import { probeDialect } from './tools/dialect.ts';
+import type { ToolDialect } from './tools/dialect.ts';
+import { addInstruction, describeTools } from './tools/instruction.ts';
+import { fillToolGaps } from './tools/tool-specs.ts';
 import type { ChatMessage, ChatTemplate, RenderedChat, RenderOptions } from './types.ts';
 
 export interface ChatTemplateOptions {
@@ -48,17 +53,22 @@ function checkMessages(messages: readonly ChatMessage[]): void {
   });
 }
 
-/** What the template gets to see as `messages`. */
-function toTemplateMessages(
-  messages: readonly ChatMessage[],
-  builtin: BuiltinTemplate | null,
-  source: string,
-): Record<string, unknown>[] {
+/** What the template calls the speakers. */
+function createRoles(builtin: BuiltinTemplate | null, source: string): Partial<Record<string, string>> {
   // `developer` is a later name for `system`: templates that never mention it mean that.
   const developerRole = source.includes('developer') ? 'developer' : 'system';
   const toolRole = builtin === null ? 'tool' : (builtin.toolRole ?? 'user');
-  const roles: Partial<Record<ChatMessage['role'], string>> = { developer: developerRole, tool: toolRole };
-  return messages.map((message) => ({ ...message, role: roles[message.role] ?? message.role }));
+  return { developer: developerRole, tool: toolRole };
+}
+
+/** Real templates probe within 2 000 steps; a probe may not cost what a long conversation may. */
+function limitProbe(limits: TemplateLimits): TemplateLimits {
+  return {
+    ...limits,
+    maxSteps: Math.min(limits.maxSteps, 20_000),
+    maxItems: Math.min(limits.maxItems, 2_000),
+    maxTimeMs: Math.min(limits.maxTimeMs, 500),
+  };
 }
 
 function createClock(options: ChatTemplateOptions): TemplateClock {
@@ -77,26 +87,55 @@ export function createChatTemplate(options: ChatTemplateOptions): ChatTemplate {
   const guardFor = createControlGuards(options.specialSpellings);
   const { bosToken, eosToken } = options;
 
-  const renderOnce = (messages: readonly ChatMessage[], settings: RenderOptions): RenderedChat => {
-    const untrusted = {
-      ...settings.variables,
-      messages: toTemplateMessages(messages, builtin, source),
-      tools: settings.tools ?? null,
-    };
+  const roles = createRoles(builtin, source);
+
+  const renderRaw = (messages: readonly object[], settings: RenderOptions, within = limits): RenderedChat => {
+    const untrusted = { ...settings.variables, messages, tools: settings.tools ?? null };
     const { guard, protect } = guardFor([source, bosToken, eosToken, ...stringsOf(untrusted)]);
     const trusted = {
       bos_token: bosToken,
       eos_token: eosToken,
       add_generation_prompt: settings.addGenerationPrompt ?? true,
     };
-    const text = renderTemplate({ program, limits, clock, guard, trusted, untrusted, mapText: protect });
+    const text = renderTemplate({ program, limits: within, clock, guard, trusted, untrusted, mapText: protect });
     return { text, guard };
+  };
+
+  let dialect: ToolDialect | null = null;
+  const getDialect = (): ToolDialect => {
+    dialect ??= probeDialect(
+      (messages, tools) =>
+        renderRaw(messages, { addGenerationPrompt: false, ...(tools && { tools }) }, limitProbe(limits)).text,
+      source,
+    );
+    return dialect;
+  };
+
+  const renderOnce = (messages: readonly ChatMessage[], settings: RenderOptions): RenderedChat => {
+    const adapted = needsDialect(messages) ? adaptMessages(messages, getDialect()) : messages;
+    const named = adapted.map((message) => ({ ...message, role: roles[String(message.role)] ?? message.role }));
+    const { tools, ...rest } = settings;
+    if (tools === undefined || tools.length === 0) return renderRaw(named, rest);
+    if (!getDialect().showsTools) return renderRaw(named, rest);
+    try {
+      return renderRaw(named, settings);
+    } catch (error) {
+      // Templates that read a description nobody gave fail on it; with the gaps filled they show the rest.
+      if (!(error instanceof RuvLLMError) || error.data['raised'] !== undefined) throw error;
+      return renderRaw(named, { ...rest, tools: fillToolGaps(tools) });
+    }
   };
 
   return {
     origin: builtin?.name ?? 'file',
-    render(messages, settings = {}) {
-      checkMessages(messages);
+    get dialect() {
+      return getDialect();
+    },
+    render(given, settings = {}) {
+      checkMessages(given);
+      const hasTools = settings.tools !== undefined && settings.tools.length > 0;
+      const instruction = hasTools ? describeTools(settings.tools!, getDialect()) : null;
+      const messages = instruction === null ? given : addInstruction(given, instruction);
       if (builtin?.hasSystemRole === false) return renderOnce(foldSystem(messages), settings);
       try {
         return renderOnce(messages, settings);
@@ -106,6 +145,13 @@ export function createChatTemplate(options: ChatTemplateOptions): ChatTemplate {
       }
     },
   };
+}
+
+/** Plain conversations need no look at the template, and are handed over as they are. */
+function needsDialect(messages: readonly ChatMessage[]): boolean {
+  return messages.some(
+    (message) => message.role === 'tool' || message.toolCalls !== undefined || message.reasoning !== undefined,
+  );
 }
 
 /** Gemma's templates and others raise on a system turn; the only honest reading is to fold it into the user's. */

@@ -95,7 +95,7 @@ test('hostile contents give as many control tokens as harmless ones, in every bu
 });
 
 test('names, tool definitions, their keys and variables are guarded as well', () => {
-  const source = `{{ messages[0].name }}|{{ tools | tojson(ensure_ascii=true) }}|{{ note }}|{{ eos_token }}`;
+  const source = `{{ messages[-1].name }}|{{ tools | tojson(ensure_ascii=true) }}|{{ note }}|{{ eos_token }}`;
   const template = createChatTemplate({
     source,
     architecture: null,

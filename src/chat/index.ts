@@ -4,4 +4,5 @@ export { createChatTemplate } from './chat-template.ts';
 export type { ChatTemplateOptions } from './chat-template.ts';
 export { stripGuard } from './control-guard.ts';
 export type { TemplateLimits } from './jinja/limits.ts';
-export type { ChatMessage, ChatTemplate, RenderedChat, RenderOptions } from './types.ts';
+export * from './tools/index.ts';
+export type { ChatMessage, ChatTemplate, RenderedChat, RenderOptions, ToolCall } from './types.ts';

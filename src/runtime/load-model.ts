@@ -1,4 +1,5 @@
 import { createChatTemplate } from '../chat/chat-template.ts';
+import { PLAIN_DIALECT } from '../chat/tools/dialect.ts';
 import type { ChatTemplate } from '../chat/types.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import type { ModelReport, ModelSpec, SpillSpec } from '../engine/protocol.ts';
@@ -137,6 +138,7 @@ function readChatTemplate(metadata: Metadata, tokenizer: Tokenizer): ChatTemplat
     if (!(error instanceof RuvLLMError)) throw error;
     return {
       origin: 'file',
+      dialect: PLAIN_DIALECT,
       render() {
         throw error;
       },

@@ -1,3 +1,4 @@
+import { PLAIN_DIALECT } from '../../src/chat/tools/dialect.ts';
 import type { ChatTemplate } from '../../src/chat/types.ts';
 import type { Tokenizer } from '../../src/tokenizers/types.ts';
 import { TOY_VOCAB } from './toy-model.ts';
@@ -57,6 +58,7 @@ export function createToyTokenizer(options: { addsBos?: boolean } = {}): Tokeniz
 export function createToyTemplate(spellsBos = true): ChatTemplate {
   return {
     origin: 'toy',
+    dialect: PLAIN_DIALECT,
     render: (messages) => ({
       text: (spellsBos ? '<s>' : '') + messages.map(({ role, content }) => `${role} ${content}.`).join(''),
       guard: '\u2063',

@@ -1,0 +1,20 @@
+import { RuvLLMError } from '../../core/errors.ts';
+
+/** The one text of a message's content as APIs send it: a text, nothing, or parts of text. */
+export function joinContent(content: unknown, where = 'content'): string {
+  if (content === null || content === undefined) return '';
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) {
+    throw new RuvLLMError('invalid_option', `${where} must be a text or a list of parts, got ${typeof content}`);
+  }
+  return content
+    .map((part: unknown, i) => {
+      const { type, text } = (part ?? {}) as { type?: unknown; text?: unknown };
+      if (typeof text !== 'string') {
+        const shown = typeof type === 'string' ? `"${type.slice(0, 40)}"` : typeof part;
+        throw new RuvLLMError('unsupported', `${where}[${i}]: only parts of text are read, got ${shown}`);
+      }
+      return text;
+    })
+    .join('');
+}

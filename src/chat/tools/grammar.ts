@@ -1,0 +1,82 @@
+import type { ArgumentsGrammar, CallGrammar, GrammarRequest, ParameterGrammar, ToolSpec } from './types.ts';
+
+/** How a family writes calls, from which its grammar is made. */
+export interface CallSpelling {
+  readonly triggers: readonly string[];
+  readonly begin: string;
+  prefix(name: string): string;
+  readonly suffix: string;
+  /** Null: the family knows one call a turn. */
+  readonly separator: string | null;
+  readonly end: string;
+  /** Absent: the arguments are JSON. */
+  readonly parameters?: ParameterSpelling;
+}
+
+export interface ParameterSpelling {
+  begin(name: string, isRaw: boolean): string;
+  readonly separator: string;
+  end(name: string, isRaw: boolean): string;
+}
+
+type Schema = Readonly<Record<string, unknown>>;
+
+const NO_ARGUMENTS: Schema = { type: 'object', properties: {}, additionalProperties: false };
+
+/** The schema of a tool's arguments: always of an object. */
+export function argumentsSchema(tool: ToolSpec): Schema {
+  const schema = tool.parameters;
+  if (schema === undefined || Object.keys(schema).length === 0) return NO_ARGUMENTS;
+  return 'type' in schema ? schema : { type: 'object', ...schema };
+}
+
+/** Whether a parameter's text is taken as it stands: its schema allows strings only. */
+export function isRawString(schema: unknown): boolean {
+  if (typeof schema !== 'object' || schema === null) return false;
+  const { type, enum: values } = schema as { type?: unknown; enum?: unknown };
+  if (type !== undefined) return type === 'string';
+  return Array.isArray(values) && values.length > 0 && values.every((value) => typeof value === 'string');
+}
+
+/** The schema of each named argument. */
+export function propertiesOf(tool: ToolSpec): ReadonlyMap<string, unknown> {
+  const properties = tool.parameters?.['properties'];
+  return new Map(typeof properties === 'object' && properties !== null ? Object.entries(properties) : []);
+}
+
+function argumentsGrammar(tool: ToolSpec, spelling: ParameterSpelling | undefined): ArgumentsGrammar {
+  const schema = argumentsSchema(tool);
+  if (spelling === undefined) return { kind: 'json', schema };
+  const required = Array.isArray(schema['required']) ? new Set<unknown>(schema['required']) : new Set<unknown>();
+  const parameters = Array.from(propertiesOf(tool), ([name, own]): ParameterGrammar => {
+    const isRaw = isRawString(own);
+    return {
+      name,
+      begin: spelling.begin(name, isRaw),
+      isRaw,
+      schema: (typeof own === 'object' && own !== null ? own : {}) as Schema,
+      end: spelling.end(name, isRaw),
+      isRequired: required.has(name),
+    };
+  });
+  return { kind: 'parameters', parameters, separator: spelling.separator, schema };
+}
+
+/** The grammar of calls of the tools that `choice` leaves. */
+export function createGrammar(spelling: CallSpelling, request: GrammarRequest): CallGrammar {
+  const { choice, tools } = request;
+  const chosen = typeof choice === 'object' ? tools.filter((tool) => tool.name === choice.name) : tools;
+  return {
+    isRequired: choice !== 'auto',
+    triggers: spelling.triggers,
+    begin: spelling.begin,
+    calls: chosen.map((tool) => ({
+      name: tool.name,
+      prefix: spelling.prefix(tool.name),
+      arguments: argumentsGrammar(tool, spelling.parameters),
+      suffix: spelling.suffix,
+    })),
+    separator: request.allowsParallel && typeof choice !== 'object' ? spelling.separator : null,
+    end: spelling.end,
+  };
+}

@@ -1,0 +1,129 @@
+import type { CallContext } from './call-context.ts';
+import { createGrammar } from './grammar.ts';
+import type { CallSpelling } from './grammar.ts';
+import { more, skip, skipOneOf, skipSpaces } from './input.ts';
+import type { Reader } from './input.ts';
+import { asString, isJsonObject, readJson, streamJsonObject } from './json-reader.ts';
+import { MAX_HEADER_CHARS, MAX_SPACES } from './limits.ts';
+import type { ToolFormat, ToolSpec } from './types.ts';
+
+/** Calls that are JSON objects with the name and the arguments inside, bare or between markers. */
+export interface JsonCalls {
+  readonly name: string;
+  readonly spelling: CallSpelling;
+  readonly markers: readonly string[];
+  /** What begins calls only where the answer begins: brackets, fences. */
+  readonly bare?: readonly string[];
+  readonly nameKeys: readonly string[];
+  readonly argumentKeys: readonly string[];
+  /** What may stand between two calls besides white space and a comma. */
+  readonly separators?: readonly string[];
+  /** What may end the calls, the likeliest first. */
+  readonly closers: readonly string[];
+  readonly silent?: readonly string[];
+  detect: ToolFormat['detect'];
+  write?: ToolFormat['write'];
+}
+
+/** Members that some families add; any other key means that it is no call. */
+const EXTRA_KEYS: ReadonlySet<string> = new Set(['id', 'type', 'index', 'tool_call_id', 'call_id']);
+
+export function createJsonFormat(family: JsonCalls): ToolFormat {
+  return {
+    name: family.name,
+    detect: family.detect,
+    triggers: family.markers,
+    startTriggers: family.bare ?? [],
+    silent: family.silent ?? [],
+    parse: (context) => readCalls(context, family),
+    grammar: (request) => createGrammar(family.spelling, request),
+    ...(family.write === undefined ? {} : { write: family.write }),
+  };
+}
+
+function* readCalls(context: CallContext, family: JsonCalls): Reader<boolean> {
+  const { input } = context;
+  // A bracket is part of the JSON that it announces.
+  if (context.trigger === '{' || context.trigger === '[') input.position--;
+  yield* skipSpaces(input, MAX_SPACES);
+  const isList = yield* skip(input, '[');
+  let after = -1;
+  for (;;) {
+    yield* skipSpaces(input, MAX_SPACES);
+    if (!(yield* readCall(context, family))) break;
+    after = input.position;
+    yield* skipSpaces(input, MAX_SPACES);
+    yield* skipOneOf(input, [',', ...(family.separators ?? [])]);
+  }
+  if (after < 0 || context.isOpen()) return false;
+  input.position = after;
+  if (isList) {
+    yield* skipSpaces(input, MAX_SPACES);
+    if (yield* skip(input, ']')) after = input.position;
+  }
+  yield* skipSpaces(input, MAX_SPACES);
+  if ((yield* skipOneOf(input, family.closers)) === null) input.position = after;
+  return true;
+}
+
+/** One object; true: a call was told whole. */
+function* readCall(context: CallContext, family: JsonCalls): Reader<boolean> {
+  const { input } = context;
+  if (!(yield* skip(input, '{'))) return false;
+  let tool: ToolSpec | undefined;
+  /** Arguments that came before the name. */
+  let early: string | null = null;
+  let isTold = false;
+  for (;;) {
+    yield* skipSpaces(input, MAX_SPACES);
+    if (isTold && !(yield* more(input))) break; // the answer's end stands for the closing brace
+    const key = yield* readKey(context);
+    if (key === null) return false;
+    if (family.nameKeys.includes(key) && tool === undefined) {
+      const json = yield* readJson(input, MAX_HEADER_CHARS);
+      tool = json === null ? undefined : context.tool(asString(json) ?? '');
+      if (tool === undefined) return false;
+      if (early !== null) isTold = tell(context, tool, early);
+    } else if (family.argumentKeys.includes(key) && !isTold && early === null) {
+      if (!(yield* more(input))) return false;
+      if (tool !== undefined && input.text[input.position] === '{') {
+        context.begin(tool.name);
+        if (!(yield* streamJsonObject(context))) return false;
+        isTold = true;
+      } else {
+        const json = yield* readJson(input, MAX_HEADER_CHARS);
+        // Some models write the arguments as they travel in OpenAI's API: JSON inside a string.
+        const text: string | null = json === null ? null : (asString(json) ?? json);
+        if (text === null || !isJsonObject(text)) return false;
+        if (tool === undefined) early = text;
+        else isTold = tell(context, tool, text);
+      }
+    } else if (!EXTRA_KEYS.has(key) || (yield* readJson(input, MAX_HEADER_CHARS)) === null) {
+      return false;
+    }
+    yield* skipSpaces(input, MAX_SPACES);
+    if (isTold && !(yield* more(input))) break;
+    if (yield* skip(input, '}')) break;
+    if (!(yield* skip(input, ','))) return false;
+  }
+  if (tool === undefined) return false;
+  if (!isTold) tell(context, tool, '{}');
+  context.end();
+  return true;
+}
+
+function tell(context: CallContext, tool: ToolSpec, text: string): true {
+  context.begin(tool.name);
+  context.argument(text);
+  return true;
+}
+
+function* readKey({ input }: CallContext): Reader<string | null> {
+  if (!(yield* more(input)) || input.text[input.position] !== '"') return null;
+  const json = yield* readJson(input, MAX_SPACES);
+  if (json === null) return null;
+  yield* skipSpaces(input, MAX_SPACES);
+  if (!(yield* skip(input, ':'))) return null;
+  yield* skipSpaces(input, MAX_SPACES);
+  return asString(json);
+}

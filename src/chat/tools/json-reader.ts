@@ -1,0 +1,63 @@
+import type { CallContext } from './call-context.ts';
+import type { Input, Reader } from './input.ts';
+import { more } from './input.ts';
+import { createJsonScanner } from './json-scan.ts';
+
+/** Reads one JSON value whole, from its first character on; null: malformed, cut off or longer than `maxChars`. */
+export function* readJson(input: Input, maxChars: number): Reader<string | null> {
+  const scan = createJsonScanner();
+  const start = input.position;
+  while (yield* more(input)) {
+    const result = scan(input.text[input.position]!);
+    if (result === 'bad' || input.position - start >= maxChars) return null;
+    if (result !== 'after') input.position++;
+    if (result !== 'more') return input.text.slice(start, input.position);
+  }
+  return null;
+}
+
+/** Reads a JSON object and tells it as it comes, character for character; false: malformed or cut off. */
+export function* streamJsonObject(context: CallContext): Reader<boolean> {
+  const { input } = context;
+  if (!(yield* more(input)) || input.text[input.position] !== '{') return false;
+  const scan = createJsonScanner();
+  let told = input.position;
+  const tell = (): void => {
+    if (input.position > told) context.argument(input.text.slice(told, input.position));
+    told = input.position;
+  };
+  for (;;) {
+    if (input.position >= Math.min(input.text.length, input.limit)) {
+      tell();
+      context.release();
+      told = input.position;
+      if (!(yield* more(input))) return false;
+    }
+    const result = scan(input.text[input.position]!);
+    if (result === 'more' || result === 'done') input.position++;
+    if (result === 'more') continue;
+    tell();
+    return result === 'done';
+  }
+}
+
+/** The string a JSON text stands for; null: it is no string. */
+export function asString(json: string): string | null {
+  const value = parseJson(json);
+  return typeof value === 'string' ? value : null;
+}
+
+/** Whether `text` is the JSON of an object. */
+export function isJsonObject(text: string): boolean {
+  const value = parseJson(text);
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The value, or undefined where `text` is no JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,99 @@
+import type { CallContext } from './call-context.ts';
+import { createGrammar } from './grammar.ts';
+import type { CallSpelling } from './grammar.ts';
+import { readUntil, skip, skipOneOf, skipSpaces } from './input.ts';
+import type { Reader } from './input.ts';
+import { streamJsonObject } from './json-reader.ts';
+import { MAX_NAME_CHARS, MAX_SPACES } from './limits.ts';
+import type { ToolFormat } from './types.ts';
+
+/** Calls with the name between markers and the arguments as JSON behind it. */
+export interface NamedCalls {
+  readonly name: string;
+  readonly spelling: CallSpelling;
+  /** What may stand before the first call's opener. */
+  readonly sections?: readonly string[];
+  /** What begins one call. */
+  readonly openers: readonly string[];
+  readonly startTriggers?: readonly string[];
+  /** Stands between the opener and the name, after any text (an id, a type). */
+  readonly beforeName?: { readonly text: string; readonly isOptional: boolean };
+  readonly nameStops: readonly string[];
+  /** Stands between the name and the arguments, after any text. */
+  readonly beforeArguments?: string;
+  /** The tool's name within what was read; null: it is none. */
+  cleanName?(text: string): string | null;
+  /** What may follow the arguments. */
+  readonly closers: readonly string[];
+  readonly sectionClosers?: readonly string[];
+  readonly silent?: readonly string[];
+  readonly startSilent?: readonly string[];
+  detect: ToolFormat['detect'];
+  callId?: ToolFormat['callId'];
+}
+
+export function createNamedFormat(family: NamedCalls): ToolFormat {
+  return {
+    name: family.name,
+    detect: family.detect,
+    triggers: [...(family.sections ?? []), ...family.openers],
+    startTriggers: family.startTriggers ?? [],
+    silent: [...(family.sectionClosers ?? []), ...(family.silent ?? [])],
+    startSilent: family.startSilent ?? [],
+    parse: (context) => readCalls(context, family),
+    grammar: (request) => createGrammar(family.spelling, request),
+    ...(family.callId === undefined ? {} : { callId: family.callId }),
+  };
+}
+
+function* readCalls(context: CallContext, family: NamedCalls): Reader<boolean> {
+  const { input } = context;
+  if (family.sections?.includes(context.trigger) === true) {
+    yield* skipSpaces(input, MAX_SPACES);
+    if ((yield* skipOneOf(input, family.openers)) === null) return false;
+  }
+  let after = -1;
+  for (;;) {
+    if (!(yield* readCall(context, family))) break;
+    after = input.position;
+    yield* skipSpaces(input, MAX_SPACES);
+    if ((yield* skipOneOf(input, family.openers)) === null) break;
+  }
+  if (after < 0 || context.isOpen()) return false;
+  input.position = after;
+  yield* skipSpaces(input, MAX_SPACES);
+  if ((yield* skipOneOf(input, family.sectionClosers ?? [])) === null) input.position = after;
+  return true;
+}
+
+function* readCall(context: CallContext, family: NamedCalls): Reader<boolean> {
+  const { input } = context;
+  const { beforeName, cleanName = (text: string) => text.trim() } = family;
+  let stops = family.nameStops;
+  if (beforeName !== undefined) stops = beforeName.isOptional ? [beforeName.text, ...stops] : [beforeName.text];
+  let head = yield* readUntil(input, stops, MAX_NAME_CHARS);
+  if (head !== null && beforeName?.text === head.stop && !isNameAlready(context, family, head.text)) {
+    head = yield* readUntil(input, family.nameStops, MAX_NAME_CHARS);
+  }
+  if (head === null) return false;
+  const tool = context.tool(cleanName(head.text) ?? '');
+  if (tool === undefined) return false;
+  if (family.beforeArguments !== undefined && head.stop !== family.beforeArguments) {
+    if ((yield* readUntil(input, [family.beforeArguments], MAX_SPACES)) === null) return false;
+  }
+  yield* skipSpaces(input, MAX_SPACES);
+  if (!(yield* skip(input, '{'))) return false;
+  input.position--;
+  context.begin(tool.name);
+  if (!(yield* streamJsonObject(context))) return false;
+  context.end();
+  const after = input.position;
+  yield* skipSpaces(input, MAX_SPACES);
+  if ((yield* skipOneOf(input, family.closers)) === null) input.position = after;
+  return true;
+}
+
+/** Later versions of a family leave out what stood before the name, and its marker then stands behind the name. */
+function isNameAlready(context: CallContext, family: NamedCalls, text: string): boolean {
+  return family.beforeName?.isOptional === true && context.tool(text.trim()) !== undefined;
+}

@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest';
+import type { ChatMessage, ToolCall } from '../types.ts';
+import { adaptMessages } from './adapt-messages.ts';
+import { joinContent } from './content.ts';
+import { PLAIN_DIALECT } from './dialect.ts';
+import type { ToolDialect } from './dialect.ts';
+import { kimi } from './formats/kimi.ts';
+import { normalizeToolMessages } from './normalize.ts';
+
+const A: ToolCall = { id: 'a', name: 'one', arguments: '{"x": 1}' };
+const B: ToolCall = { id: 'b', name: 'two', arguments: '' };
+const asks: ChatMessage = { role: 'assistant', content: 'Hm', toolCalls: [A, B] };
+const result = (toolCallId: string): ChatMessage => ({ role: 'tool', content: `R${toolCallId}`, toolCallId });
+
+describe('normalizeToolMessages', () => {
+  test('results stand in the order of the calls, with the names of the tools; empty arguments are an object', () => {
+    expect(normalizeToolMessages([asks, result('b'), result('a')])).toEqual([
+      { ...asks, toolCalls: [A, { ...B, arguments: '{}' }] },
+      { ...result('a'), name: 'one' },
+      { ...result('b'), name: 'two' },
+    ]);
+  });
+
+  test('results without an id answer the calls in order', () => {
+    const bare: ChatMessage[] = [asks, { role: 'tool', content: '1' }, { role: 'tool', content: '2' }];
+    expect(normalizeToolMessages(bare).slice(1)).toEqual([
+      { role: 'tool', content: '1', toolCallId: 'a', name: 'one' },
+      { role: 'tool', content: '2', toolCallId: 'b', name: 'two' },
+    ]);
+  });
+
+  test('an id may come again in a later turn', () => {
+    const talk = [asks, result('a'), result('b'), { role: 'user', content: 'x' } as ChatMessage, asks, result('a')];
+    expect(normalizeToolMessages(talk)).toHaveLength(6);
+  });
+
+  test.each<[string, ChatMessage[], string]>([
+    ['a result of no call', [result('a')], 'messages[0]: result of "a", which is no call before it'],
+    [
+      'an unknown id',
+      [asks, result('z')],
+      'messages[1]: result of "z", but the unanswered calls before it are of [a, b]',
+    ],
+    ['a second result', [asks, result('a'), result('a')], 'messages[2]: result of "a"'],
+    ['an id used twice', [{ ...asks, toolCalls: [A, A] }], 'messages[0].toolCalls[1]: id "a" is no text or used twice'],
+    [
+      'arguments that are no object',
+      [{ ...asks, toolCalls: [{ ...A, arguments: '[1]' }] }],
+      'arguments are no JSON object: "[1]"',
+    ],
+    ['calls of the user', [{ ...asks, role: 'user' }], 'only the assistant calls tools, not "user"'],
+    ['no name', [{ ...asks, toolCalls: [{ ...A, name: '' }] }], 'messages[0].toolCalls[0] has no name'],
+  ])('%s is refused', (_, messages, message) => {
+    expect(() => normalizeToolMessages(messages)).toThrow(message);
+  });
+});
+
+describe('adaptMessages', () => {
+  const dialect = (change: Partial<ToolDialect>): ToolDialect => ({
+    ...PLAIN_DIALECT,
+    showsCalls: true,
+    showsResults: true,
+    ...change,
+  });
+  const wire = (call: ToolCall, args: unknown = call.arguments) => ({
+    id: call.id,
+    type: 'function',
+    function: { name: call.name, arguments: args },
+  });
+
+  test('a template of single calls sees one turn a call, each with its result behind it', () => {
+    expect(adaptMessages([asks, result('b'), result('a')], dialect({ allowsParallel: false }))).toEqual([
+      { role: 'assistant', content: 'Hm', tool_calls: [wire(A)] },
+      { role: 'tool', content: 'Ra', name: 'one', tool_call_id: 'a' },
+      { role: 'assistant', content: '', tool_calls: [wire(B, '{}')] },
+      { role: 'tool', content: 'Rb', name: 'two', tool_call_id: 'b' },
+    ]);
+  });
+
+  test('content, arguments and ids take the form the template needs', () => {
+    const form = dialect({
+      keepsContentBesideCalls: false,
+      emptyContent: null,
+      argumentsForm: 'object',
+      idForm: 'alnum9',
+    });
+    expect(adaptMessages([{ ...asks, toolCalls: [A] }, result('a')], form)).toEqual([
+      { role: 'assistant', content: 'Hm' },
+      { role: 'assistant', content: null, tool_calls: [{ ...wire(A, { x: 1 }), id: 'call00000' }] },
+      { role: 'tool', content: 'Ra', name: 'one', tool_call_id: 'call00000' },
+    ]);
+    const [turn, back] = adaptMessages([{ ...asks, toolCalls: [A] }, result('a')], dialect({ format: kimi }));
+    expect(turn!['tool_calls']).toMatchObject([{ id: 'functions.one:0' }]);
+    expect(back!['tool_call_id']).toBe('functions.one:0');
+  });
+
+  test('a template without tools sees calls and results as text', () => {
+    expect(adaptMessages([asks, result('a'), result('b')], PLAIN_DIALECT)).toEqual([
+      { role: 'assistant', content: 'Hm\n{"name": "one", "arguments": {"x": 1}}\n{"name": "two", "arguments": {}}' },
+      { role: 'user', content: 'Result of one:\nRa\n\nResult of two:\nRb' },
+    ]);
+  });
+
+  test('the messages handed in stay as they are', () => {
+    const talk: ChatMessage[] = [
+      { role: 'user', content: 'x' },
+      { role: 'tool', content: 'y' },
+    ];
+    adaptMessages(talk, PLAIN_DIALECT);
+    expect(talk[0]).toEqual({ role: 'user', content: 'x' });
+  });
+});
+
+test('content of parts is joined, and what is no text is refused', () => {
+  expect(
+    joinContent([
+      { type: 'text', text: 'a' },
+      { type: 'text', text: 'b' },
+    ]),
+  ).toBe('ab');
+  expect(joinContent(null)).toBe('');
+  expect(() => joinContent([{ type: 'image_url' }], 'messages[2].content')).toThrow(
+    'messages[2].content[0]: only parts of text are read, got "image_url"',
+  );
+  expect(() => joinContent(5)).toThrow('content must be a text or a list of parts, got number');
+});

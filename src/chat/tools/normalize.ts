@@ -1,0 +1,74 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { ChatMessage, ToolCall } from '../types.ts';
+import { isJsonObject } from './json-reader.ts';
+
+function checkCalls(calls: readonly ToolCall[], i: number): ToolCall[] {
+  const ids = new Set<string>();
+  return calls.map((call, j) => {
+    const where = `messages[${i}].toolCalls[${j}]`;
+    if (typeof call.name !== 'string' || call.name === '') {
+      throw new RuvLLMError('invalid_option', `${where} has no name`);
+    }
+    if (typeof call.id !== 'string' || ids.has(call.id)) {
+      throw new RuvLLMError('invalid_option', `${where}: id "${call.id}" is no text or used twice in one turn`);
+    }
+    ids.add(call.id);
+    const text = call.arguments.trim() === '' ? '{}' : call.arguments;
+    if (!isJsonObject(text)) {
+      const shown = JSON.stringify(text.slice(0, 80));
+      throw new RuvLLMError('invalid_option', `${where} ("${call.name}"): arguments are no JSON object: ${shown}`);
+    }
+    return { ...call, arguments: text };
+  });
+}
+
+/** The results behind the turn at `i`, in the order of its calls, with the names filled in. */
+function orderResults(calls: readonly ToolCall[], results: readonly ChatMessage[], first: number): ChatMessage[] {
+  const open = new Map(calls.map((call) => [call.id, call]));
+  const order = new Map(calls.map((call, i) => [call.id, i]));
+  return results
+    .map((result, i) => {
+      const id = result.toolCallId ?? open.keys().next().value;
+      const call = id === undefined ? undefined : open.get(id);
+      if (call === undefined) {
+        const known = calls.map((one) => one.id).join(', ');
+        throw new RuvLLMError(
+          'invalid_option',
+          `messages[${first + i}]: result of "${id ?? 'no call'}", but the unanswered calls before it are of [${known}]`,
+        );
+      }
+      open.delete(call.id);
+      return { ...result, toolCallId: call.id, name: call.name };
+    })
+    .sort((a, b) => order.get(a.toolCallId)! - order.get(b.toolCallId)!);
+}
+
+/**
+ * The conversation with its calls checked and the results of each turn behind it in the order of the calls, each
+ * with its id and the tool's name. A result that answers no call before it is refused.
+ */
+export function normalizeToolMessages(messages: readonly ChatMessage[]): ChatMessage[] {
+  const normal: ChatMessage[] = [];
+  for (let i = 0; i < messages.length; i++) {
+    const message = messages[i]!;
+    if (message.toolCalls === undefined || message.toolCalls.length === 0) {
+      if (message.toolCallId !== undefined) {
+        throw new RuvLLMError(
+          'invalid_option',
+          `messages[${i}]: result of "${message.toolCallId}", which is no call before it`,
+        );
+      }
+      normal.push(message);
+      continue;
+    }
+    if (message.role !== 'assistant') {
+      throw new RuvLLMError('invalid_option', `messages[${i}]: only the assistant calls tools, not "${message.role}"`);
+    }
+    const toolCalls = checkCalls(message.toolCalls, i);
+    let end = i + 1;
+    while (messages[end]?.role === 'tool') end++;
+    normal.push({ ...message, toolCalls }, ...orderResults(toolCalls, messages.slice(i + 1, end), i + 1));
+    i = end - 1;
+  }
+  return normal;
+}

@@ -1,0 +1,325 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { TOOL_FORMATS } from './formats/index.ts';
+import { createOutputParser } from './output-parser.ts';
+import type { OutputParserOptions } from './output-parser.ts';
+import { REASONING_FORMATS } from './reasoning.ts';
+import { collect } from './testing.ts';
+import type { ToolFormat, ToolSpec } from './types.ts';
+
+const TOOLS: ToolSpec[] = [
+  { name: 'get_weather', parameters: { type: 'object', properties: { city: { type: 'string' }, days: {} } } },
+  { name: 'add', parameters: { type: 'object', properties: { a: { type: 'number' } } } },
+];
+const formatOf = (name: string) => TOOL_FORMATS.find((one) => one.name === name)!;
+const think = REASONING_FORMATS.find((one) => one.name === 'think')!;
+
+function parse(pieces: readonly string[], options: Partial<OutputParserOptions> = {}) {
+  const parser = createOutputParser({
+    format: formatOf('hermes'),
+    tools: TOOLS,
+    reasoning: think,
+    createId: (index) => `id${index}`,
+    ...options,
+  });
+  return collect([...pieces.flatMap((piece) => parser.push(piece)), ...parser.finish()]);
+}
+
+const CALL = '{"name": "get_weather", "arguments": {"city": "Ürümqi 😀", "days":  2}}';
+const call = (args: string, index = 0, name = 'get_weather') => ({
+  index,
+  id: `id${index}`,
+  name,
+  arguments: args,
+  outcome: 'complete',
+});
+
+describe('what is a call', () => {
+  test('reasoning, content and calls come apart, and the arguments keep their exact text', () => {
+    const text = `<think>\nHm.\n</think>\n\nLet me see.\n<tool_call>\n${CALL}\n</tool_call>\n<tool_call>{"name":"add","arguments":{"a":1}}</tool_call>`;
+    expect(parse([text])).toEqual({
+      content: 'Let me see.',
+      reasoning: 'Hm.',
+      calls: [call('{"city": "Ürümqi 😀", "days":  2}'), call('{"a":1}', 1, 'add')],
+      order: ['reasoning', 'content', 'call 0', 'call 1'],
+      error: null,
+    });
+  });
+
+  test('text after a call is content, and so is white space before it', () => {
+    const answer = parse([`<tool_call>${CALL}</tool_call>\n\nDone.\n`]);
+    expect(answer.content).toBe('\n\nDone.\n');
+    expect(answer.order).toEqual(['call 0', 'content']);
+  });
+
+  test.each([
+    ['an unknown tool', '<tool_call>{"name": "rm", "arguments": {}}</tool_call>'],
+    ['malformed arguments', '<tool_call>{"name": "add", "arguments": {"a": 1,}}</tool_call>'],
+    ['a marker in prose', 'Write <tool_call> before the JSON, then {"name": "add"}.'],
+    ['arguments that are no object', '<tool_call>{"name": "add", "arguments": [1]}</tool_call>'],
+    ['another key', '<tool_call>{"name": "add", "shell": "x", "arguments": {}}</tool_call>'],
+    ['a call that the end cut off', '<tool_call>{"name": "add", "arguments": {"a": 1'],
+    ['half a marker at the end', 'so <tool_c'],
+    ['reasoning that begins late', 'The tag <think> opens, </think> closes.'],
+    ['no name', '<tool_call>{"arguments": {"a": 1}}</tool_call>'],
+  ])('%s is content, character for character', (_, text) => {
+    expect(parse([text])).toEqual({ content: text, reasoning: '', calls: [], order: ['content'], error: null });
+  });
+
+  test('what stands after a call that is good stays content when it is not', () => {
+    const answer = parse([`<tool_call>${CALL}</tool_call><tool_call>{"name": "rm"}</tool_call>`]);
+    expect(answer.calls).toHaveLength(1);
+    expect(answer.content).toBe('<tool_call>{"name": "rm"}</tool_call>');
+  });
+
+  test('calls inside the reasoning are thoughts', () => {
+    const answer = parse([`I could <tool_call>${CALL}</tool_call></think>No.`], { isReasoning: true });
+    expect(answer.calls).toEqual([]);
+    expect(answer.reasoning).toBe(`I could <tool_call>${CALL}</tool_call>`);
+    expect(answer.content).toBe('No.');
+  });
+
+  test('a bare object is a call only where the answer begins', () => {
+    const format = formatOf('llama3');
+    const bare = '{"name": "add", "parameters": {"a": 1}}';
+    expect(parse([`\n${bare}`], { format }).calls).toEqual([call('{"a": 1}', 0, 'add')]);
+    expect(parse([`See: ${bare}`], { format }).content).toBe(`See: ${bare}`);
+    expect(parse(['{"answer": 42}'], { format }).content).toBe('{"answer": 42}');
+    expect(parse([`<|python_tag|>${bare}`], { format }).calls).toEqual([call('{"a": 1}', 0, 'add')]);
+  });
+
+  test('the arguments may come first, be a text, or be missing', () => {
+    const args = (json: string) => parse([`<tool_call>${json}</tool_call>`]).calls[0]?.arguments;
+    expect(args('{"arguments": {"a": 2}, "name": "add"}')).toBe('{"a": 2}');
+    expect(args(String.raw`{"name": "add", "arguments": "{\"a\": 2}"}`)).toBe('{"a": 2}');
+    expect(args('{"name": "add"}')).toBe('{}');
+  });
+
+  test('the end of the answer stands for what a stop token has swallowed', () => {
+    expect(parse(['<tool_call>{"name": "add", "arguments": {"a": 2}']).calls).toEqual([call('{"a": 2}', 0, 'add')]);
+  });
+
+  test('without a format nothing is a call', () => {
+    expect(parse([`<tool_call>${CALL}</tool_call>`], { format: null }).content).toBe(`<tool_call>${CALL}</tool_call>`);
+  });
+});
+
+describe('streamed arguments', () => {
+  const stream = (text: string) => parse([...text], { delivery: 'stream' });
+
+  test('each piece is told as it comes', () => {
+    const parser = createOutputParser({
+      format: formatOf('hermes'),
+      tools: TOOLS,
+      reasoning: null,
+      delivery: 'stream',
+      createId: () => 'x',
+    });
+    expect(parser.push('<tool_call>{"name": "add", "argu')).toEqual([]);
+    expect(parser.push('ments": {"a"')).toEqual([
+      { type: 'toolCallStart', index: 0, id: 'x', name: 'add' },
+      { type: 'toolCallArguments', index: 0, text: '{"a"' },
+    ]);
+    expect(parser.push(': 12}')).toEqual([{ type: 'toolCallArguments', index: 0, text: ': 12}' }]);
+    expect(parser.push('}')).toEqual([{ type: 'toolCallEnd', index: 0, outcome: 'complete' }]);
+    expect(parser.finish()).toEqual([]);
+  });
+
+  test('arguments that break off end the call as malformed, and what follows is content', () => {
+    const answer = stream('<tool_call>{"name": "add", "arguments": {"a": 1,}}</tool_call>');
+    expect(answer.calls[0]).toMatchObject({ arguments: '{"a": 1,', outcome: 'malformed' });
+    expect(answer.content).toBe('}}</tool_call>');
+  });
+
+  test('what was read but not told when a call broke off is content', () => {
+    const late = stream('<tool_call>{"name": "add", "arguments": {"a": 1}, "id": 5 !}');
+    expect(late.calls[0]).toMatchObject({ arguments: '{"a": 1}', outcome: 'malformed' });
+    expect(late.content).toBe(', "id": 5 !}');
+    const text = '<tool_call><function=add><parameter=a>1</parameter> <parameter=b>\nx';
+    const cutOff = parse([text], { format: formatOf('qwen-coder'), delivery: 'stream' });
+    expect(cutOff.calls[0]).toMatchObject({ arguments: '{"a": 1', outcome: 'truncated' });
+    expect(cutOff.content).toBe(' <parameter=b>\nx');
+    expect(parse([text], { format: formatOf('qwen-coder') }).content).toBe(text);
+  });
+
+  test('the end of the text ends the call as truncated', () => {
+    const answer = stream('<tool_call>{"name": "add", "arguments": {"a": "xy');
+    expect(answer.calls[0]).toMatchObject({ arguments: '{"a": "xy', outcome: 'truncated' });
+    expect(answer.content).toBe('');
+  });
+});
+
+describe('limits', () => {
+  const long = (n: number) => `<tool_call>{"name": "add", "arguments": {"a": "${'x'.repeat(n)}"}}</tool_call>`;
+
+  test.each(['whole', 'stream'] as const)('a call over the limit is one typed error (%s)', (delivery) => {
+    const options = { delivery, limits: { maxCallChars: 100 } };
+    const answer = parse([long(200), 'more'], options);
+    expect(answer.error).toBe('invalid_text: a tool call is longer than 100 characters');
+    expect(answer.content).toBe('');
+    expect(parse([...long(200)], options)).toEqual(answer);
+    expect(parse([long(20)], options).error).toBeNull();
+  });
+
+  test('more calls than allowed are an error', () => {
+    const answer = parse([long(1).repeat(3)], { limits: { maxCalls: 2 } });
+    expect(answer.calls).toHaveLength(2);
+    expect(answer.error).toBe('invalid_text: tool calls are more than 2');
+  });
+
+  test('an endless name or key is given up early', () => {
+    const parser = createOutputParser({ format: formatOf('hermes'), tools: TOOLS, reasoning: null });
+    const text = `<tool_call>{"name": "${'x'.repeat(5_000)}`;
+    expect(collect(parser.push(text)).content).toBe(text);
+  });
+});
+
+test('no event ends inside a surrogate pair, however the text is cut', () => {
+  const text = '😀 and <tool_call>{"name": "add", "arguments": {"a": "😀"}}</tool_call>';
+  const parser = createOutputParser({ format: formatOf('hermes'), tools: TOOLS, reasoning: null, delivery: 'stream' });
+  const events = [...text.split('').flatMap((unit) => parser.push(unit)), ...parser.finish()];
+  const texts = events.flatMap((event) => ('text' in event ? [event.text] : []));
+  expect(texts.filter((one) => /\p{Surrogate}/u.test(one))).toEqual([]);
+  expect(texts.join('')).toBe('😀 and{"a": "😀"}');
+});
+
+test('only as much is held back as a marker and the white space before it could take', () => {
+  const parser = createOutputParser({ format: formatOf('kimi'), tools: TOOLS, reasoning: think });
+  const unit = 'x <|tool_calls_section_beg \n\n<think <|tool_call_begin ';
+  let numPushed = 0;
+  let numTold = 0;
+  let most = 0;
+  for (const piece of unit.repeat(200).match(/.{1,7}/gs)!) {
+    numPushed += piece.length;
+    numTold += collect(parser.push(piece)).content.length;
+    most = Math.max(most, numPushed - numTold);
+  }
+  expect(most).toBeLessThanOrEqual('<|tool_calls_section_begin|>'.length + 3);
+  expect(numTold + collect(parser.finish()).content.length).toBe(numPushed);
+});
+
+/** Pieces of the formats' own markers and of JSON, so that random texts come near to calls. */
+const FRAGMENTS = [
+  ...TOOL_FORMATS.flatMap((format) => [...format.triggers, ...format.silent]),
+  ...REASONING_FORMATS.flatMap(({ opens, closes }) => [...opens, ...closes]),
+  'get_weather',
+  'add',
+  '"name": ',
+  '"arguments": ',
+  '{',
+  '}',
+  '[',
+  ']',
+  ', ',
+  '"a"',
+  ': ',
+  '1',
+  '\n',
+  ' ',
+  'é😀',
+  '{"name": "add", "arguments": {"a": 1}}',
+  '{"city": "x"}',
+  '</tool_call>',
+  '</function>',
+  '[ARGS]',
+  '>',
+  '```',
+  '<parameter=a>',
+  '</parameter>',
+  '<arg_key>',
+  '</arg_key>',
+  '<arg_value>',
+  '</arg_value>',
+  '<|message|>',
+];
+const anyText = fc
+  .array(
+    fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...FRAGMENTS) }, fc.string({ unit: 'binary', maxLength: 6 })),
+    {
+      maxLength: 14,
+    },
+  )
+  .map((parts) => parts.join(''));
+
+const VALUES: Readonly<Record<string, string>> = { city: 'Ürümqi "x"', days: '2', a: '-1.5e3' };
+
+/** One call of each tool as the grammar says; null: the family writes one call only. */
+function writeCalls(format: ToolFormat, tools: readonly ToolSpec[]): string | null {
+  const grammar = format.grammar({ tools, choice: 'required', allowsParallel: true });
+  if (tools.length > 1 && grammar.separator === null) return null;
+  const jsonOf = (name: string) => (name === 'city' ? JSON.stringify(VALUES[name]) : VALUES[name]!);
+  const written = grammar.calls.map(({ prefix, suffix, arguments: args, name }) => {
+    if (args.kind === 'json') {
+      const keys = name === 'add' ? ['a'] : ['city', 'days'];
+      return `${prefix}{${keys.map((key) => `"${key}": ${jsonOf(key)}`).join(', ')}}${suffix}`;
+    }
+    const list = args.parameters.map((one) => one.begin + (one.isRaw ? VALUES[one.name]! : jsonOf(one.name)) + one.end);
+    return prefix + list.join(args.separator) + suffix;
+  });
+  return grammar.begin + written.join(grammar.separator ?? '') + grammar.end;
+}
+
+/** Calls with spans taken out, doubled or replaced: almost right. */
+const brokenCalls = (format: ToolFormat) =>
+  fc
+    .array(fc.tuple(fc.nat(), fc.nat(9), fc.oneof(fc.constant(''), fc.constantFrom(...FRAGMENTS))), { maxLength: 3 })
+    .map((edits) => {
+      let text = writeCalls(format, TOOLS) ?? writeCalls(format, TOOLS.slice(0, 1))!;
+      for (const [at, length, put] of edits) {
+        const place = at % (text.length + 1);
+        text = text.slice(0, place) + put + text.slice(place + length);
+      }
+      return text;
+    });
+
+function cut(text: string, places: readonly number[]): string[] {
+  const sorted = [...new Set(places.map((place) => place % (text.length + 1)))].sort((a, b) => a - b);
+  return [0, ...sorted].map((from, i) => text.slice(from, sorted[i] ?? text.length));
+}
+
+describe.each(TOOL_FORMATS.map((format) => [format.name, format] as const))('format %s', (_, format) => {
+  const texts = fc.oneof(anyText, brokenCalls(format));
+  const reasoningOf = (i: number) => REASONING_FORMATS[i] ?? null;
+
+  test.each(['whole', 'stream'] as const)('any cut of any text gives the same parts (%s)', (delivery) => {
+    fc.assert(
+      fc.property(texts, fc.array(fc.nat()), fc.nat(8), fc.boolean(), (text, places, i, isReasoning) => {
+        const options = { format, delivery, reasoning: reasoningOf(i), isReasoning };
+        const whole = parse([text], options);
+        expect(parse(cut(text, places), options)).toEqual(whole);
+        expect(parse(text.split(''), options)).toEqual(whole);
+      }),
+      { numRuns: 150, seed: 5 },
+    );
+  });
+
+  test('text without a call comes out whole', () => {
+    fc.assert(
+      fc.property(texts, (text) => {
+        const silent = new Set([...format.silent, ...(format.startSilent ?? [])]);
+        fc.pre(![...silent].some((marker) => text.includes(marker)));
+        const answer = parse([text], { format, reasoning: null });
+        fc.pre(answer.calls.length === 0);
+        expect(answer.content).toBe(text);
+      }),
+      { numRuns: 300, seed: 6 },
+    );
+  });
+
+  test('what the grammar writes is read back, one call or two, with text around', () => {
+    for (const tools of [TOOLS.slice(0, 1), TOOLS]) {
+      const text = writeCalls(format, tools);
+      if (text === null) continue;
+      for (const delivery of ['whole', 'stream'] as const) {
+        const answer = parse([text], { format, delivery, reasoning: null });
+        expect(answer.calls.map((one) => [one.name, JSON.parse(one.arguments) as unknown, one.outcome])).toEqual(
+          [
+            ['get_weather', { city: 'Ürümqi "x"', days: 2 }, 'complete'],
+            ['add', { a: -1500 }, 'complete'],
+          ].slice(0, tools.length),
+        );
+        expect(answer.content).toBe('');
+      }
+    }
+  });
+});

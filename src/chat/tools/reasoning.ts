@@ -1,0 +1,54 @@
+/** How a family sets its thinking apart from the answer. */
+export interface ReasoningFormat {
+  readonly name: string;
+  readonly opens: readonly string[];
+  readonly closes: readonly string[];
+  /** True: it may begin again after the answer has begun. */
+  readonly isAnywhere: boolean;
+  /** What a template wrote when it was given reasoning, or its prompt's end, shows this format. */
+  readonly marks: readonly string[];
+}
+
+const pair = (name: string, open: string, close: string): ReasoningFormat => ({
+  name,
+  opens: [open],
+  closes: [close],
+  isAnywhere: false,
+  marks: [open],
+});
+
+/** In the order they are looked for in a template's text: `<think>` is in many that prefer another. */
+export const REASONING_FORMATS: readonly ReasoningFormat[] = [
+  pair('seed', '<seed:think>', '</seed:think>'),
+  pair('minimax-m3', '<mm:think>', '</mm:think>'),
+  {
+    name: 'harmony',
+    opens: ['<|channel|>analysis<|message|>'],
+    closes: ['<|end|>', '<|return|>'],
+    isAnywhere: true,
+    marks: ['<|channel|>analysis'],
+  },
+  pair('gemma', '<|channel>thought', '<channel|>'),
+  {
+    name: 'solar',
+    opens: ['<|think|>'],
+    closes: ['<|end|>', '<|content|>'],
+    isAnywhere: false,
+    marks: ['<|think|>'],
+  },
+  pair('mistral', '[THINK]', '[/THINK]'),
+  {
+    name: 'apriel',
+    opens: ['Here are my reasoning steps:'],
+    closes: ['[BEGIN FINAL RESPONSE]'],
+    isAnywhere: false,
+    marks: ['[BEGIN FINAL RESPONSE]'],
+  },
+  pair('think', '<think>', '</think>'),
+];
+
+/** Whether a prompt ends inside the reasoning, so that the answer begins with it. */
+export function startsInReasoning(reasoning: ReasoningFormat | null, prompt: string): boolean {
+  const end = prompt.trimEnd();
+  return reasoning !== null && reasoning.opens.some((open) => end.endsWith(open.trimEnd()));
+}
