@@ -428,10 +428,10 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
   });
 
   test('a session whose folder cannot be used fails before it says anything', async () => {
-    const { code, stderr } = await start(['run', plain, 'hi', ...QUICK, '--kv-spill', plain, '--session', 'story']).done;
+    const { code, stderr } = await start(['run', plain, 'hi', ...QUICK, '--kv-spill', plain, '--session', 'story'])
+      .done;
     expect(code).toBe(1);
     expect(stderr).toContain('error: session "story" cannot be kept in the folder of --kv-spill');
-  });
   });
 
   test('chat finds what was said before in the cache, and says so', async () => {
