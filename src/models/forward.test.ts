@@ -6,7 +6,9 @@ import { topOfRow } from '../../test/support/top-logits.ts';
 import { architectures } from './registry.ts';
 import type { LoadedModel } from './types.ts';
 
-const names = [...architectures.keys()] as RandomArchitecture[];
+const names = [...architectures.values()]
+  .filter(({ isCausal }) => isCausal)
+  .map(({ name }) => name) as RandomArchitecture[];
 const ids = (length: number, seed: number): number[] => Array.from({ length }, (_, i) => 3 + ((seed + i * 37) % 300));
 const f32 = (key: string, value: number): MetadataEntry => ({ key, type: 'f32', value });
 const u32 = (key: string, value: number): MetadataEntry => ({ key, type: 'u32', value });

@@ -37,6 +37,13 @@ export function toyLogits(context: readonly number[]): Float32Array {
   return Float32Array.from({ length: TOY_VOCAB }, () => random.next() * 8 - 4);
 }
 
+/** What the toy model must embed, computed without engine, pages or batches. */
+export function toyEmbedding(ids: readonly number[], pooling: 'mean' | 'last' | 'cls', isCausal = true): Float32Array {
+  const states = ids.map((_, i) => toyHidden(isCausal ? ids.slice(0, i + 1) : ids, i));
+  const used = { mean: states, last: states.slice(-1), cls: states.slice(0, 1) }[pooling];
+  return Float32Array.from({ length: TOY_DIM }, (_, i) => used.reduce((sum, s) => sum + s[i]!, 0) / used.length);
+}
+
 export const TOY_DIM = 3;
 
 /** The hidden state the toy model gives the token at `position` that sees `context`. */
