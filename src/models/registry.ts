@@ -13,6 +13,9 @@ export const architectures: ReadonlyMap<string, Architecture> = new Map(
   [llama, qwen2, qwen3, phi3, gemma2, gemma3, bert].map((architecture) => [architecture.name, architecture]),
 );
 
+/** Whether files of this architecture generate text. */
+export const isDecoder = (name: string): boolean => architectures.get(name)?.isCausal === true;
+
 /** The architecture, or `unknown_architecture` with the name and those that are known. */
 export function findArchitecture(name: string): Architecture {
   const architecture = architectures.get(name);
