@@ -144,7 +144,7 @@ test('every token sees every other, and every position counts', async () => {
   const tokenIds = ids(6, 1);
   const states = await run(model, [tokenIds]);
   for (let i = 0; i < 6; i++) {
-    const changed = await run(model, [tokenIds.with(i, tokenIds[i]! === 9 ? 10 : 9)]);
+    const changed = await run(model, [tokenIds.with(i, tokenIds[i] === 9 ? 10 : 9)]);
     for (const [row, state] of changed.entries()) expect(state, `row ${row}, token ${i}`).not.toEqual(states[row]);
   }
   const swapped = await run(model, [[tokenIds[1]!, tokenIds[0]!, ...tokenIds.slice(2)]]);

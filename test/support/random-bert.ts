@@ -15,7 +15,10 @@ export const BERT_SHAPE = { dim: 64, numHeads: 4, ffn: 96, vocabSize: 40, contex
 
 /** [PAD] [UNK] [CLS] [SEP], letters that begin a word, letters that continue one. */
 const TOKENS = [
-  ...['[PAD]', '[UNK]', '[CLS]', '[SEP]'],
+  '[PAD]',
+  '[UNK]',
+  '[CLS]',
+  '[SEP]',
   ...Array.from({ length: 18 }, (_, i) => `\u2581${String.fromCharCode(97 + i)}`),
   ...Array.from({ length: 18 }, (_, i) => String.fromCharCode(97 + i)),
 ];

@@ -1,6 +1,6 @@
-import type { EmbedOptions } from '../../runtime/embed-options.ts';
+import { type EmbedOptions, resolveEmbedOptions } from '../../runtime/embed-options.ts';
 import type { CommandRunner } from '../command.ts';
-import { collectOptions, type Flag, withFlagNamesAsync } from '../flags.ts';
+import { collectOptions, type Flag, withFlagNames, withFlagNamesAsync } from '../flags.ts';
 import { LOAD_FLAGS, readModelConfig } from '../load-flags.ts';
 import { loadWithProgress } from '../load-model.ts';
 import { readInput } from '../read-input.ts';
@@ -33,6 +33,9 @@ export const embed: CommandRunner = async (context) => {
   const [reference, ...given] = context.args as [string, ...string[]];
   const config = readModelConfig(values, io.environment);
   const options = collectOptions(VECTOR_FLAGS, values) as EmbedOptions;
+  // Checked before anything is loaded; how many values there are only the model knows.
+  const widest = { embeddingDim: Number.MAX_SAFE_INTEGER, pooling: 'mean' } as const;
+  withFlagNames(VECTOR_FLAGS, values, () => resolveEmbedOptions(options, widest));
   const texts = given.length > 0 ? given : (await readInput(io.stdin, io.signal)).split(/\r?\n/);
   if (texts.every((text) => text === '')) throw usageError('there is no text to embed', 'texts');
   const model = await loadWithProgress(context, reference, config, values);
