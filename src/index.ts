@@ -6,6 +6,9 @@ export { loadModel } from './platform/node/load-model.ts';
 export type { KvCacheStats } from './kv-cache/kv-cache.ts';
 export type { KvPacking } from './kv-cache/kv-policy.ts';
 export type { SpillStats } from './kv-cache/types.ts';
+export type { Pooling } from './engine/pooling.ts';
+export type { EmbedOptions } from './runtime/embed-options.ts';
+export type { EmbedInput, EmbedResult } from './runtime/embeddings.ts';
 export type { GenerateOptions } from './runtime/generate-options.ts';
 export type {
   FinishReason,

@@ -1,5 +1,5 @@
 import type { DefaultChoice } from '../hub/default-choice.ts';
-import { architectures } from '../models/registry.ts';
+import { isDecoder } from '../models/registry.ts';
 import type { CommandContext } from './command.ts';
 import { PHASE_LABELS } from './load-model.ts';
 import { openHub } from './open-hub.ts';
@@ -32,7 +32,7 @@ export async function chooseModel(
     const chosen = await openHub().resolveDefaultModel({
       configured: io.environment['RUVLLM_MODEL'] || null,
       signal: io.signal,
-      isUsable: ({ architecture }) => architectures.has(architecture),
+      isUsable: ({ architecture }) => isDecoder(architecture),
       onProgress: ({ phase, item, doneBytes, totalBytes }) =>
         progress.update({ label: `${PHASE_LABELS[phase]} ${item}`, doneBytes, totalBytes }),
     });

@@ -55,6 +55,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/tokenize.ts')).tokenize,
   },
   {
+    name: 'embed',
+    args: '<model> [texts...]',
+    description: 'print the vectors of texts as JSON; without texts every line of stdin is one',
+    flags: async () => (await import('./commands/embed.ts')).EMBED_FLAGS,
+    load: async () => (await import('./commands/embed.ts')).embed,
+  },
+  {
     name: 'doctor',
     args: '',
     description: 'show what this machine offers and what would be used',

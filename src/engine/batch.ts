@@ -9,6 +9,7 @@ export function buildBatch(schedule: Schedule, sequences: ReadonlyMap<number, Se
   const positions = new Int32Array(numRows);
   const slots = new Int32Array(numRows);
   const logitRows: number[] = [];
+  const hiddenRows: number[] = [];
   const stepSequences: StepSequence[] = [];
   let row = 0;
   let numTop = 0;
@@ -25,9 +26,12 @@ export function buildBatch(schedule: Schedule, sequences: ReadonlyMap<number, Se
       positions[row] = position;
       slots[row] = sequence.pages.slotOf(position);
     }
+    const { first, numRows: numHidden } = scheduled.hidden ?? { first: 0, numRows: 0 };
+    const firstHidden = row - scheduled.numRows + first - scheduled.start;
+    for (let i = 0; i < numHidden; i++) hiddenRows.push(firstHidden + i);
     if (!scheduled.isCaughtUp) continue;
     logitRows.push(row - 1);
     numTop = Math.max(numTop, Math.min(sequence.request.sampler.numCandidates ?? 0, maxTop));
   }
-  return { tokenIds, positions, slots, sequences: stepSequences, logitRows, numTop };
+  return { tokenIds, positions, slots, sequences: stepSequences, logitRows, hiddenRows, numTop };
 }

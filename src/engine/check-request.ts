@@ -3,11 +3,14 @@ import { type EngineRequest, MAX_PRIORITY, MIN_PRIORITY } from './types.ts';
 
 /** Refuses a request that is malformed or could never be served, with the numbers. */
 export function checkRequest(
-  { promptIds, maxTokens, priority, timeoutMs }: EngineRequest,
-  { maxContext, vocabSize }: { maxContext: number; vocabSize: number },
+  { promptIds, maxTokens, pooling, priority, timeoutMs }: EngineRequest,
+  { maxContext, vocabSize, isCausal }: { maxContext: number; vocabSize: number; isCausal: boolean },
 ): void {
   if (promptIds.length === 0) throw new RuvLLMError('empty_prompt', 'the prompt has no tokens');
-  if (!Number.isSafeInteger(maxTokens) || maxTokens < 1) {
+  if (pooling === undefined && !isCausal) {
+    throw new RuvLLMError('unsupported', 'this model is an encoder: it embeds text and generates none');
+  }
+  if (pooling === undefined && !(Number.isSafeInteger(maxTokens) && maxTokens >= 1)) {
     throw new RuvLLMError('invalid_option', `maxTokens must be an integer from 1, got ${maxTokens}`);
   }
   if (!Number.isInteger(priority) || priority < MIN_PRIORITY || priority > MAX_PRIORITY) {
@@ -16,7 +19,14 @@ export function checkRequest(
   if (timeoutMs !== null && !(timeoutMs >= 0)) {
     throw new RuvLLMError('invalid_option', `timeoutMs must not be negative, got ${timeoutMs}`);
   }
-  if (promptIds.length + maxTokens > maxContext) {
+  if (pooling !== undefined && promptIds.length > maxContext) {
+    throw new RuvLLMError(
+      'context_overflow',
+      `a text of ${promptIds.length} tokens exceeds the context of ${maxContext}`,
+      { data: { promptTokens: promptIds.length, maxContext } },
+    );
+  }
+  if (pooling === undefined && promptIds.length + maxTokens > maxContext) {
     throw new RuvLLMError(
       'context_overflow',
       `prompt of ${promptIds.length} tokens and ${maxTokens} to generate exceed the context of ${maxContext}`,

@@ -4,8 +4,10 @@ import type { SpillStore } from '../kv-cache/types.ts';
 import type { LoadedModel } from '../models/types.ts';
 import type { Sampler, SamplingParams } from '../sampling/types.ts';
 import { createEngine, type Engine } from './engine.ts';
+import type { EngineRequest } from './types.ts';
 import type {
   ClientMessage,
+  EmbedRequest,
   GenerateRequest,
   LoadProgress,
   ModelReport,
@@ -40,6 +42,13 @@ export interface EngineServer {
 }
 
 const CHECK_EVERY_MS = 10_000;
+
+/** Of sequences that generate nothing. */
+const NEVER: Sampler = {
+  sample() {
+    throw new RuvLLMError('internal', 'a token of an embedding was sampled');
+  },
+};
 
 type Handlers = { [T in ClientMessage['type']]: (message: Extract<ClientMessage, { type: T }>) => void };
 
@@ -112,25 +121,28 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     );
   }
 
-  function generate(request: GenerateRequest): void {
+  function generate({ stopIds, sampling, ...request }: GenerateRequest): void {
+    start(request.id, () => ({
+      ...request,
+      stopIds: new Set(stopIds),
+      sampler: options.createSampler(sampling, createRandom(sampling.seed)),
+      adapterHash: null,
+    }));
+  }
+
+  function embed(request: EmbedRequest): void {
+    const nothing = { maxTokens: 0, stopIds: new Set<number>(), sampler: NEVER };
+    const unshared = { adapterHash: null, cachePrefix: false, retention: 'ordinary' } as const;
+    start(request.id, () => ({ ...request, ...nothing, ...unshared }));
+  }
+
+  function start(id: number, request: () => EngineRequest): void {
     try {
       if (engine === null || isDisposing) throw new RuvLLMError('not_loaded', 'the engine has no model');
-      engine.add({
-        id: request.id,
-        promptIds: request.promptIds,
-        maxTokens: request.maxTokens,
-        stopIds: new Set(request.stopIds),
-        sampler: options.createSampler(request.sampling, createRandom(request.sampling.seed)),
-        tenant: request.tenant,
-        adapterHash: null,
-        cachePrefix: request.cachePrefix,
-        retention: request.retention,
-        priority: request.priority,
-        timeoutMs: request.timeoutMs,
-      });
+      engine.add(request());
       looping ??= loop(engine).catch(options.onCrash);
     } catch (error) {
-      post({ type: 'events', events: [{ type: 'failed', id: request.id, error: serializeError(error) }] });
+      post({ type: 'events', events: [{ type: 'failed', id, error: serializeError(error) }] });
     }
   }
 
@@ -172,6 +184,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
       loading = load(spec);
     },
     generate: ({ request }) => generate(request),
+    embed: ({ request }) => embed(request),
     abort: ({ id }) => void engine?.abort(id),
     stats({ callId }) {
       if (engine !== null) post({ type: 'stats', callId, stats: engine.stats() });

@@ -7,7 +7,8 @@ import type { LoadedModel } from '../models/types.ts';
 import { buildBatch } from './batch.ts';
 import { checkRequest } from './check-request.ts';
 import { schedule, type SchedulerState } from './scheduler.ts';
-import { createSequence, numGenerated, type Sequence } from './sequence.ts';
+import type { PooledRows } from './pooling.ts';
+import { createSequence, numBehind, numGenerated, type Sequence } from './sequence.ts';
 import { createTenantShares } from './tenant-shares.ts';
 import type { EngineEvent, EngineRequest, EngineStats, Progress, Schedule } from './types.ts';
 
@@ -83,7 +84,8 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     keepsPrefixes: options.keepsPrefixes ?? true,
     spill: options.spill ?? null,
   });
-  const maxContext = cache.maxTokens;
+  // An encoder computes a sequence in one step.
+  const maxContext = shape.isCausal ? cache.maxTokens : Math.min(cache.maxTokens, limits.maxBatchTokens);
   const shares = createTenantShares();
   const state: SchedulerState = {
     cache,
@@ -94,6 +96,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     maxBatchTokens: limits.maxBatchTokens,
     maxRunning: Math.min(limits.maxSequences, limits.maxLogitRows, limits.maxBatchTokens),
     maxRunningPerTenant,
+    isWhole: !shape.isCausal,
     agingMs,
     numTurns: 0,
   };
@@ -148,8 +151,11 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
   function update(plan: Schedule, logits: Float32Array, hasTop: boolean): EngineEvent[] {
     const events: EngineEvent[] = [];
     let logitRow = 0;
-    for (const { id, start, numRows, isCaughtUp } of plan.rows) {
+    let hiddenRow = 0;
+    for (const { id, start, numRows, isCaughtUp, hidden } of plan.rows) {
       const row = isCaughtUp ? logitRow++ : null;
+      const firstHidden = hiddenRow;
+      hiddenRow += hidden?.numRows ?? 0;
       const sequence = sequences.get(id);
       if (sequence === undefined) continue; // aborted while the step ran
       sequence.numComputed = start + numRows;
@@ -157,6 +163,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
         const rowLogits = logits.subarray(row * shape.vocabSize, (row + 1) * shape.vocabSize);
         events.push(...sampleNext(sequence, rowLogits, hasTop ? model.topOf(row) : undefined));
       }
+      if (hidden !== undefined) events.push(...pool(sequence, hidden, firstHidden));
       // Not before: pages that gave bad logits would give them to whoever shares them.
       if (sequences.has(id)) sequence.pages.publish(sequence.tokenIds, sequence.numComputed);
     }
@@ -167,11 +174,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     const { id, sampler, stopIds, maxTokens } = sequence.request;
     try {
       const token = sampler.sample(logits, sequence.tokenIds, top);
-      const progress: Progress = {
-        queuedMs: sequence.startedAtMs! - sequence.addedAtMs,
-        elapsedMs: now() - sequence.addedAtMs,
-        cachedTokens: sequence.numCached!,
-      };
+      const progress = progressOf(sequence);
       if (stopIds.has(token.tokenId)) {
         finish(sequence);
         return [{ type: 'finished', id, reason: 'stop', stopId: token.tokenId, ...progress }];
@@ -187,6 +190,24 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     } catch (error) {
       return [fail(sequence, error)];
     }
+  }
+
+  function progressOf({ startedAtMs, addedAtMs, numCached }: Sequence): Progress {
+    return { queuedMs: startedAtMs! - addedAtMs, elapsedMs: now() - addedAtMs, cachedTokens: numCached! };
+  }
+
+  /** The rows of a sequence that generates nothing; the last of them end it. */
+  function pool(sequence: Sequence, rows: PooledRows, firstRow: number): EngineEvent[] {
+    const dim = shape.embeddingDim;
+    const pooler = sequence.pooler!;
+    pooler.add(rows, model.hiddenStates().subarray(firstRow * dim, (firstRow + rows.numRows) * dim));
+    if (numBehind(sequence) > 0) return [];
+    const embedding = pooler.result();
+    if (!embedding.every(Number.isFinite)) {
+      return [fail(sequence, new RuvLLMError('bad_logits', 'the hidden states are not finite'))];
+    }
+    finish(sequence);
+    return [{ type: 'embedded', id: sequence.request.id, embedding, ...progressOf(sequence) }];
   }
 
   /** What the step computed is in doubt; what was not part of it goes on. A step without a plan would fail for ever. */
@@ -279,7 +300,8 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     },
     add(request) {
       assert(request.id > lastId, `request id ${request.id} after ${lastId}: ids rise`);
-      checkRequest(request, { maxContext, vocabSize: shape.vocabSize });
+      checkRequest(request, { maxContext, vocabSize: shape.vocabSize, isCausal: shape.isCausal });
+      assert(request.pooling === undefined || !request.cachePrefix, 'what is known already has no hidden states');
       refuseWhenFull(request);
       lastId = request.id;
       const sequence = createSequence(request, cache, pageTokens, now());

@@ -4,6 +4,7 @@ import type { KvPacking } from '../kv-cache/kv-policy.ts';
 import type { Retention } from '../kv-cache/types.ts';
 import type { DecoderShape, LoadedModel } from '../models/types.ts';
 import type { SamplingParams } from '../sampling/types.ts';
+import type { Pooling } from './pooling.ts';
 import type { EngineEvent, EngineStats } from './types.ts';
 
 /**
@@ -13,6 +14,7 @@ import type { EngineEvent, EngineStats } from './types.ts';
 export type ClientMessage =
   | { readonly type: 'load'; readonly spec: ModelSpec }
   | { readonly type: 'generate'; readonly request: GenerateRequest }
+  | { readonly type: 'embed'; readonly request: EmbedRequest }
   | { readonly type: 'abort'; readonly id: number }
   | { readonly type: 'stats'; readonly callId: number }
   | { readonly type: 'dispose' };
@@ -81,6 +83,11 @@ export interface GenerateRequest {
   readonly retention: Retention;
   readonly priority: number;
   readonly timeoutMs: number | null;
+}
+
+/** A sequence to make a vector of; it counts among the others. */
+export interface EmbedRequest extends Pick<GenerateRequest, 'id' | 'promptIds' | 'tenant' | 'priority' | 'timeoutMs'> {
+  readonly pooling: Pooling;
 }
 
 /** What the worker tells of the model it loaded. */

@@ -15,6 +15,8 @@ export interface SchedulerState {
   /** At most maxBatchTokens: then one-token rows can never starve a longer catch-up. */
   readonly maxRunning: number;
   readonly maxRunningPerTenant: number;
+  /** Of encoders: a sequence is computed in one step, or not yet. */
+  readonly isWhole: boolean;
   /** Waiting this long counts as one more priority. */
   readonly agingMs: number;
   /** Sequences that have run so far. */
@@ -43,6 +45,7 @@ export function schedule(state: SchedulerState, nowMs: number): Schedule {
   for (const sequence of preemptedIds.length > 0 ? [] : waiting.slice()) {
     if (budget === 0 || running.length >= maxRunning || running[0]?.needsAllPages === true) break;
     if (hasFullTenant(state, sequence) || waitsForPrefix(state, sequence, order(sequence))) continue;
+    if (state.isWhole && numBehind(sequence) > budget) break;
     // Nobody overtakes a request that waits for memory, or a large one would wait for ever.
     if (!admit(state, sequence, order(sequence), admittedIds)) break;
     const count = Math.min(numBehind(sequence), budget);
@@ -127,8 +130,10 @@ function waitsForPrefix({ cache, running, pageTokens }: SchedulerState, sequence
 /** One spare page for every running sequence, or the newcomer would be preempted at their next page border. */
 function admit(state: SchedulerState, sequence: Sequence, priority: number, admittedIds: number[]): boolean {
   const { running, waiting, cache } = state;
-  const { tokenIds, pages } = sequence;
-  const numFound = pages.attach(tokenIds, cache.maxNewTokens, running.length);
+  const { tokenIds, pages, pooler } = sequence;
+  // What generates nothing needs no room for a next token, which a sequence as long as the context would not have.
+  const maxNew = pooler === null ? cache.maxNewTokens : Math.min(cache.maxNewTokens, tokenIds.length);
+  const numFound = pages.attach(tokenIds, maxNew, running.length);
   if (numFound === null) return false;
   waiting.splice(waiting.indexOf(sequence), 1);
   sequence.numComputed = numFound;
@@ -196,6 +201,8 @@ function reservePages(state: SchedulerState, numRows: ReadonlyMap<Sequence, numb
 }
 
 function rowsOf(sequence: Sequence, numRows: number): ScheduledRows {
-  const start = sequence.numComputed;
-  return { id: sequence.request.id, start, numRows, isCaughtUp: start + numRows === sequence.tokenIds.length };
+  const { request, pooler, numComputed: start } = sequence;
+  const end = start + numRows;
+  if (pooler !== null) return { id: request.id, start, numRows, isCaughtUp: false, hidden: pooler.wanted(start, end) };
+  return { id: request.id, start, numRows, isCaughtUp: end === sequence.tokenIds.length };
 }

@@ -1,6 +1,7 @@
 import type { KvCache } from '../kv-cache/kv-cache.ts';
 import type { SequencePages } from '../kv-cache/sequence-pages.ts';
 import { hashPages } from './page-hashes.ts';
+import { createPooler, type Pooler } from './pooling.ts';
 import type { EngineRequest } from './types.ts';
 
 /**
@@ -13,6 +14,8 @@ export interface Sequence {
   readonly request: EngineRequest;
   readonly tokenIds: number[];
   readonly pages: SequencePages;
+  /** null: tokens are sampled. */
+  readonly pooler: Pooler | null;
   /** Of the prompt's whole pages, each with all before it: equal hashes, equal beginnings. */
   readonly pageHashes: Uint32Array;
   numComputed: number;
@@ -28,11 +31,12 @@ export interface Sequence {
 }
 
 export function createSequence(request: EngineRequest, cache: KvCache, pageTokens: number, nowMs: number): Sequence {
-  const { tenant, adapterHash, cachePrefix, retention } = request;
+  const { tenant, adapterHash, cachePrefix, retention, pooling } = request;
   return {
     request,
     tokenIds: [...request.promptIds],
     pages: cache.openSequence({ tenant, adapterHash, cachePrefix, retention }),
+    pooler: pooling === undefined ? null : createPooler(pooling, request.promptIds.length),
     pageHashes: hashPages(request.promptIds, pageTokens),
     numComputed: 0,
     numCached: null,

@@ -3,7 +3,7 @@ import { simulate, type SimulationCounts } from '../../test/support/simulation.t
 
 const NUM_SIMULATIONS = 1000;
 
-test('[E1] [E3] [E8] [E10] [E13] [E14] a thousand days of small engines: every token is what the request gets alone', async () => {
+test('[E1] [E3] [E8] [E10] [E13] [E14] [E15] a thousand days of small engines: every token is what the request gets alone', async () => {
   const totals: Partial<SimulationCounts> = {};
   for (let seed = 0; seed < NUM_SIMULATIONS; seed++) {
     const counts = await simulate(seed).catch((error: unknown) => {

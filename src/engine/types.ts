@@ -2,6 +2,7 @@ import type { SerializedError } from '../core/errors.ts';
 import type { KvCacheStats } from '../kv-cache/kv-cache.ts';
 import type { Retention } from '../kv-cache/types.ts';
 import type { SampledToken, Sampler } from '../sampling/types.ts';
+import type { PooledRows, Pooling } from './pooling.ts';
 
 /** One sequence to be continued. Checked by the engine; ids rise from call to call. */
 export interface EngineRequest {
@@ -12,6 +13,8 @@ export interface EngineRequest {
   readonly stopIds: ReadonlySet<number>;
   /** Owned by the sequence: its random state moves with every token. */
   readonly sampler: Sampler;
+  /** Set: nothing is generated, the hidden states of the prompt become one vector. Needs `cachePrefix` false. */
+  readonly pooling?: Pooling;
   /** Whose request it is: tenants never share pages, and are served in turns. */
   readonly tenant: string;
   /** Hash of the adapter's content; null: none. */
@@ -53,6 +56,14 @@ export interface FinishedEvent extends Progress {
   readonly stopId: number | null;
 }
 
+/** A sequence that generates nothing is done. */
+export interface EmbeddedEvent extends Progress {
+  readonly type: 'embedded';
+  readonly id: number;
+  /** Pooled, not normalized. */
+  readonly embedding: Float32Array;
+}
+
 export interface FailedEvent {
   readonly type: 'failed';
   readonly id: number;
@@ -60,7 +71,7 @@ export interface FailedEvent {
 }
 
 /** What a step has to say about the sequences in it; plain data. */
-export type EngineEvent = TokenEvent | FinishedEvent | FailedEvent;
+export type EngineEvent = TokenEvent | FinishedEvent | EmbeddedEvent | FailedEvent;
 
 /** Rows of one sequence in a step: its tokens [start, start + numRows). */
 export interface ScheduledRows {
@@ -69,6 +80,8 @@ export interface ScheduledRows {
   readonly numRows: number;
   /** The rows reach the last known token: a new one will be sampled. */
   readonly isCaughtUp: boolean;
+  /** Rows whose hidden states are pooled; only where something is. */
+  readonly hidden?: PooledRows;
 }
 
 /** What one step will compute, and what had to happen for it; plain data. */

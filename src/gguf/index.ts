@@ -23,4 +23,5 @@ export type {
 } from './types.ts';
 export { writeGguf, type GgufToWrite, type TensorToWrite } from './writer.ts';
 export { convertLlama2c, type ConvertOptions } from './convert/llama2c.ts';
+export { type BertConvertOptions, convertSafetensorsBert } from './convert/safetensors-bert.ts';
 export { convertSafetensorsLlama, type HfCheckpoint, type HfConvertOptions } from './convert/safetensors-llama.ts';

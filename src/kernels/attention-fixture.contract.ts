@@ -15,6 +15,8 @@ export interface Shape {
   readonly softcap: number;
   /** Of the pages; f16 unless given. */
   readonly precision?: KvPrecision;
+  /** Rows see what comes after them too: whole sequences only. */
+  readonly seesAll?: boolean;
 }
 
 /** A sequence's q, k and v for all its tokens, and the pages it was given. */
@@ -122,6 +124,7 @@ export async function runStep(
     scale: scaleOf(shape),
     window: shape.window,
     softcap: shape.softcap,
+    ...(shape.seesAll === undefined ? {} : { seesAll: shape.seesAll }),
   });
   return out.read();
 }
@@ -160,6 +163,7 @@ function attendPlainly(shape: Shape, sequence: Sequence, t: number): PlainRow {
   const { numHeads, numKvHeads, headDim, window, softcap } = shape;
   const [k, v] = [asStored(sequence.k, shape.precision), asStored(sequence.v, shape.precision)];
   const scale = scaleOf(shape);
+  const last = shape.seesAll === true ? sequence.length - 1 : t;
   const out: number[] = [];
   let tolerance = 0;
   for (let head = 0; head < numHeads; head++) {
@@ -168,7 +172,7 @@ function attendPlainly(shape: Shape, sequence: Sequence, t: number): PlainRow {
     const sizeOfQ = norm(q);
     const sums = new Float64Array(headDim);
     let [total, peakScore, peakValue] = [0, 0, 0];
-    for (let token = window > 0 ? Math.max(0, t - window + 1) : 0; token <= t; token++) {
+    for (let token = window > 0 ? Math.max(0, t - window + 1) : 0; token <= last; token++) {
       const at = (token * numKvHeads + kvHead) * headDim;
       let score = 0;
       for (let d = 0; d < headDim; d++) score += k[at + d]! * q[d]!;

@@ -42,6 +42,8 @@ export interface KernelPack {
   gatedMatmul(op: GatedMatmulOp): void;
   /** out[r] = x[r] / rms(x[r]) * weight; also used per head with rows = tokens × heads. `out` may be `x`. */
   rmsNorm(op: RmsNormOp): void;
+  /** out[r] = (x[r] - mean) / sqrt(variance + epsilon) * weight + bias. `out` may be `x`. */
+  layerNorm(op: LayerNormOp): void;
   /** Rotates the first `rotaryDim` values of every head in place by the angles in `cosSin`. */
   rope(op: RopeOp): void;
   /** Stores k and v of each token, rounded to the region's precision, in its page slot. */
@@ -50,10 +52,12 @@ export interface KernelPack {
   rotateAndStore(op: RotateAndStoreOp): void;
   /** Rounds whole pages, all of their tokens written, into another region: the same bytes on every pack. */
   packPages(op: PackPagesOp): void;
-  /** Causal softmax(q·kᵀ·scale)·v over the pages of each sequence; online softmax, page by page in order. */
+  /** Softmax(q·kᵀ·scale)·v over the pages of each sequence, causal or not; online softmax, page by page in order. */
   attention(op: AttentionOp): void;
   /** out = activation(gate) * up. `out` may be `gate`. */
   gatedActivation(op: GatedActivationOp): void;
+  /** x = x/2 * (1 + erf(x/√2)), in place: GELU as encoders use it, with no rounding between. */
+  gelu(op: GeluOp): void;
   /** out = x + y. `out` may be either. */
   add(op: AddOp): void;
   /** out[i] = x[rows[i]]: picks the rows whose logits are wanted. */
@@ -189,6 +193,11 @@ export interface RmsNormOp {
   epsilon: number;
 }
 
+export interface LayerNormOp extends RmsNormOp {
+  /** f32[dim] */
+  bias: Offset;
+}
+
 export interface RopeOp {
   /** f32[numTokens × numHeads × headDim] */
   x: Offset;
@@ -264,6 +273,8 @@ export interface AttentionOp {
   window: number;
   /** 0: off. Scores become cap * tanh(score / cap) before the mask. */
   softcap: number;
+  /** Every row sees the whole context, also what comes after it; the window must be 0 then. Default false. */
+  seesAll?: boolean;
 }
 
 export interface GatedActivationOp {
@@ -276,6 +287,11 @@ export interface GatedActivationOp {
    * f16, as llama.cpp's table does: files are made and judged with that, and logits differ in the fourth digit without.
    */
   activation: 'silu' | 'gelu';
+}
+
+export interface GeluOp {
+  x: Offset;
+  count: number;
 }
 
 export interface AddOp {

@@ -1,5 +1,6 @@
 import { RuvLLMError } from '../core/errors.ts';
 import {
+  type AttentionOp,
   type DistancesOp,
   type LowRankDeltaOp,
   MAX_RANK,
@@ -7,6 +8,11 @@ import {
   MAX_VECTOR_DIM,
   type TopLogitsOp,
 } from './contract.ts';
+
+/** Throws where a row shall see everything and a window at once. */
+export function checkWindow({ seesAll = false, window }: AttentionOp): void {
+  if (seesAll && window !== 0) throw new RuvLLMError('unsupported', `attention to all with a window of ${window}`);
+}
 
 /** Throws where a rank is beyond what packs keep scratch for. */
 export function checkLowRank({ rank }: LowRankDeltaOp): void {

@@ -19,6 +19,7 @@ export const OPCODES = {
   /** Of packs that keep their weights on disk. */
   image: 14,
   topLogits: 15,
+  layerNorm: 16,
 } as const;
 
 /** How kernels tell pages apart. */

@@ -5,6 +5,7 @@ import { describeAttentionEdges } from './pack-attention-edges.contract.ts';
 import { describeAttention } from './pack-attention.contract.ts';
 import { describeDistances } from './pack-distances.contract.ts';
 import { describeElementwise } from './pack-elementwise.contract.ts';
+import { describeEncoderOps } from './pack-encoder.contract.ts';
 import { describeExtremes } from './pack-extremes.contract.ts';
 import { allTypes, randomMatrix, withPack } from './pack-fixture.contract.ts';
 import { describeLowRank } from './pack-low-rank.contract.ts';
@@ -29,6 +30,7 @@ export function describeKernelPack(name: string, makeFactory: () => KernelPackFa
     describeDistances(makeFactory);
     describeTopLogits(makeFactory);
     describeAttentionEdges(makeFactory);
+    describeEncoderOps(makeFactory);
     describeExtremes(makeFactory);
     describePrograms(makeFactory);
   });

@@ -21,13 +21,14 @@ import {
 } from './contract.ts';
 import { checkRegions } from './kv-region.ts';
 import { checkedMatrixBytes } from './matrix-bytes.ts';
+import { checkWindow } from './op-limits.ts';
 import { OPCODES, PAGE_KINDS } from './opcodes.ts';
 import { createRecordedExtras } from './recorded-extras.ts';
 
 /** Values that an elementwise operation hands to a thread at a time, at least. */
 const MAP_CHUNK = 1024;
 const GATE_KINDS = { silu: 1, gelu: 2 } as const;
-const MAP_KINDS = { add: 0, silu: 1, gelu: 2, softcap: 3, scale: 4 } as const;
+const MAP_KINDS = { add: 0, silu: 1, gelu: 2, softcap: 3, scale: 4, erfGelu: 5 } as const;
 
 /** Largest head and head group the attention scratch is sized for. */
 export const MAX_HEAD_DIM = 512;
@@ -268,6 +269,8 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
     },
 
     rmsNorm: (op) => rmsNorm(op, 'barrier', op.numRows),
+    layerNorm: ({ x, weight, bias, out, numRows, dim, epsilon }) =>
+      record(OPCODES.layerNorm, [x, weight, bias, out, numRows, dim, { f32: epsilon }], 'barrier', numRows),
     rope: (op) => rope(op, 'barrier'),
     writeKv,
 
@@ -284,6 +287,7 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
     attention(op) {
       const { kv, packed = null, layer, q, out, numHeads, sequences, numSequences, pageTables } = op;
       checkRegions('attention', kv, packed);
+      checkWindow(op);
       const group = numHeads / kv.numKvHeads;
       if (kv.headDim > MAX_HEAD_DIM || kv.headDim % 4 !== 0 || group > MAX_HEAD_GROUP || !Number.isInteger(group)) {
         throw new RuvLLMError(
@@ -294,12 +298,14 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
       }
       const words: Word[] = [...kvWords(kv, layer), q, out, numHeads, sequences, numSequences, pageTables];
       words.push({ f32: op.scale }, op.window, { f32: op.softcap }, PAGE_KINDS[kv.precision]);
-      if (packed !== null)
-        words.push(packed.base + layer * packed.layerBytes, packed.pageBytes, PAGE_KINDS[packed.precision]);
+      if (packed === null) words.push(0, 0, 0);
+      else words.push(packed.base + layer * packed.layerBytes, packed.pageBytes, PAGE_KINDS[packed.precision]);
+      words.push(op.seesAll === true ? 1 : 0);
       record(OPCODES.attention, words);
     },
 
     gatedActivation,
+    gelu: ({ x, count }) => map(MAP_KINDS.erfGelu, x, x, x, count),
     add: ({ x, y, out, count }) => map(MAP_KINDS.add, x, y, out, count),
     softcap: ({ x, count, cap }) => map(MAP_KINDS.softcap, x, x, x, count, cap),
     scale: ({ x, count, factor }) => map(MAP_KINDS.scale, x, x, x, count, factor),

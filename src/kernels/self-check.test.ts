@@ -19,7 +19,17 @@ test('every pack that is here passes', async () => {
 
 /** A pack whose `operation` goes wrong after it ran, where `isHit` says. */
 function sabotaged(
-  operation: 'matmul' | 'gatedMatmul' | 'gatherRows' | 'attention' | 'rope' | 'rmsNorm' | 'gatedActivation' | 'add',
+  operation:
+    | 'matmul'
+    | 'gatedMatmul'
+    | 'gatherRows'
+    | 'attention'
+    | 'rope'
+    | 'rmsNorm'
+    | 'gatedActivation'
+    | 'add'
+    | 'layerNorm'
+    | 'gelu',
   isHit: (op: { numTokens?: number }) => boolean = () => true,
 ): KernelPackFactory {
   return {
@@ -48,6 +58,8 @@ test.each([
   ['rmsNorm', 'norm and activation, 17 rows: value 3 of row 0'],
   ['gatedActivation', 'norm and activation, 17 rows: value 3 of row 0'],
   ['add', 'norm and activation, 17 rows: value 3 of row 0'],
+  ['layerNorm', 'norm and activation, 17 rows: value 3 of row 0'],
+  ['gelu', 'norm and activation, 17 rows: value 3 of row 0'],
 ] as const)('one wrong value of %s is found and named', async (operation, fault) => {
   expect(await findKernelFault(sabotaged(operation), reference, 1)).toMatch(
     new RegExp(`^${fault}.* is .*, the reference says `),
@@ -57,6 +69,17 @@ test.each([
 test('a kernel that is wrong only for one token at a time is found', async () => {
   const decodes = sabotaged('matmul', ({ numTokens }) => numTokens === 1);
   expect(await findKernelFault(decodes, reference, 1, ['Q6_K'])).toMatch(/^matmul Q6_K, 1 rows: value 3 of row 6 /);
+});
+
+test('attention that sees only what came before is found', async () => {
+  const causal: KernelPackFactory = {
+    ...reference,
+    async create(options) {
+      const pack = await reference.create(options);
+      return { ...pack, attention: (op) => pack.attention({ ...op, seesAll: false }) };
+    },
+  };
+  expect(await findKernelFault(causal, reference, 1)).toMatch(/^attention to all, 17 rows: value 0 of row 14 /);
 });
 
 test('only the types that will be computed are asked for', async () => {

@@ -107,25 +107,18 @@ const probeAttention: Probe = (pack, groups) => {
   const turn = { headDim, rotaryDim: headDim, pairing: 'halves' } as const;
   pack.rope({ ...turn, x: k, cosSin: putRows(pack, ALL, headDim, 8), numTokens: NUM_TOKENS, numHeads: numKvHeads });
   pack.writeKv({ kv, layer: 0, k, v, slots: putInts(pack, ALL), numTokens: NUM_TOKENS });
-  return groups.map(({ length: numTokens }): Place => {
+  return groups.flatMap(({ length: numTokens }): Place[] => {
     const tokens = ALL.slice(-numTokens);
-    const out = room(pack, numTokens * width);
     const q = putRows(pack, tokens, width, 5);
     pack.rope({ ...turn, x: q, cosSin: putRows(pack, tokens, headDim, 8), numTokens, numHeads });
-    pack.attention({
-      kv,
-      layer: 0,
-      q,
-      out,
-      numHeads,
-      sequences: putInts(pack, [0, numTokens, NUM_TOKENS, 0]),
-      numSequences: 1,
-      pageTables: putInts(pack, [0, 1]),
-      scale: 0.2,
-      window: 0,
-      softcap: 0,
+    const sequences = putInts(pack, [0, numTokens, NUM_TOKENS, 0]);
+    const pageTables = putInts(pack, [0, 1]);
+    return [false, true].map((seesAll) => {
+      const out = room(pack, numTokens * width);
+      const rule = { scale: 0.2, window: 0, softcap: 0, seesAll };
+      pack.attention({ kv, layer: 0, q, out, numHeads, sequences, numSequences: 1, pageTables, ...rule });
+      return { name: seesAll ? 'attention to all' : 'attention', tokens, width, out };
     });
-    return { name: 'attention', tokens, width, out };
   });
 };
 
@@ -138,6 +131,9 @@ const probeElementwise: Probe = (pack, groups) =>
     pack.rmsNorm({ x, weight, out, numRows: tokens.length, dim: NUM_COLS, epsilon: 1e-5 });
     pack.gatedActivation({ gate: out, up: x, out, count, activation: 'silu' });
     pack.add({ x: out, y: x, out, count });
+    const bias = put(pack, wave(NUM_COLS, 4));
+    pack.layerNorm({ x: out, weight, bias, out, numRows: tokens.length, dim: NUM_COLS, epsilon: 1e-5 });
+    pack.gelu({ x: out, count });
     return { name: 'norm and activation', tokens, width: NUM_COLS, out };
   });
 
@@ -183,7 +179,7 @@ function findDifference({ place, values }: Solution, { place: known, values: exp
 
 /**
  * Solves small problems with both packs: matrices of the given types by many tokens and by one, also between a norm and a
- * gate, attention, norm and activation. Returns the first result that differs, with the numbers, or null: a pack compiled by an unknown compiler for
+ * gate, attention, norms and activations. Returns the first result that differs, with the numbers, or null: a pack compiled by an unknown compiler for
  * an unknown processor must show that it computes before it is trusted. Takes about 20 ms for the types of one model.
  */
 export async function findKernelFault(

@@ -14,7 +14,8 @@ import type { DecoderShape, ModelLimits } from './types.ts';
 /** Number of 4-byte elements of each buffer a step works in; T rows, S sequences, L rows with logits. */
 export function activationSizes(shape: DecoderShape, limits: ModelLimits, maxContextTokens: number) {
   const { maxBatchTokens: T, maxSequences: S, maxLogitRows: L } = limits;
-  const { embeddingDim, feedForwardDim, numHeads, numKvHeads, headDim, vocabSize } = shape;
+  const { embeddingDim, feedForwardDim, numHeads, numKvHeads, headDim, isCausal } = shape;
+  const vocabSize = isCausal ? shape.vocabSize : 0;
   const hasPackedPages = (limits.packedPrecision ?? null) !== null;
   return {
     ids: T,
@@ -24,9 +25,13 @@ export function activationSizes(shape: DecoderShape, limits: ModelLimits, maxCon
     /** Pages to pack, and to where. */
     packMoves: hasPackedPages ? MAX_PACK_MOVES * 2 : 0,
     logitRows: L,
+    hiddenRows: T,
+    /** Of learned positions, and of what kind a token is: always 0. Rotated positions are angles. */
+    positions: isCausal ? 0 : T,
+    tokenTypes: isCausal ? 0 : T,
     /** The residual stream, [T][embeddingDim]. */
     residual: T * embeddingDim,
-    /** Normalized input of a block, or its output where that is normalized too, [T][embeddingDim]. */
+    /** Normalized input of a block, or its output where that is normalized too; at the end the wanted hidden states. */
     hidden: T * embeddingDim,
     /** [T][numHeads][headDim] */
     q: T * numHeads * headDim,
@@ -46,7 +51,7 @@ export function activationSizes(shape: DecoderShape, limits: ModelLimits, maxCon
     topValues: L * Math.min(MAX_TOP, vocabSize),
     topIds: L * Math.min(MAX_TOP, vocabSize),
     topStats: L * TOP_STATS,
-    topScratch: L * topScratch(vocabSize),
+    topScratch: isCausal ? L * topScratch(vocabSize) : 0,
   };
 }
 

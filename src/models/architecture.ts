@@ -4,9 +4,11 @@ import type { RopeVariant } from './rope.ts';
 import type { DecoderShape } from './types.ts';
 import type { WeightLoader } from './weight-loader.ts';
 
-/** A family of decoders, as `general.architecture` names it. */
+/** A family of models, as `general.architecture` names it. */
 export interface Architecture {
   readonly name: string;
+  /** Whether its tokens see only what came before them; a file that says otherwise is refused. */
+  readonly isCausal: boolean;
   /** Reads and checks the metadata; touches no tensor data. */
   open(file: ModelFile): Decoder;
 }
@@ -27,5 +29,5 @@ export interface Decoder {
   bind(loader: WeightLoader): Forward;
 }
 
-/** Records one step, from token ids to logits. */
+/** Records one step, from token ids to logits and hidden states. */
 export type Forward = (step: DecoderStep) => void;

@@ -109,11 +109,22 @@ export function addNormalized(
   pack.add({ x: residual, y: hidden, out: residual, count: numTokens * dim });
 }
 
-/** logits = output · norm(residual), of the wanted rows only. */
-export function writeLogits(step: DecoderStep, weights: OutputWeights, epsilon: number, softcap: number): void {
+/** hidden = the wanted rows of the residual stream, not normalized. */
+export function pickHidden({ pack, buffers, shape, numHiddenRows: numRows }: DecoderStep): void {
+  const { residual: x, hiddenRows: rows, hidden: out } = buffers;
+  pack.copyRows({ x, rows, out, numRows, dim: shape.embeddingDim });
+}
+
+/** logits = output · norm(residual), and hidden = norm(residual), each of the wanted rows only. */
+export function writeOutputs(step: DecoderStep, weights: OutputWeights, epsilon: number, softcap: number): void {
   const { pack, buffers, shape, numLogitRows: numRows } = step;
   const { residual, logitRows, picked, logits } = buffers;
   const dim = shape.embeddingDim;
+  if (step.numHiddenRows > 0) {
+    const { hidden } = buffers;
+    pickHidden(step);
+    pack.rmsNorm({ x: hidden, weight: weights.norm, out: hidden, numRows: step.numHiddenRows, dim, epsilon });
+  }
   if (numRows === 0) return;
   pack.copyRows({ x: residual, rows: logitRows, out: picked, numRows, dim });
   const norm: InputNorm = { weight: weights.norm, epsilon, scratch: picked };

@@ -15,4 +15,5 @@ export interface DecoderStep {
   readonly numTokens: number;
   readonly numSequences: number;
   readonly numLogitRows: number;
+  readonly numHiddenRows: number;
 }

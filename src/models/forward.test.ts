@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import type { MetadataEntry } from '../gguf/index.ts';
-import type { RandomArchitecture, RandomModelOptions } from '../../test/support/random-model.ts';
-import { loadRandom, runParts } from '../../test/support/run-model.ts';
+import { createMemorySource } from '../core/byte-source.ts';
+import { type MetadataEntry, openGguf } from '../gguf/index.ts';
+import { buildRandomModel, type RandomArchitecture, type RandomModelOptions } from '../../test/support/random-model.ts';
+import { loadBytes, loadRandom, runParts } from '../../test/support/run-model.ts';
 import { topOfRow } from '../../test/support/top-logits.ts';
-import { architectures } from './registry.ts';
+import { architectures, isDecoder } from './registry.ts';
 import type { LoadedModel } from './types.ts';
 
-const names = [...architectures.keys()] as RandomArchitecture[];
+const names = [...architectures.keys()].filter(isDecoder) as RandomArchitecture[];
 const ids = (length: number, seed: number): number[] => Array.from({ length }, (_, i) => 3 + ((seed + i * 37) % 300));
 const f32 = (key: string, value: number): MetadataEntry => ({ key, type: 'f32', value });
 const u32 = (key: string, value: number): MetadataEntry => ({ key, type: 'u32', value });
@@ -53,6 +54,42 @@ describe.each(names)('%s', (architecture) => {
     expect(await lastOf(model, [tokenIds[1]!, tokenIds[0]!, ...tokenIds.slice(2)])).not.toEqual(last);
     expect(await lastOf(model, tokenIds)).toEqual(last);
   });
+});
+
+test('hidden states are what the logits are made of, of the rows asked for, in that order', async () => {
+  // The output matrix is the embedding table here, so that logits can be made by hand.
+  const file = buildRandomModel({ architecture: 'qwen2', type: 'F32', seed: 5 });
+  const model = await loadBytes(file);
+  const tokenIds = ids(4, 1);
+  const step = {
+    tokenIds,
+    positions: [0, 1, 2, 3],
+    slots: [0, 1, 2, 3],
+    sequences: [{ firstRow: 0, numRows: 4, contextTokens: 4, pageIds: [0] }],
+  };
+  const { vocabSize, embeddingDim: dim } = model.shape;
+  const logits = await model.forward({ ...step, logitRows: [3, 1], hiddenRows: [1, 0, 3] });
+  const hidden = model.hiddenStates();
+  const gguf = openGguf(createMemorySource(file));
+  const bytes = new Uint8Array(vocabSize * dim * 4);
+  gguf.readTensor(gguf.tensor('token_embd.weight'), bytes);
+  const weights = new Float32Array(bytes.buffer);
+  expect(hidden).toHaveLength(3 * dim);
+  for (const [logitRow, hiddenRow] of [
+    [0, 2],
+    [1, 0],
+  ] as const) {
+    for (let id = 0; id < vocabSize; id++) {
+      let expected = 0;
+      for (let i = 0; i < dim; i++) expected += weights[id * dim + i]! * hidden[hiddenRow * dim + i]!;
+      expect(Math.abs(logits[logitRow * vocabSize + id]! - expected)).toBeLessThan(1e-4);
+    }
+  }
+  const all = hidden.slice();
+  await model.forward({ ...step, logitRows: [], hiddenRows: [0] });
+  expect(model.hiddenStates()).toEqual(all.slice(dim, 2 * dim));
+  await model.forward({ ...step, logitRows: [3] });
+  expect(model.hiddenStates()).toHaveLength(0);
 });
 
 test('the best logits are those of the same rows, and known only when asked for', async () => {

@@ -1,5 +1,12 @@
 import type { Architecture, ModelFile } from './architecture.ts';
-import { activateGate, addNormalized, attend, type AttentionRule, embedTokens, writeLogits } from './decoder-blocks.ts';
+import {
+  activateGate,
+  addNormalized,
+  attend,
+  type AttentionRule,
+  embedTokens,
+  writeOutputs,
+} from './decoder-blocks.ts';
 import type { DecoderStep } from './decoder-step.ts';
 import { readAttention, readEnds, readFeedForward, readNorm } from './decoder-weights.ts';
 import { readEpsilon, readNumber, readSoftcap, readWindow, readWindowedLayers } from './metadata-keys.ts';
@@ -13,6 +20,7 @@ const LAYERS_OF_27B = 62;
 /** Gemma 3 (text): five layers with a window and a rope of their own, then one without; heads are normalized. */
 export const gemma3: Architecture = {
   name: 'gemma3',
+  isCausal: true,
   open(file) {
     const config = readConfig(file);
     return {
@@ -73,5 +81,5 @@ function forward(
     activateGate(step, layer.feedForwardNorm, layer.feedForward, 'gelu', epsilon);
     addNormalized(step, step.buffers.gate, layer.feedForward.down, layer.feedForwardPostNorm, epsilon);
   }
-  writeLogits(step, weights.output, epsilon, logitSoftcap);
+  writeOutputs(step, weights.output, epsilon, logitSoftcap);
 }

@@ -1,6 +1,6 @@
 import type { RopeOp } from '../kernels/contract.ts';
 import type { Architecture, Decoder, ModelFile } from './architecture.ts';
-import { activateGate, addProjected, attend, type AttentionRule, embedTokens, writeLogits } from './decoder-blocks.ts';
+import { activateGate, addProjected, attend, type AttentionRule, embedTokens, writeOutputs } from './decoder-blocks.ts';
 import type { DecoderStep } from './decoder-step.ts';
 import { readAttention, readEnds, readFeedForward, readNorm } from './decoder-weights.ts';
 import { readEpsilon, readWindow } from './metadata-keys.ts';
@@ -9,7 +9,7 @@ import type { DecoderShape } from './types.ts';
 import type { WeightLoader } from './weight-loader.ts';
 
 /** Llama 1 to 3.x, Mistral and everything converted to look like them. */
-export const llama: Architecture = { name: 'llama', open: (file) => openLlamaLike(file, 'adjacent') };
+export const llama: Architecture = { name: 'llama', isCausal: true, open: (file) => openLlamaLike(file, 'adjacent') };
 
 /** Llama's blocks, with heads rotated in either way. */
 export function openLlamaLike(file: ModelFile, pairing: RopeOp['pairing']): Decoder {
@@ -57,5 +57,5 @@ function forward(
     activateGate(step, layer.feedForwardNorm, layer.feedForward, 'silu', epsilon);
     addProjected(step, step.buffers.gate, layer.feedForward.down);
   }
-  writeLogits(step, weights.output, epsilon, 0);
+  writeOutputs(step, weights.output, epsilon, 0);
 }

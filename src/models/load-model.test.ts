@@ -6,7 +6,7 @@ import { buildRandomModel, type RandomArchitecture, type RandomModelOptions } fr
 import { loadBytes, loadRandom, runParts, testLimits } from '../../test/support/run-model.ts';
 import { loadModel } from './load-model.ts';
 import { planModel } from './plan-model.ts';
-import { architectures } from './registry.ts';
+import { architectures, isDecoder } from './registry.ts';
 
 const tiny: RandomModelOptions = {
   architecture: 'llama',
@@ -18,7 +18,7 @@ const open = (options: Partial<RandomModelOptions> = {}) =>
   openGguf(createMemorySource(buildRandomModel({ ...tiny, ...options })));
 const u32 = (key: string, value: number) => ({ key: `llama.${key}`, type: 'u32', value }) as const;
 
-describe.each([...architectures.keys()] as RandomArchitecture[])('%s', (architecture) => {
+describe.each([...architectures.keys()].filter(isDecoder) as RandomArchitecture[])('%s', (architecture) => {
   test.each(['F16', 'Q5_0'] as const)('takes exactly the bytes planned, in %s', async (type) => {
     const gguf = open({ architecture, type });
     const factory = createReferencePackFactory();
@@ -95,7 +95,7 @@ test.each<[string, Partial<RandomModelOptions>, string, RegExp]>([
     'an unknown architecture',
     { metadata: [{ key: 'general.architecture', type: 'string', value: 'mamba' }] },
     'unknown_architecture',
-    /"mamba" \(supported: llama, qwen2, qwen3, phi3, gemma2, gemma3\)/,
+    /"mamba" \(supported: llama, qwen2, qwen3, phi3, gemma2, gemma3, bert\)/,
   ],
   [
     'experts',
@@ -145,6 +145,12 @@ test.each<[string, Partial<RandomModelOptions>, string, RegExp]>([
     { metadata: [{ key: 'llama.attention.layer_norm_rms_epsilon', value: null }] },
     'invalid_model_file',
     /layer_norm_rms_epsilon/,
+  ],
+  [
+    'a decoder that sees everything',
+    { metadata: [{ key: 'llama.attention.causal', type: 'bool', value: false }] },
+    'unsupported',
+    /"llama\.attention\.causal" is false, llama is computed with true/,
   ],
   [
     'a missing tensor',

@@ -111,9 +111,11 @@ function fillPack(
   const bounds: StepBounds = {
     limits,
     vocabSize: shape.vocabSize,
+    isCausal: shape.isCausal,
     maxContextTokens,
     endOfPackedPages: packed === null ? 0 : endOfPackedPages(packed, shape.numLayers),
   };
+  let numHiddenRows = 0;
   const top = createTopRows(pack, buffers, shape.vocabSize);
 
   return {
@@ -142,14 +144,17 @@ function fillPack(
         numTokens: batch.tokenIds.length,
         numSequences: batch.sequences.length,
         numLogitRows: batch.logitRows.length,
+        numHiddenRows: batch.hiddenRows?.length ?? 0,
       };
       writeInputs(step, batch);
       forward(step);
       top.record(step.numLogitRows, batch.numTop ?? 0);
+      numHiddenRows = step.numHiddenRows;
       await pack.sync();
       return arena.f32(buffers.logits, step.numLogitRows * shape.vocabSize);
     },
     topOf: top.read,
+    hiddenStates: () => arena.f32(buffers.hidden, numHiddenRows * shape.embeddingDim),
     dispose: () => pack.dispose(),
   };
 }

@@ -13,6 +13,12 @@ export function readEpsilon(file: ModelFile): number {
   return checked(file, 'attention.layer_norm_rms_epsilon', readNumber(file, 'attention.layer_norm_rms_epsilon'), 1);
 }
 
+/** Of norms that also center. */
+export function readLayerNormEpsilon(file: ModelFile): number {
+  const key = 'attention.layer_norm_epsilon';
+  return checked(file, key, readNumber(file, key), 1);
+}
+
 /** Tokens a windowed layer sees; 0 where the file has no window. */
 export function readWindow(file: ModelFile, defaultValue: number): number {
   return checked(

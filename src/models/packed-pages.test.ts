@@ -13,10 +13,10 @@ import { normals } from '../../test/support/random-values.ts';
 import { runParts, testLimits } from '../../test/support/run-model.ts';
 import { kvPageBytes, numPagesWithin } from './kv-page-store.ts';
 import { loadModel } from './load-model.ts';
-import { architectures } from './registry.ts';
+import { architectures, isDecoder } from './registry.ts';
 import type { LoadedModel, ModelLimits } from './types.ts';
 
-const names = [...architectures.keys()] as RandomArchitecture[];
+const names = [...architectures.keys()].filter(isDecoder) as RandomArchitecture[];
 const reference = createReferencePackFactory();
 const builds = loadNativeBuilds();
 if (builds.length === 0) console.log('native kernels are not built here (npm run build:native): skipped with them');

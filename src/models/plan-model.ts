@@ -2,7 +2,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import type { GgufFile } from '../gguf/index.ts';
 import { type KernelPackFactory, type KvPrecision, type PackedKvPrecision, PAGE_TOKENS } from '../kernels/contract.ts';
 import { type ActivationPlan, planActivations } from './activations.ts';
-import type { Decoder } from './architecture.ts';
+import type { Architecture, Decoder } from './architecture.ts';
 import { kvPageBytes, MAX_PACKED_REGION_BYTES, numPagesWithin } from './kv-page-store.ts';
 import { findArchitecture } from './registry.ts';
 import { readShape } from './shape.ts';
@@ -46,6 +46,7 @@ export function planModel(
   checkLimits(limits);
   const architecture = findArchitecture(gguf.metadata.string('general.architecture'));
   const shape = readShape(gguf);
+  checkCausality(architecture, shape);
   const kvPrecision = limits.kvPrecision ?? 'f16';
   const packedPrecision = limits.packedPrecision ?? null;
   const pageBytes = kvPageBytes(shape, kvPrecision);
@@ -87,6 +88,17 @@ function checkLimits(limits: ModelLimits): void {
       data: { option: `limits.${name}` },
     });
   }
+}
+
+/** Computed the other way it would give numbers too, only wrong ones. */
+function checkCausality({ isCausal }: Architecture, shape: DecoderShape): void {
+  if (shape.isCausal === isCausal) return;
+  const key = `${shape.architecture}.attention.causal`;
+  throw new RuvLLMError(
+    'unsupported',
+    `metadata key "${key}" is ${shape.isCausal}, ${shape.architecture} is computed with ${isCausal}`,
+    { data: { key, value: shape.isCausal } },
+  );
 }
 
 function checkPacked(precision: PackedKvPrecision, { headDim }: DecoderShape, kvBytes: number): void {

@@ -1,5 +1,5 @@
 import type { Architecture, ModelFile } from './architecture.ts';
-import { activateGate, addProjected, attend, type AttentionRule, embedTokens, writeLogits } from './decoder-blocks.ts';
+import { activateGate, addProjected, attend, type AttentionRule, embedTokens, writeOutputs } from './decoder-blocks.ts';
 import type { DecoderStep } from './decoder-step.ts';
 import { readAttention, readEnds, readFeedForward, readNorm } from './decoder-weights.ts';
 import { readEpsilon } from './metadata-keys.ts';
@@ -10,6 +10,7 @@ import type { WeightLoader } from './weight-loader.ts';
 /** Qwen 2 and 2.5: the llama block with biases on q, k and v, and heads rotated by halves. */
 export const qwen2: Architecture = {
   name: 'qwen2',
+  isCausal: true,
   open(file) {
     const config = readConfig(file);
     return {
@@ -51,5 +52,5 @@ function forward(
     activateGate(step, layer.feedForwardNorm, layer.feedForward, 'silu', epsilon);
     addProjected(step, step.buffers.gate, layer.feedForward.down);
   }
-  writeLogits(step, weights.output, epsilon, 0);
+  writeOutputs(step, weights.output, epsilon, 0);
 }

@@ -1,5 +1,6 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { Architecture } from './architecture.ts';
+import { bert } from './bert.ts';
 import { gemma2 } from './gemma2.ts';
 import { gemma3 } from './gemma3.ts';
 import { llama } from './llama.ts';
@@ -9,8 +10,11 @@ import { qwen3 } from './qwen3.ts';
 
 /** Every architecture there is a forward pass for, by the name files give it. */
 export const architectures: ReadonlyMap<string, Architecture> = new Map(
-  [llama, qwen2, qwen3, phi3, gemma2, gemma3].map((architecture) => [architecture.name, architecture]),
+  [llama, qwen2, qwen3, phi3, gemma2, gemma3, bert].map((architecture) => [architecture.name, architecture]),
 );
+
+/** Whether files of this architecture generate text. */
+export const isDecoder = (name: string): boolean => architectures.get(name)?.isCausal === true;
 
 /** The architecture, or `unknown_architecture` with the name and those that are known. */
 export function findArchitecture(name: string): Architecture {

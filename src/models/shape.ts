@@ -36,6 +36,7 @@ export function readShape(gguf: GgufFile): DecoderShape {
   }
   return {
     architecture,
+    isCausal: gguf.metadata.boolean(`${architecture}.attention.causal`, true),
     numLayers,
     embeddingDim,
     numHeads,

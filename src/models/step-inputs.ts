@@ -8,6 +8,7 @@ import type { ModelLimits, StepBatch } from './types.ts';
 export interface StepBounds {
   readonly limits: ModelLimits;
   readonly vocabSize: number;
+  readonly isCausal: boolean;
   readonly maxContextTokens: number;
   /** Packed pages have ids below this; 0: there are none. */
   readonly endOfPackedPages: number;
@@ -18,12 +19,14 @@ export interface StepBounds {
  * come from callers and get typed errors; the rest only a bug in the engine can get wrong.
  */
 export function checkBatch(batch: StepBatch, bounds: StepBounds): void {
-  const { limits, vocabSize, maxContextTokens, endOfPackedPages } = bounds;
+  const { limits, vocabSize, isCausal, maxContextTokens, endOfPackedPages } = bounds;
   const numRows = batch.tokenIds.length;
   const { maxBatchTokens, maxSequences, maxLogitRows, numPages } = limits;
   assert(numRows >= 1 && numRows <= maxBatchTokens, `${numRows} rows in a step, limit ${maxBatchTokens}`);
   assert(batch.positions.length === numRows && batch.slots.length === numRows, 'positions or slots are not one a row');
   assert(batch.sequences.length <= maxSequences, `${batch.sequences.length} sequences, limit ${maxSequences}`);
+  const { hiddenRows = [] } = batch;
+  assert(hiddenRows.length <= maxBatchTokens, `${hiddenRows.length} hidden rows, limit ${maxBatchTokens}`);
   assert(batch.logitRows.length <= maxLogitRows, `${batch.logitRows.length} rows with logits, limit ${maxLogitRows}`);
   const { numTop = 0 } = batch;
   assert(isBelow(numTop, Math.min(MAX_TOP, vocabSize) + 1), `the ${numTop} best of ${vocabSize} logits`);
@@ -33,9 +36,13 @@ export function checkBatch(batch: StepBatch, bounds: StepBounds): void {
       data: { token: id, vocabSize },
     });
   });
-  each(batch.positions, (position) => assert(isBelow(position, 2 ** 31), `position ${position}`));
+  // Learned positions are rows of a table.
+  const endOfPositions = isCausal ? 2 ** 31 : maxContextTokens;
+  each(batch.positions, (position) => assert(isBelow(position, endOfPositions), `position ${position}`));
   each(batch.slots, (slot) => assert(isBelow(slot, numPages * PAGE_TOKENS), `slot ${slot} of ${numPages} pages`));
   each(batch.logitRows, (row) => assert(isBelow(row, numRows), `logits of row ${row} of ${numRows}`));
+  each(hiddenRows, (row) => assert(isBelow(row, numRows), `hidden states of row ${row} of ${numRows}`));
+  if (!isCausal) assert(batch.logitRows.length === 0, 'an encoder has no logits');
   for (const { firstRow, numRows: length, contextTokens, pageIds } of batch.sequences) {
     if (contextTokens > maxContextTokens) {
       throw new RuvLLMError('context_overflow', `a context of ${contextTokens} tokens, limit ${maxContextTokens}`, {
@@ -44,6 +51,8 @@ export function checkBatch(batch: StepBatch, bounds: StepBounds): void {
     }
     assert(length >= 1 && isBelow(firstRow, numRows) && firstRow + length <= numRows, `rows ${firstRow} + ${length}`);
     assert(contextTokens >= length, `${length} rows in a context of ${contextTokens}`);
+    // The keys of later tokens would not be there yet.
+    assert(isCausal || contextTokens === length, `${length} of ${contextTokens} tokens in a step of an encoder`);
     const needed = Math.ceil(contextTokens / PAGE_TOKENS);
     assert(pageIds.length >= needed, `${pageIds.length} pages for a context of ${contextTokens}`);
     const firstWritten = Math.floor((contextTokens - length) / PAGE_TOKENS);
@@ -65,6 +74,8 @@ export function writeInputs(step: DecoderStep, batch: StepBatch): void {
   arena.i32(buffers.ids, numTokens).set(batch.tokenIds);
   arena.i32(buffers.slots, numTokens).set(batch.slots);
   arena.i32(buffers.logitRows, batch.logitRows.length).set(batch.logitRows);
+  arena.i32(buffers.hiddenRows, step.numHiddenRows).set(batch.hiddenRows ?? []);
+  if (!step.shape.isCausal) arena.i32(buffers.positions, numTokens).set(batch.positions);
   const sequences = arena.i32(buffers.sequences, batch.sequences.length * 4);
   let tableIndex = 0;
   for (const [i, { firstRow, numRows, contextTokens, pageIds }] of batch.sequences.entries()) {

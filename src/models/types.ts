@@ -4,6 +4,8 @@ import type { FloatKvPrecision, KernelPack, KvRegion, PackedKvPrecision } from '
 /** The shape of a decoder, as every architecture file fills it in from GGUF metadata. */
 export interface DecoderShape {
   readonly architecture: string;
+  /** False: an encoder. Tokens see what comes after them, sequences are computed whole, and there are no logits. */
+  readonly isCausal: boolean;
   readonly numLayers: number;
   readonly embeddingDim: number;
   readonly numHeads: number;
@@ -25,6 +27,8 @@ export interface StepBatch {
   readonly sequences: readonly StepSequence[];
   /** Rows whose next-token logits are wanted, in this order. */
   readonly logitRows: ArrayLike<number>;
+  /** Rows whose final hidden states are wanted, in this order; default none. */
+  readonly hiddenRows?: ArrayLike<number>;
   /** How many of the best logits `topOf` shall know of each of these rows; default 0. */
   readonly numTop?: number;
 }
@@ -55,6 +59,8 @@ export interface LoadedModel {
   forward(batch: StepBatch): Promise<Float32Array>;
   /** The best logits of the last step's i-th row with logits, as many as it asked for; views, valid until the next step. */
   topOf(index: number): TopLogits;
+  /** f32[hiddenRows.length × embeddingDim] of the last step, after the final norm; a view, valid until the next step. */
+  hiddenStates(): Float32Array;
   dispose(): Promise<void>;
 }
 

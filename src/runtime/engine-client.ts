@@ -1,6 +1,7 @@
 import { deserializeError, RuvLLMError, serializeError } from '../core/errors.ts';
 import type {
   ClientMessage,
+  EmbedRequest,
   GenerateRequest,
   LoadProgress,
   ModelReport,
@@ -28,6 +29,8 @@ export interface EngineClient {
   load(spec: ModelSpec, options: { onProgress?: LoadProgress; signal?: AbortSignal }): Promise<ModelReport>;
   /** Starts a sequence; `onEvent` hears of it until `finished` or `failed`, or until `abort` is called. */
   generate(request: Omit<GenerateRequest, 'id'>, onEvent: (event: EngineEvent) => void): { abort(): void };
+  /** Starts a sequence that becomes a vector; `onEvent` hears `embedded` or `failed`. */
+  embed(request: Omit<EmbedRequest, 'id'>, onEvent: (event: EngineEvent) => void): { abort(): void };
   stats(): Promise<EngineStats>;
   /** Fails what is in progress with `not_loaded`, frees the model and ends the other side. */
   dispose(): Promise<void>;
@@ -69,6 +72,21 @@ export function createEngineClient(transport: Transport): EngineClient {
   function requireAlive(): void {
     if (disposed !== null) throw new RuvLLMError('not_loaded', 'the model was disposed');
     if (lost !== null) throw new RuvLLMError('not_loaded', `the engine is gone: ${lost.message}`, { cause: lost });
+  }
+
+  function start(onEvent: (event: EngineEvent) => void, message: (id: number) => ClientMessage): { abort(): void } {
+    requireAlive();
+    const id = nextId++;
+    listeners.set(id, onEvent);
+    transport.post(message(id));
+    updateBusy();
+    return {
+      abort() {
+        if (!listeners.delete(id)) return;
+        transport.post({ type: 'abort', id });
+        updateBusy();
+      },
+    };
   }
 
   const handlers: Handlers = {
@@ -138,20 +156,8 @@ export function createEngineClient(transport: Transport): EngineClient {
         signal?.removeEventListener('abort', onAbort);
       }
     },
-    generate(request, onEvent) {
-      requireAlive();
-      const id = nextId++;
-      listeners.set(id, onEvent);
-      transport.post({ type: 'generate', request: { ...request, id } });
-      updateBusy();
-      return {
-        abort() {
-          if (!listeners.delete(id)) return;
-          transport.post({ type: 'abort', id });
-          updateBusy();
-        },
-      };
-    },
+    generate: (request, onEvent) => start(onEvent, (id) => ({ type: 'generate', request: { ...request, id } })),
+    embed: (request, onEvent) => start(onEvent, (id) => ({ type: 'embed', request: { ...request, id } })),
     async stats() {
       requireAlive();
       return new Promise<EngineStats>((resolve, reject) => {

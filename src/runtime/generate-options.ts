@@ -39,7 +39,7 @@ export interface GenerateOptions extends GenerateParams {
 export const DEFAULT_TENANT = 'local';
 
 /** The longest delay a timer can have: 24.8 days. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+export const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 interface CallOptions {
   readonly signal: AbortSignal | null;

@@ -46,6 +46,7 @@ export async function* generateChunks(
   };
   const onEvent = (event: EngineEvent): void => {
     if (event.type === 'failed') return fail(deserializeError(event.error));
+    if (event.type === 'embedded') return; // of other calls only
     try {
       const chunk = assembler.handle(event);
       queue.push(chunk);

@@ -1,6 +1,7 @@
 import type { TensorTypeName } from '../core/tensor-type.ts';
 import type { ModelReport } from '../engine/protocol.ts';
-import type { GgufFile } from '../gguf/types.ts';
+import { type Pooling } from '../engine/pooling.ts';
+import type { GgufFile, Metadata } from '../gguf/types.ts';
 import { type ModelSize, modelSizeOf } from './model-size.ts';
 
 /** What is known of a loaded model. */
@@ -13,6 +14,12 @@ export interface ModelInfo {
   readonly size: ModelSize;
   /** The tensor type most of the weights have. */
   readonly quantization: TensorTypeName;
+  /** False: an encoder, which only embeds. */
+  readonly canGenerate: boolean;
+  /** Values of the vectors that `embed` makes. */
+  readonly embeddingDim: number;
+  /** What `embed` makes of the tokens' vectors unless told otherwise. */
+  readonly pooling: Pooling;
   readonly vocabSize: number;
   /** The context the model was trained for. */
   readonly contextLength: number;
@@ -35,8 +42,22 @@ export interface ModelInfo {
   readonly loadMs: number;
 }
 
+/** By the numbers of `pooling_type`; others mean that the file does not say. */
+const POOLING_TYPES: ReadonlyMap<number, Pooling> = new Map([
+  [1, 'mean'],
+  [2, 'cls'],
+  [3, 'last'],
+]);
+
+function readPooling(metadata: Metadata): Pooling {
+  const type = metadata.number(`${metadata.string('general.architecture')}.pooling_type`, 0);
+  return POOLING_TYPES.get(type) ?? 'mean';
+}
+
 /** The facts that only the file knows; taken before it is closed. */
-export function describeFile(gguf: GgufFile): Pick<ModelInfo, 'name' | 'numParameters' | 'quantization' | 'fileBytes'> {
+export function describeFile(
+  gguf: GgufFile,
+): Pick<ModelInfo, 'name' | 'numParameters' | 'quantization' | 'fileBytes' | 'pooling'> {
   const elementsByType = new Map<TensorTypeName, number>();
   let numParameters = 0;
   for (const { type, numElements } of gguf.tensors.values()) {
@@ -49,6 +70,7 @@ export function describeFile(gguf: GgufFile): Pick<ModelInfo, 'name' | 'numParam
     numParameters,
     quantization: most?.[0] ?? 'F32',
     fileBytes: gguf.source.sizeBytes,
+    pooling: readPooling(gguf.metadata),
   };
 }
 
@@ -64,6 +86,8 @@ export function createModelInfo(
     ...other,
     architecture: shape.architecture,
     size: modelSizeOf(file.numParameters),
+    canGenerate: shape.isCausal,
+    embeddingDim: shape.embeddingDim,
     vocabSize: shape.vocabSize,
     contextLength: shape.contextLength,
     maxContext: report.maxContext,

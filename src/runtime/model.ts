@@ -2,6 +2,8 @@ import { RuvLLMError } from '../core/errors.ts';
 import { booleanOption, resolveOptions } from '../core/options.ts';
 import type { EngineStats } from '../engine/types.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
+import { type EmbedOptions, resolveEmbedOptions } from './embed-options.ts';
+import { type EmbedInput, type EmbedResult, embedTexts } from './embeddings.ts';
 import { DEFAULT_TENANT, type GenerateOptions, resolveGenerateOptions } from './generate-options.ts';
 import { collectChunks, generateChunks, type GenerationContext } from './generation.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
@@ -21,6 +23,8 @@ export interface Model extends AsyncDisposable {
   generate(prompt: Prompt, options?: GenerateOptions): Promise<GenerateResult>;
   /** The answer token by token; leaving the loop early aborts it. Starts with the first read. */
   generateStream(prompt: Prompt, options?: GenerateOptions): AsyncGenerator<GenerateChunk, void, undefined>;
+  /** Vectors of texts, to find what is alike; `modelInfo().canGenerate` tells models made for that from the others. */
+  embed(input: EmbedInput, options?: EmbedOptions): Promise<EmbedResult>;
   /** The conversation of this name, new or as it was left; with `kvSpill` also before a restart. */
   session(id: string, options?: TenantOptions): Session;
   /** Whether sessions outlive the process: with `kvSpill`, and a folder that could be used. */
@@ -83,6 +87,10 @@ export function createModel({ context, info, sessions: table }: ModelParts): Mod
     generate: async (prompt, options) => collectChunks(start(prompt, options)),
     async *generateStream(prompt, options) {
       yield* start(prompt, options);
+    },
+    async embed(input, options) {
+      requireLoaded();
+      return embedTexts(context, input, resolveEmbedOptions(options, info));
     },
     session: (id, options) => createSession({ context, table, busy }, nameSession('session', id, options)),
     keepsSessions: table.isKept,

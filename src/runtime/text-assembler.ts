@@ -1,4 +1,4 @@
-import type { EngineEvent, FinishedEvent, TokenEvent } from '../engine/types.ts';
+import type { FinishedEvent, TokenEvent } from '../engine/types.ts';
 import type { StopMatcher, StopResult } from '../sampling/stop-matcher.ts';
 import type { StreamDecoder } from '../tokenizers/types.ts';
 import type { GenerateChunk, GenerateSummary, Timings } from './generation-types.ts';
@@ -15,7 +15,7 @@ export interface AssemblerOptions {
 
 /** Turns the tokens of one sequence into chunks of text; the last chunk, and only it, has a finish reason. */
 export interface TextAssembler {
-  handle(event: Exclude<EngineEvent, { type: 'failed' }>): GenerateChunk;
+  handle(event: TokenEvent | FinishedEvent): GenerateChunk;
 }
 
 export function createTextAssembler(options: AssemblerOptions): TextAssembler {

@@ -40,6 +40,7 @@ export function createSchedulerSetUp(limits: SchedulerLimits = {}): SchedulerSet
     maxBatchTokens,
     maxRunning,
     maxRunningPerTenant,
+    isWhole: false,
     agingMs: 1000,
     numTurns: 0,
   };

@@ -1,13 +1,14 @@
 import { assert } from '../../src/core/errors.ts';
 import { createRandom } from '../../src/core/random.ts';
 import { createEngine, type Engine } from '../../src/engine/engine.ts';
+import { type Pooling, POOLINGS } from '../../src/engine/pooling.ts';
 import type { EngineEvent } from '../../src/engine/types.ts';
 import type { Reservation } from '../../src/kv-cache/types.ts';
 import type { LoadedModel } from '../../src/models/types.ts';
 import { engineRequest } from './engine-request.ts';
 import { createMemorySpill } from './memory-spill.ts';
 import { checkPageRanges } from './page-ranges.ts';
-import { createToyModel, createToySampler, TOY_VOCAB, toyContinuation } from './toy-model.ts';
+import { createToyModel, createToySampler, TOY_VOCAB, toyContinuation, toyEmbedding } from './toy-model.ts';
 
 /** What happened in a simulation, as far as it is counted. */
 export type SimulationCounts = Record<(typeof COUNTED)[number], number>;
@@ -32,6 +33,7 @@ const COUNTED = [
   'numAbortedInStep',
   'numAbortedInPacking',
   'numStops',
+  'numEmbedded',
 ] as const;
 
 interface Ask {
@@ -41,7 +43,10 @@ interface Ask {
   readonly seed: number;
   readonly stopIds: ReadonlySet<number>;
   readonly cachePrefix: boolean;
+  /** Set: nothing is generated. */
+  readonly pooling?: Pooling;
   readonly tokens: number[];
+  embedding?: Float32Array;
   end: 'finished' | 'aborted' | 'expired' | null;
 }
 
@@ -134,11 +139,13 @@ export async function simulate(seed: number): Promise<SimulationCounts> {
   }
 
   function add(): void {
-    const maxTokens = 1 + below(Math.min(chance(0.2) ? 60 : 12, engine.maxContext - 1));
+    const pooling = chance(0.15) ? { pooling: pick(POOLINGS) } : {};
+    const isEmbedding = 'pooling' in pooling;
+    const maxTokens = isEmbedding ? 0 : 1 + below(Math.min(chance(0.2) ? 60 : 12, engine.maxContext - 1));
     const promptIds = makePrompt(engine.maxContext - maxTokens);
     const stopIds = new Set(chance(0.3) ? [below(TOY_VOCAB), below(TOY_VOCAB)] : []);
-    const cachePrefix = chance(0.93);
-    const ask: Ask = { tenant: pick(tenants), promptIds, maxTokens, seed: below(1e9), stopIds, cachePrefix, tokens: [], end: null }; // prettier-ignore
+    const cachePrefix = !isEmbedding && chance(0.93);
+    const ask: Ask = { tenant: pick(tenants), promptIds, maxTokens, seed: below(1e9), stopIds, cachePrefix, ...pooling, tokens: [], end: null }; // prettier-ignore
     const id = nextId++;
     try {
       engine.add(
@@ -170,6 +177,10 @@ export async function simulate(seed: number): Promise<SimulationCounts> {
       counts.numFinished++;
       if (event.reason === 'stop') counts.numStops++;
       contexts.push([...ask.promptIds, ...ask.tokens]);
+    } else if (event.type === 'embedded') {
+      ask.end = 'finished';
+      ask.embedding = event.embedding;
+      counts.numEmbedded++;
     } else {
       assert(event.error.code === 'deadline_exceeded', `request ${event.id} failed: ${event.error.message}`);
       ask.end = 'expired';
@@ -256,6 +267,10 @@ function check(engine: Engine): void {
 }
 
 function checkTokens(id: number, ask: Ask): void {
+  if (ask.pooling !== undefined && ask.end === 'finished') {
+    const expected = toyEmbedding(ask.promptIds, ask.pooling).join();
+    assert(ask.embedding?.join() === expected, `request ${id}: ${ask.embedding?.join()}, alone ${expected}`);
+  }
   const alone = toyContinuation(ask.promptIds, ask);
   const expected = ask.end === 'finished' ? alone : alone.slice(0, ask.tokens.length);
   assert(ask.end !== null, `request ${id} has not ended`);

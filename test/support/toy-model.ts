@@ -17,6 +17,8 @@ export interface ToyModel extends LoadedModel {
 export interface ToyModelOptions {
   limits?: Partial<ModelLimits>;
   contextLength?: number;
+  /** Default true; false makes it an encoder, which must be given sequences whole. */
+  isCausal?: boolean;
   /** Default 16; simulations use fewer. */
   pageTokens?: number;
   /** Whether pages can be packed; default: whether the limits name a packed precision. */
@@ -35,6 +37,20 @@ export function toyLogits(context: readonly number[]): Float32Array {
   return Float32Array.from({ length: TOY_VOCAB }, () => random.next() * 8 - 4);
 }
 
+/** What the toy model must embed, computed without engine, pages or batches. */
+export function toyEmbedding(ids: readonly number[], pooling: 'mean' | 'last' | 'cls', isCausal = true): Float32Array {
+  const states = ids.map((_, i) => toyHidden(isCausal ? ids.slice(0, i + 1) : ids, i));
+  const used = { mean: states, last: states.slice(-1), cls: states.slice(0, 1) }[pooling];
+  return Float32Array.from({ length: TOY_DIM }, (_, i) => used.reduce((sum, s) => sum + s[i]!, 0) / used.length);
+}
+
+export const TOY_DIM = 3;
+
+/** The hidden state the toy model gives the token at `position` that sees `context`. */
+export function toyHidden(context: readonly number[], position: number): Float32Array {
+  return toyLogits([...context, position]).slice(0, TOY_DIM);
+}
+
 /**
  * A model whose "KV cache" keeps token id and position per slot and whose logits depend on what it reads back through
  * the page tables: a wrong slot, page, tier, position or a stale page changes the output or throws. Both tiers keep them
@@ -50,9 +66,11 @@ export function createToyModel(options: ToyModelOptions = {}): ToyModel {
   };
   const isPacked = options.packed ?? (limits.packedPrecision ?? null) !== null;
   const pages = createToyPages(limits.numPages, options.pageTokens ?? 16, isPacked);
+  const { isCausal = true } = options;
   const batches: StepBatch[] = [];
   let lastLogits: Float32Array<ArrayBuffer> = new Float32Array();
   let isDisposed = false;
+  let hidden: Float32Array<ArrayBuffer> = new Float32Array();
 
   function runStep(batch: StepBatch): Float32Array<ArrayBuffer> {
     const numRows = batch.tokenIds.length;
@@ -64,12 +82,20 @@ export function createToyModel(options: ToyModelOptions = {}): ToyModel {
         pages.write(batch.slots[row]!, batch.tokenIds[row]!, batch.positions[row]!, pageIds);
       }
     }
+    const contextOf = (row: number): number[] => {
+      const sequence = batch.sequences.find((s) => row >= s.firstRow && row < s.firstRow + s.numRows)!;
+      const numSeen = isCausal
+        ? sequence.contextTokens - (sequence.firstRow + sequence.numRows - 1 - row)
+        : sequence.contextTokens;
+      assert(isCausal || sequence.numRows === numSeen, 'an encoder was given part of a sequence');
+      return pages.readBack(sequence.pageIds, numSeen);
+    };
+    hidden = Float32Array.from(
+      Array.from(batch.hiddenRows ?? [], (row) => [...toyHidden(contextOf(row), batch.positions[row]!)]).flat(),
+    );
     const logits = new Float32Array(batch.logitRows.length * TOY_VOCAB);
     for (let i = 0; i < batch.logitRows.length; i++) {
-      const row = batch.logitRows[i]!;
-      const sequence = batch.sequences.find((s) => row >= s.firstRow && row < s.firstRow + s.numRows)!;
-      const numSeen = sequence.contextTokens - (sequence.firstRow + sequence.numRows - 1 - row);
-      const context = pages.readBack(sequence.pageIds, numSeen);
+      const context = contextOf(batch.logitRows[i]!);
       const rowLogits = toyLogits(context);
       options.changeLogits?.(rowLogits, context);
       logits.set(rowLogits, i * TOY_VOCAB);
@@ -80,8 +106,9 @@ export function createToyModel(options: ToyModelOptions = {}): ToyModel {
   return {
     shape: {
       architecture: 'toy',
+      isCausal,
       numLayers: 1,
-      embeddingDim: 1,
+      embeddingDim: TOY_DIM,
       numHeads: 1,
       numKvHeads: 1,
       headDim: 1,
@@ -118,6 +145,7 @@ export function createToyModel(options: ToyModelOptions = {}): ToyModel {
       const { numTop = 0 } = batches.at(-1)!;
       return topOfRow(lastLogits.slice(index * TOY_VOCAB, (index + 1) * TOY_VOCAB), numTop);
     },
+    hiddenStates: () => hidden,
     async dispose() {
       isDisposed = true;
     },

@@ -46,11 +46,15 @@ export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
       now: () => clock++,
       createSeed: () => 4711,
     },
-    info: createModelInfo({ name: 'toy', numParameters: 2e9, quantization: 'Q8_0', fileBytes: 10 }, report, {
-      path: 'toy.gguf',
-      chatTemplate: 'toy',
-      loadMs: 5,
-    }),
+    info: createModelInfo(
+      { name: 'toy', numParameters: 2e9, quantization: 'Q8_0', fileBytes: 10, pooling: 'mean' },
+      report,
+      {
+        path: 'toy.gguf',
+        chatTemplate: 'toy',
+        loadMs: 5,
+      },
+    ),
     sessions: table,
   });
   return { model, toy, transport, tokenizer, table };

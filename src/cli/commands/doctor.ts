@@ -1,7 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { DEFAULT_MODELS } from '../../hub/default-models.ts';
 import type { Hub } from '../../hub/hub.ts';
-import { architectures } from '../../models/registry.ts';
+import { architectures, isDecoder } from '../../models/registry.ts';
 import { nodeHubFiles } from '../../platform/node/hub-files.ts';
 import { readNativeFeatures } from '../../platform/node/native-addon.ts';
 import { type AmxState, findAmxState, readLargePages } from '../../platform/node/native-tools.ts';
@@ -105,7 +105,7 @@ async function freeSpace(folder: string): Promise<number | null> {
 /** What `ruvllm chat` would use, without downloading anything. */
 async function findDefault(hub: Hub, configured: string | null) {
   try {
-    const isUsable = ({ architecture }: { architecture: string }): boolean => architectures.has(architecture);
+    const isUsable = ({ architecture }: { architecture: string }): boolean => isDecoder(architecture);
     const { reference, path, choice } = await hub.resolveDefaultModel({ configured, download: false, isUsable });
     const reason = choice === 'configured' ? 'RUVLLM_MODEL' : 'in the cache';
     return { reference, path, choice, summary: `${reference} (${reason})` };

@@ -20,7 +20,7 @@ export interface HfLlamaConfig {
   readonly ropeStretch: RopeStretch | null;
 }
 
-type Json = Readonly<Record<string, unknown>>;
+export type Json = Readonly<Record<string, unknown>>;
 
 const MODEL_TYPES = ['llama', 'mistral'];
 /** Bound on any size in the file, so that products of two stay below 2^53. */
@@ -99,7 +99,7 @@ function readRope(config: Json): Pick<HfLlamaConfig, 'linearRopeFactor' | 'ropeS
   return { linearRopeFactor: 1, ropeStretch };
 }
 
-function size(config: Json, key: string, defaultValue?: number): number {
+export function size(config: Json, key: string, defaultValue?: number): number {
   const value = config[key] ?? defaultValue;
   if (!Number.isSafeInteger(value) || (value as number) < 1 || (value as number) > MAX_SIZE) {
     invalidFile(`config.json: ${key} must be a whole number from 1 to ${MAX_SIZE}, is ${show(value)}`, { key });
@@ -107,7 +107,7 @@ function size(config: Json, key: string, defaultValue?: number): number {
   return value as number;
 }
 
-function positive(config: Json, key: string, defaultValue?: number): number {
+export function positive(config: Json, key: string, defaultValue?: number): number {
   const value = config[key] ?? defaultValue;
   if (typeof value !== 'number' || !(value > 0 && value < Infinity)) {
     invalidFile(`config.json: ${key} must be a positive number, is ${show(value)}`, { key });
@@ -122,6 +122,6 @@ function tokenId(config: Json, key: string): number | null {
   return Number.isSafeInteger(id) && (id as number) >= 0 ? (id as number) : null;
 }
 
-function show(value: unknown): string {
+export function show(value: unknown): string {
   return (JSON.stringify(value) ?? 'nothing').slice(0, 80);
 }

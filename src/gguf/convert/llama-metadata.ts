@@ -17,7 +17,7 @@ export interface LlamaShape {
 }
 
 /** `general.file_type` by the type of most tensors; informative only. */
-const FILE_TYPES: Readonly<Record<TensorTypeName, number>> = {
+export const FILE_TYPES: Readonly<Record<TensorTypeName, number>> = {
   F32: 0,
   F16: 1,
   BF16: 32,

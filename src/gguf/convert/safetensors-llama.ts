@@ -1,9 +1,8 @@
 import { choiceOption, optional, resolveOptions, stringOption } from '../../core/options.ts';
-import { quantFormats } from '../../quant/index.ts';
-import { invalidFile, quote, unsupportedFile } from '../failures.ts';
-import type { SafetensorInfo, SafetensorsDtype, SafetensorsFile } from '../safetensors.ts';
+import type { SafetensorsFile } from '../safetensors.ts';
 import type { MetadataEntry } from '../types.ts';
 import type { GgufToWrite } from '../writer.ts';
+import { openCheckpointTensors } from './checkpoint-tensors.ts';
 import { convertTensor, type FloatTensor, writableTypes } from './float-tensor.ts';
 import { type HfLlamaConfig, readHfLlamaConfig, type RopeStretch } from './hf-config.ts';
 import { convertHfTokenizer } from './hf-tokenizer.ts';
@@ -74,28 +73,10 @@ function linearRopeEntries(factor: number): MetadataEntry[] {
 }
 
 function mapTensors(files: readonly SafetensorsFile[], { shape, isTied, ropeStretch }: HfLlamaConfig): FloatTensor[] {
-  const left = new Map<string, { file: SafetensorsFile; info: SafetensorInfo }>();
-  for (const file of files) {
-    for (const info of file.tensors.values()) {
-      if (left.has(info.name)) invalidFile(`${file.source.name}: tensor ${quote(info.name)} is in an earlier file too`);
-      if (!IGNORED.test(info.name)) left.set(info.name, { file, info });
-    }
-  }
+  const checkpoint = openCheckpointTensors(files, IGNORED);
   const take = (from: string, name: string, dims: readonly number[], numHeads = 0): FloatTensor => {
-    const found = left.get(from);
-    if (found === undefined) invalidFile(`tensor ${quote(from)} is missing from the checkpoint`, { tensor: from });
-    left.delete(from);
-    const expected = dims.toReversed();
-    if (found.info.shape.join() !== expected.join()) {
-      invalidFile(
-        `tensor ${quote(from)} is ${found.info.shape.join(' x ')}, config.json says ${expected.join(' x ')}`,
-        {
-          tensor: from,
-        },
-      );
-    }
-    const reader = createFloatReader(found.file, found.info);
-    return { name, dims, readRows: numHeads > 0 ? pairAdjacent(reader, dims, shape.headLength) : reader };
+    const tensor = checkpoint.take(from, name, dims);
+    return numHeads > 0 ? { ...tensor, readRows: pairAdjacent(tensor.readRows, dims, shape.headLength) } : tensor;
   };
   const tensors = [take('model.embed_tokens.weight', 'token_embd.weight', [shape.embeddingLength, shape.vocabSize])];
   for (let layer = 0; layer < shape.numLayers; layer++) {
@@ -106,36 +87,14 @@ function mapTensors(files: readonly SafetensorsFile[], { shape, isTied, ropeStre
   }
   tensors.push(take('model.norm.weight', 'output_norm.weight', [shape.embeddingLength]));
   // A tied checkpoint may repeat the embedding under this name.
-  if (isTied) left.delete('lm_head.weight');
+  if (isTied) checkpoint.drop('lm_head.weight');
   else tensors.push(take('lm_head.weight', 'output.weight', [shape.embeddingLength, shape.vocabSize]));
   if (ropeStretch !== null) tensors.push(ropeFactors(ropeStretch, shape.headLength, shape.ropeBase));
-  const [unknown] = left.keys();
-  if (unknown !== undefined)
-    unsupportedFile(`tensor ${quote(unknown)} has no place in a Llama model`, { tensor: unknown });
+  checkpoint.refuseRest('Llama');
   return tensors;
 }
 
 type RowReader = FloatTensor['readRows'];
-/** The dtypes whose bytes are also a GGUF type. */
-const FLOAT_DTYPES: Partial<Record<SafetensorsDtype, 'F32' | 'F16' | 'BF16'>> = {
-  F32: 'F32',
-  F16: 'F16',
-  BF16: 'BF16',
-};
-
-function createFloatReader(file: SafetensorsFile, info: SafetensorInfo): RowReader {
-  const type = FLOAT_DTYPES[info.dtype];
-  if (type === undefined)
-    unsupportedFile(`tensor ${quote(info.name)} has dtype ${info.dtype}; F32, F16 and BF16 are read`);
-  const format = quantFormats[type];
-  const numCols = info.shape.at(-1)!;
-  return (firstRow, out) => {
-    const bytes = new Uint8Array(out.length * format.blockBytes);
-    file.readTensor(info, bytes, firstRow * numCols * format.blockBytes);
-    format.dequantize(bytes, 0, out, 0, out.length);
-  };
-}
-
 /**
  * Hugging Face rotates value i of a head with value i + half; GGUF's Llama rotates neighbours. So GGUF's row 2i + j of
  * a head is the checkpoint's row j * half + i.

@@ -1,6 +1,7 @@
 import { floatToHalf } from '../../core/half.ts';
 import { type Arena, type AttentionOp, PAGE_TOKENS, type WriteKvOp } from '../contract.ts';
 import { checkRegions } from '../kv-region.ts';
+import { checkWindow } from '../op-limits.ts';
 import { type Page, readPage, storedPage } from './kv-pages.ts';
 
 export function writeKv(arena: Arena, { kv, layer, k, v, slots, numTokens }: WriteKvOp): void {
@@ -26,6 +27,7 @@ export function writeKv(arena: Arena, { kv, layer, k, v, slots, numTokens }: Wri
 export function attention(arena: Arena, op: AttentionOp): void {
   const { kv, packed = null } = op;
   checkRegions('attention', kv, packed);
+  checkWindow(op);
   const sequences = arena.i32(op.sequences, op.numSequences * 4);
   const rowWidth = op.numHeads * op.kv.headDim;
   for (let s = 0; s < op.numSequences; s++) {
@@ -35,7 +37,7 @@ export function attention(arena: Arena, op: AttentionOp): void {
       pageId < 0 ? readPage(arena, packed!, op.layer, ~pageId) : readPage(arena, kv, op.layer, pageId),
     );
     for (let i = 0; i < numRows; i++) {
-      const last = contextTokens - numRows + i;
+      const last = op.seesAll === true ? contextTokens - 1 : contextTokens - numRows + i;
       const first = op.window > 0 ? Math.max(0, last - op.window + 1) : 0;
       const byteOffset = (firstRow + i) * rowWidth * 4;
       attendRow(

@@ -1,9 +1,12 @@
 import { floatToHalf, halfToFloat } from '../../core/half.ts';
+import { erf } from './erf.ts';
 import type {
   AddOp,
   Arena,
   CopyRowsOp,
   GatedActivationOp,
+  GeluOp,
+  LayerNormOp,
   RmsNormOp,
   RopeOp,
   ScaleOp,
@@ -19,6 +22,22 @@ export function rmsNorm(arena: Arena, { x, weight, out, numRows, dim, epsilon }:
     for (const value of row) sumOfSquares += value * value;
     const factor = sumOfSquares === Infinity ? NaN : 1 / Math.sqrt(sumOfSquares / dim + epsilon);
     for (let i = 0; i < dim; i++) target[i] = row[i]! * factor * weights[i]!;
+  }
+}
+
+export function layerNorm(arena: Arena, { x, weight, bias, out, numRows, dim, epsilon }: LayerNormOp): void {
+  const [weights, biases] = [arena.f32(weight, dim), arena.f32(bias, dim)];
+  for (let r = 0; r < numRows; r++) {
+    const row = arena.f32(x + r * dim * 4, dim);
+    const target = arena.f32(out + r * dim * 4, dim);
+    let sum = 0;
+    for (const value of row) sum += value;
+    const mean = sum / dim;
+    let sumOfSquares = 0;
+    for (const value of row) sumOfSquares += (value - mean) ** 2;
+    // What f32 cannot hold is no activation any more: packs say so too.
+    const factor = sumOfSquares / dim <= 3.4e38 ? 1 / Math.sqrt(sumOfSquares / dim + epsilon) : NaN;
+    for (let i = 0; i < dim; i++) target[i] = (row[i]! - mean) * factor * weights[i]! + biases[i]!;
   }
 }
 
@@ -41,17 +60,22 @@ export function rope(arena: Arena, op: RopeOp): void {
 }
 
 const asHalf = (x: number): number => halfToFloat(floatToHalf(x));
-const gelu = (x: number): number => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * x * (1 + 0.044715 * x * x)));
+const tanhGelu = (x: number): number => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * x * (1 + 0.044715 * x * x)));
 
 const activations: Record<GatedActivationOp['activation'], (x: number) => number> = {
   silu: (x) => x / (1 + Math.exp(-x)),
-  gelu: (x) => (x <= -10 ? 0 : x >= 10 ? x : asHalf(gelu(asHalf(x)))),
+  gelu: (x) => (x <= -10 ? 0 : x >= 10 ? x : asHalf(tanhGelu(asHalf(x)))),
 };
 
 export function gatedActivation(arena: Arena, { gate, up, out, count, activation }: GatedActivationOp): void {
   const activate = activations[activation];
   const [gates, ups, target] = [arena.f32(gate, count), arena.f32(up, count), arena.f32(out, count)];
   for (let i = 0; i < count; i++) target[i] = activate(gates[i]!) * ups[i]!;
+}
+
+export function gelu(arena: Arena, { x, count }: GeluOp): void {
+  const values = arena.f32(x, count);
+  for (let i = 0; i < count; i++) values[i] = 0.5 * values[i]! * (1 + erf(values[i]! / Math.SQRT2));
 }
 
 export function add(arena: Arena, { x, y, out, count }: AddOp): void {

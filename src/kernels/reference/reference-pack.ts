@@ -12,7 +12,7 @@ import { composeOps } from '../composed-ops.ts';
 import { checkedMatrixBytes } from '../matrix-bytes.ts';
 import { attention, writeKv } from './attention.ts';
 import { distances } from './distances.ts';
-import { add, copyRows, gatedActivation, rmsNorm, rope, scale, softcap } from './elementwise.ts';
+import { add, copyRows, gatedActivation, gelu, layerNorm, rmsNorm, rope, scale, softcap } from './elementwise.ts';
 import { packPages } from './kv-pages.ts';
 import { lowRankDelta } from './low-rank.ts';
 import { gatherRows, matmul } from './matmul.ts';
@@ -52,6 +52,8 @@ function createReferencePack({ arenaBytes }: KernelPackOptions): KernelPack {
     ...composeOps({ ...primitives, multiply: (op) => matmul(arena, op) }),
     packPages: (op) => packPages(arena, op),
     attention: (op) => attention(arena, op),
+    layerNorm: (op) => layerNorm(arena, op),
+    gelu: (op) => gelu(arena, op),
     add: (op) => add(arena, op),
     copyRows: (op) => copyRows(arena, op),
     softcap: (op) => softcap(arena, op),

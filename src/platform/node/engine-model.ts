@@ -26,9 +26,10 @@ function matrixTypes(gguf: GgufFile): TensorTypeName[] {
 /** Rounding works on heads of whole groups of four values. */
 function planPacking(
   { kvPacking }: ModelSpec,
-  { headDim }: DecoderShape,
+  { headDim, isCausal }: DecoderShape,
   paths: readonly string[],
 ): ModelReport['kvPacking'] {
+  if (!isCausal) return { precision: null, reason: 'an encoder keeps nothing' };
   if (kvPacking === 'auto' && headDim % 4 !== 0) return { precision: null, reason: `heads have ${headDim} values` };
   const { packed, reason } = choosePacking(kvPacking, kvPacking === 'off' ? null : readMeasured(paths));
   return { precision: packed, reason };
@@ -65,7 +66,8 @@ export async function openEngineModel(
     const load = (pages: number): Promise<LoadedModel> =>
       loadModel(gguf, factory, {
         limits: {
-          maxBatchTokens: spec.maxBatchTokens,
+          // An encoder computes a sequence in one step.
+          maxBatchTokens: shape.isCausal ? spec.maxBatchTokens : Math.max(spec.maxBatchTokens, spec.maxContext),
           maxSequences: spec.maxSequences,
           maxLogitRows: spec.maxSequences,
           numPages: pages,

@@ -146,7 +146,9 @@ static void attend_tile(const Context *c, const Record *op, const int32_t *seque
   const int kv_heads = arg_i(op, 5), head_dim = arg_i(op, 6), heads = arg_i(op, 9), window = arg_i(op, 14);
   const int num_rows = sequence[1], group = heads / kv_heads, in_tile = tile_tokens(group);
   const int tokens = num_rows - first_token < in_tile ? num_rows - first_token : in_tile, rows = tokens * group;
-  const int lowest = sequence[2] - num_rows + first_token, highest = lowest + tokens - 1;
+  // Where all is seen, every row stands at the end of the context.
+  const int step = arg_i(op, 20) ? 0 : 1, lowest = step ? sequence[2] - num_rows + first_token : sequence[2] - 1;
+  const int highest = lowest + (tokens - 1) * step;
   const int32_t *table = (const int32_t *)(c->base + arg_u(op, 12)) + sequence[3];
   float *keys = (float *)c->scratch, *values = keys + (size_t)SPAN * head_dim, *s = values + (size_t)SPAN * head_dim;
   State *states = (State *)(s + (size_t)MAX_ROWS * SPAN);
@@ -168,7 +170,7 @@ static void attend_tile(const Context *c, const Record *op, const int32_t *seque
     for (; i + 4 <= rows; i += 4) score_rows(q + i, 4, keys, head_dim, s + i * SPAN);
     for (; i < rows; i++) score_rows(q + i, 1, keys, head_dim, s + i * SPAN);
     for (i = 0; i < rows; i++) {
-      const Range range = visible(lowest + i / group, window, start);
+      const Range range = visible(lowest + i / group * step, window, start);
       if (range.from >= range.to) continue;
       const float decay = soften(s + i * SPAN, range.from, range.to, arg_f(op, 13), arg_f(op, 15), &states[i]);
       for (int d = 0; d < head_dim; d++) out[i][d] *= decay;
@@ -177,7 +179,7 @@ static void attend_tile(const Context *c, const Record *op, const int32_t *seque
       // What all four see together, and before and after that each its own, so that a row adds in order.
       Range r[4], all = {0, SPAN};
       for (int k = 0; k < 4; k++) {
-        r[k] = visible(lowest + (i + k) / group, window, start);
+        r[k] = visible(lowest + (i + k) / group * step, window, start);
         all.from = r[k].from > all.from ? r[k].from : all.from;
         all.to = r[k].to < all.to ? r[k].to : all.to;
       }
@@ -190,7 +192,7 @@ static void attend_tile(const Context *c, const Record *op, const int32_t *seque
       for (int k = 0; k < 4; k++) add_values(out + i + k, 1, s + (i + k) * SPAN, values, head_dim, all.to, r[k].to);
     }
     for (; i < rows; i++) {
-      const Range range = visible(lowest + i / group, window, start);
+      const Range range = visible(lowest + i / group * step, window, start);
       add_values(out + i, 1, s + i * SPAN, values, head_dim, range.from, range.to);
     }
   }
@@ -201,7 +203,8 @@ static void attend_tile(const Context *c, const Record *op, const int32_t *seque
 }
 
 // args: 2 base, 3 pageBytes, 4 layer offset, 5 kvHeads, 6 headDim, 7 q, 8 out, 9 heads, 10 sequences, 11 number of sequences,
-// 12 pageTables, 13 scale, 14 window, 15 softcap, 16 kind of pages; 17 base with layer, 18 pageBytes, 19 kind of packed pages.
+// 12 pageTables, 13 scale, 14 window, 15 softcap, 16 kind of pages; 17 base with layer, 18 pageBytes, 19 kind of packed pages;
+// 20 whether rows see what comes after them.
 void op_attention(const Context *c, const Record *program, const Record *op) {
   const int kv_heads = arg_i(op, 5), count = arg_i(op, 11), in_tile = tile_tokens(arg_i(op, 9) / kv_heads);
   const int32_t *sequences = (const int32_t *)(c->base + arg_u(op, 10));

@@ -29,6 +29,38 @@ void rows_rms_norm(const Context *c, const Record *op, int first, int end) {
     }
 }
 
+// The sum of f(x[i]) in f64, in eight lanes: exact enough that no row depends on how it was added.
+INLINE double sum_of(const float *x, int dim, double shift, int power) {
+  double sums[8] = {0}, sum = 0;
+  int i = 0;
+  for (; i + 8 <= dim; i += 8)
+    for (int k = 0; k < 8; k++) {
+      const double v = (double)x[i + k] - shift;
+      sums[k] += power == 2 ? v * v : v;
+    }
+  for (; i < dim; i++) {
+    const double v = (double)x[i] - shift;
+    sum += power == 2 ? v * v : v;
+  }
+  for (int k = 0; k < 8; k++) sum += sums[k];
+  return sum;
+}
+
+// args: 2 x, 3 weight, 4 bias, 5 out, 6 rows, 7 dim, 8 epsilon.
+void rows_layer_norm(const Context *c, const Record *op, int first, int end) {
+  const float *weight = (const float *)(c->base + arg_u(op, 3)), *bias = (const float *)(c->base + arg_u(op, 4));
+  const int dim = arg_i(op, 7);
+  for (int r = first; r < end; r++) {
+    const float *x = (const float *)(c->base + arg_u(op, 2)) + (size_t)r * dim;
+    float *out = (float *)(c->base + arg_u(op, 5)) + (size_t)r * dim;
+    const double mean = sum_of(x, dim, 0, 1) / dim;
+    const double variance = sum_of(x, dim, mean, 2) / dim;
+    // Overflown sums would make the scale, and with it a wrong row, silently zero.
+    const float scale = variance <= 3.4e38 ? (float)(1 / sqrt(variance + (double)arg_f(op, 8))) : NAN, middle = (float)mean;
+    for (int i = 0; i < dim; i++) out[i] = (x[i] - middle) * scale * weight[i] + bias[i];
+  }
+}
+
 // Pairs (x[2i], x[2i + 1]); the angles come as cos, sin for each pair.
 static void rotate_adjacent(float *x, const float *angles, int n) {
   int i = 0;
@@ -69,7 +101,7 @@ void rows_rope(const Context *c, const Record *op, int first, int end) {
   }
 }
 
-enum { ADD, GATE_SILU, GATE_GELU, SOFTCAP, SCALE };
+enum { ADD, GATE_SILU, GATE_GELU, SOFTCAP, SCALE, ERF_GELU };
 
 // args: 2 kind, 3 x, 4 y, 5 out, 6 count, 7 factor. A token is MAP_CHUNK values.
 void rows_map(const Context *c, const Record *op, int first, int end) {
@@ -79,6 +111,7 @@ void rows_map(const Context *c, const Record *op, int first, int end) {
   const int to = end * MAP_CHUNK < count ? end * MAP_CHUNK : count;
   if (kind == ADD) for (int i = from; i < to; i++) out[i] = x[i] + y[i];
   else if (kind == GATE_SILU || kind == GATE_GELU) gate(kind == GATE_GELU, x + from, y + from, out + from, to - from);
+  else if (kind == ERF_GELU) for (int i = from; i < to; i++) out[i] = erf_gelu(x[i]);
   else if (kind == SOFTCAP) for (int i = from; i < to; i++) out[i] = f * fast_tanh(x[i] / f);
   else for (int i = from; i < to; i++) out[i] = x[i] * f;
 }

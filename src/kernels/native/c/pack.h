@@ -11,7 +11,7 @@ enum { RECORD_WORDS = 32, MAX_RECORDS = 2048, PAGE_TOKENS = 16, GROUP_ROWS = 16 
 
 // Raised with every change of what records, layouts or the addon's functions mean; ../native-pack.ts has the same number, and a
 // binary with another one is never run.
-enum { ABI = 3 };
+enum { ABI = 4 };
 
 // An operation as TypeScript wrote it: word 0 the operation, word 1 what follows it, then arguments. Doubles hold offsets beyond
 // 4 GiB exactly.
@@ -22,7 +22,7 @@ typedef struct {
 // Word 1. A chained operation and the next one work on the same tokens: a thread takes some tokens through both.
 enum Follow { FOLLOW_NOTHING, FOLLOW_BARRIER, FOLLOW_CHAINED };
 
-enum Opcode { OP_ROUND, OP_MATMUL, OP_GATHER, OP_RMS_NORM, OP_ROPE, OP_WRITE_KV, OP_ATTENTION, OP_MAP, OP_COPY_ROWS, OP_REPACK, OP_PACK_PAGES, OP_LOW_RANK_DOWN, OP_LOW_RANK_UP, OP_DISTANCES, OP_IMAGE, OP_TOP_LOGITS, NUM_OPCODES };
+enum Opcode { OP_ROUND, OP_MATMUL, OP_GATHER, OP_RMS_NORM, OP_ROPE, OP_WRITE_KV, OP_ATTENTION, OP_MAP, OP_COPY_ROWS, OP_REPACK, OP_PACK_PAGES, OP_LOW_RANK_DOWN, OP_LOW_RANK_UP, OP_DISTANCES, OP_IMAGE, OP_TOP_LOGITS, OP_LAYER_NORM, NUM_OPCODES };
 
 // What KV pages hold (../../kv-region.ts).
 enum Pages { PAGES_F16, PAGES_F32, PAGES_Q8, PAGES_Q4 };
@@ -164,7 +164,7 @@ void redo_matmul(const Context *, const Record *program, const Record *op);
 void prefetch_matmul(const Context *, const Record *op);
 // Operations on tokens, from `first` to before `end` of word 31's.
 typedef void RowsFn(const Context *, const Record *op, int first, int end);
-RowsFn rows_round, rows_gather, rows_rms_norm, rows_rope, rows_write_kv, rows_map, rows_copy, rows_pack_pages, rows_low_rank_down;
+RowsFn rows_round, rows_gather, rows_rms_norm, rows_layer_norm, rows_rope, rows_write_kv, rows_map, rows_copy, rows_pack_pages, rows_low_rank_down;
 enum { WORD_TOKENS = 31, MAP_CHUNK = 1024 };
 
 OpFn op_image; // image.c

@@ -96,7 +96,7 @@ static OpFn *const operations[NUM_OPCODES] = {
     [OP_MATMUL] = op_matmul, [OP_ATTENTION] = op_attention, [OP_REPACK] = op_repack, [OP_LOW_RANK_UP] = op_low_rank_up, [OP_DISTANCES] = op_distances, [OP_IMAGE] = op_image,
     [OP_TOP_LOGITS] = op_top_logits};
 static RowsFn *const row_operations[NUM_OPCODES] = {
-    [OP_ROUND] = rows_round, [OP_GATHER] = rows_gather, [OP_RMS_NORM] = rows_rms_norm, [OP_ROPE] = rows_rope,
+    [OP_ROUND] = rows_round, [OP_GATHER] = rows_gather, [OP_RMS_NORM] = rows_rms_norm, [OP_LAYER_NORM] = rows_layer_norm, [OP_ROPE] = rows_rope,
     [OP_WRITE_KV] = rows_write_kv, [OP_MAP] = rows_map, [OP_COPY_ROWS] = rows_copy,
     [OP_PACK_PAGES] = rows_pack_pages, [OP_LOW_RANK_DOWN] = rows_low_rank_down};
 

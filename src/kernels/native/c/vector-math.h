@@ -73,6 +73,15 @@ static inline float gelu(float given) {
   return round_to_half(0.5f * x * (1 + fast_tanh(0.79788456080286535588f * x * (1 + 0.044715f * x * x))));
 }
 
+// x/2 * (1 + erf(x/sqrt 2)): half of erfc(|x|/sqrt 2) by the formula 7.1.26 of Abramowitz and Stegun, off by 7.5e-8 at most; on the
+// negative side that is all there is, so that small results keep their digits.
+static inline float erf_gelu(float x) {
+  const float z = fabsf(x) * 0.70710678118654752440f, t = 1 / (1 + 0.3275911f * z);
+  const float p = ((((1.061405429f * t - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t + 0.254829592f) * t;
+  const float tail = x * (0.5f * p * fast_exp(-z * z));
+  return x > 0 ? x - tail : tail;
+}
+
 // out = activation(x) * y. `out` may be either.
 static inline void gate(int is_gelu, const float *x, const float *y, float *out, int n) {
   if (is_gelu) for (int i = 0; i < n; i++) out[i] = gelu(x[i]) * y[i];

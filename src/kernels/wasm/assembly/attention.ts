@@ -151,7 +151,7 @@ function rowAndPage(q: usize, keys: usize, values: usize, out: usize, state: usi
 /**
  * args: 2 base, 3 pageBytes, 4 layer offset, 5 kvHeads, 6 headDim, 7 q, 8 out, 9 heads, 10 sequences, 11 number of
  * sequences, 12 pageTables, 13 scale (f32), 14 window, 15 softcap (f32), 16 kind of pages; 17 base with layer, 18 pageBytes,
- * 19 kind of packed pages.
+ * 19 kind of packed pages; 20 whether rows see what comes after them.
  * scratch: widened keys, widened values, then 80 bytes of state a row: max, sum, -, -, 16 weights.
  */
 export function attentionOp(op: usize, scratch: usize): void {
@@ -184,7 +184,9 @@ function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, sc
   const cap = load<f32>(op, 60);
   const firstRow = load<i32>(sequence);
   const numRows = load<i32>(sequence, 4);
-  const firstPosition = load<i32>(sequence, 8) - numRows;
+  const context = load<i32>(sequence, 8);
+  // Where all is seen, every row stands at the end of the context.
+  const step = load<i32>(op, 80) != 0 ? 0 : 1;
   const table = <usize>load<u32>(op, 48) + (<usize>load<i32>(sequence, 12) << 2);
   const group = heads / kvHeads;
   const tokens = min(TILE, numRows - firstToken);
@@ -204,8 +206,8 @@ function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, sc
     store<f32>(states + <usize>i * 80, LOWEST);
     store<f32>(states + <usize>i * 80, 0, 4);
   }
-  const lowest = firstPosition + firstToken;
-  const highest = lowest + tokens - 1;
+  const lowest = step != 0 ? context - numRows + firstToken : context - 1;
+  const highest = lowest + (tokens - 1) * step;
   const firstPage = window > 0 ? max(0, lowest - window + 1) >> 4 : 0;
   for (let page = firstPage; page <= highest >> 4; page++) {
     const id = load<i32>(table + (<usize>page << 2));
@@ -225,7 +227,7 @@ function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, sc
       widen(kPage + (<usize>((kvHeads + kvHead) * pageFloats) << 1), values, pageFloats);
     }
     for (let t = 0; t < tokens; t++) {
-      const position = lowest + t;
+      const position = lowest + t * step;
       const to = min(PAGE_TOKENS, position - page * PAGE_TOKENS + 1);
       const from = window > 0 ? max(0, position - window + 1 - page * PAGE_TOKENS) : 0;
       if (from >= to) continue;

@@ -47,6 +47,56 @@ export function rmsNormOp(op: usize): void {
   }
 }
 
+/** args: 2 x, 3 weight, 4 bias, 5 out, 6 rows, 7 dim, 8 epsilon (f32). A chunk is eight rows. */
+export function layerNormOp(op: usize): void {
+  const x = <usize>load<u32>(op, 8);
+  const weight = <usize>load<u32>(op, 12);
+  const bias = <usize>load<u32>(op, 16);
+  const out = <usize>load<u32>(op, 20);
+  const rows = load<i32>(op, 24);
+  const dim = load<i32>(op, 28);
+  const epsilon = <f64>load<f32>(op, 32);
+  for (let first = takeChunk(op) * 8; first < rows; first = takeChunk(op) * 8) {
+    const end = min(rows, first + 8);
+    for (let r = first; r < end; r++) {
+      const from = x + <usize>r * (<usize>dim << 2);
+      const to = out + <usize>r * (<usize>dim << 2);
+      const mean = sumOf(from, dim, 0, false) / <f64>dim;
+      const variance = sumOf(from, dim, mean, true) / <f64>dim;
+      // Sums that overflow would scale the whole row to a harmless looking zero.
+      const scale: f32 = variance <= 3.4e38 ? <f32>(1 / sqrt<f64>(variance + epsilon)) : NaN;
+      const middle = <f32>mean;
+      let c = 0;
+      for (; c + 4 <= dim; c += 4) {
+        const at = <usize>c << 2;
+        const centered = f32x4.mul(f32x4.sub(v128.load(from + at), f32x4.splat(middle)), f32x4.splat(scale));
+        v128.store(to + at, f32x4.add(f32x4.mul(centered, v128.load(weight + at)), v128.load(bias + at)));
+      }
+      for (; c < dim; c++) {
+        const at = <usize>c << 2;
+        store<f32>(to + at, (load<f32>(from + at) - middle) * scale * load<f32>(weight + at) + load<f32>(bias + at));
+      }
+    }
+  }
+}
+
+/** The sum of x - shift in f64, or of its squares. */
+function sumOf(x: usize, dim: i32, shift: f64, isSquared: bool): f64 {
+  const shifts = f64x2.splat(shift);
+  let sums = f64x2.splat(0);
+  let c = 0;
+  for (; c + 2 <= dim; c += 2) {
+    const v = f64x2.sub(f64x2.promote_low_f32x4(v128.load64_zero(x + (<usize>c << 2))), shifts);
+    sums = f64x2.add(sums, isSquared ? f64x2.mul(v, v) : v);
+  }
+  let sum: f64 = f64x2.extract_lane(sums, 0) + f64x2.extract_lane(sums, 1);
+  if (c < dim) {
+    const v = <f64>load<f32>(x + (<usize>c << 2)) - shift;
+    sum += isSquared ? v * v : v;
+  }
+  return sum;
+}
+
 /** args: 2 x, 3 cosSin, 4 tokens, 5 heads, 6 headDim, 7 rotaryDim, 8 halves. A chunk is a token. */
 export function ropeOp(op: usize): void {
   const x = <usize>load<u32>(op, 8);
@@ -96,11 +146,30 @@ function gelu(x: v128): v128 {
   return v128.bitselect(roundToHalf4(smoothGelu(roundToHalf4(x))), outside, inside);
 }
 
+/**
+ * x/2 * (1 + erf(x/√2)): half of erfc(|x|/√2) by the formula 7.1.26 of Abramowitz and Stegun, off by 7.5e-8 at most; on the
+ * negative side that is all there is, so that small results keep their digits.
+ */
+// @ts-ignore: decorator
+@inline
+function erfGelu(x: v128): v128 {
+  const z = f32x4.mul(f32x4.abs(x), f32x4.splat(0.70710678118654752440));
+  const t = f32x4.div(f32x4.splat(1), fma(f32x4.splat(0.3275911), z, f32x4.splat(1)));
+  let p = fma(f32x4.splat(1.061405429), t, f32x4.splat(-1.453152027));
+  p = fma(p, t, f32x4.splat(1.421413741));
+  p = fma(p, t, f32x4.splat(-0.284496736));
+  p = f32x4.mul(fma(p, t, f32x4.splat(0.254829592)), t);
+  const half = f32x4.mul(f32x4.mul(f32x4.splat(0.5), p), expVector(f32x4.neg(f32x4.mul(z, z))));
+  const tail = f32x4.mul(x, half);
+  return v128.bitselect(f32x4.sub(x, tail), tail, f32x4.gt(x, f32x4.splat(0)));
+}
+
 const ADD: i32 = 0;
 const GATE_SILU: i32 = 1;
 const GATE_GELU: i32 = 2;
 const SOFTCAP: i32 = 3;
 const SCALE: i32 = 4;
+const ERF_GELU: i32 = 5;
 
 // @ts-ignore: decorator
 @inline
@@ -108,6 +177,7 @@ function apply(kind: i32, x: v128, y: v128, factor: f32): v128 {
   if (kind == ADD) return f32x4.add(x, y);
   if (kind == GATE_SILU) return f32x4.mul(silu(x), y);
   if (kind == GATE_GELU) return f32x4.mul(gelu(x), y);
+  if (kind == ERF_GELU) return erfGelu(x);
   if (kind == SCALE) return f32x4.mul(x, f32x4.splat(factor));
   return f32x4.mul(tanhVector(f32x4.div(x, f32x4.splat(factor))), f32x4.splat(factor));
 }

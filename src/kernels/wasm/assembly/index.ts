@@ -4,7 +4,7 @@ import { abandonProgram, barrier, generation, programAddress, programLength, pro
 import { matmulOp, roundOp } from './matmul';
 import { gatherOp } from './gather';
 import { repackOp } from './repack';
-import { copyRowsOp, mapOp, rmsNormOp, ropeOp } from './elementwise';
+import { copyRowsOp, layerNormOp, mapOp, rmsNormOp, ropeOp } from './elementwise';
 import { attentionOp, writeKvOp } from './attention';
 import { packPagesOp } from './kv-pages';
 import { lowRankDownOp, lowRankUpOp } from './low-rank';
@@ -28,6 +28,7 @@ const OP_LOW_RANK_DOWN: i32 = 11;
 const OP_LOW_RANK_UP: i32 = 12;
 const OP_DISTANCES: i32 = 13;
 const OP_TOP_LOGITS: i32 = 15;
+const OP_LAYER_NORM: i32 = 16;
 
 function runProgram(program: usize, numOps: i32, numThreads: i32, scratch: usize): void {
   for (let i = 0; i < numOps; i++) {
@@ -37,6 +38,7 @@ function runProgram(program: usize, numOps: i32, numThreads: i32, scratch: usize
     else if (code == OP_ROUND) roundOp(op, scratch);
     else if (code == OP_ATTENTION) attentionOp(op, scratch);
     else if (code == OP_RMS_NORM) rmsNormOp(op);
+    else if (code == OP_LAYER_NORM) layerNormOp(op);
     else if (code == OP_ROPE) ropeOp(op);
     else if (code == OP_WRITE_KV) writeKvOp(op);
     else if (code == OP_MAP) mapOp(op, scratch);

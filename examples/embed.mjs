@@ -1,0 +1,20 @@
+// Finds the text that is most like a question. node examples/embed.mjs MODEL, best a sentence encoder such as all-MiniLM-L6-v2
+import { loadModel } from 'ruvllm';
+
+const texts = [
+  'Paris is the capital of France.',
+  'A cat sleeps sixteen hours a day.',
+  'The stock market fell sharply on Monday.',
+];
+const question = 'How long do cats sleep?';
+
+const model = await loadModel(process.argv[2] ?? 'Qwen/Qwen2.5-0.5B-Instruct-GGUF:q4_k_m');
+const { embeddings, usage } = await model.embed([question, ...texts]);
+const [asked, ...known] = embeddings;
+// Vectors have the length 1: their dot product is the cosine of the angle between them.
+const likeness = known.map((vector) => vector.reduce((sum, value, i) => sum + value * asked[i], 0));
+const order = texts.map((_, i) => i).sort((a, b) => likeness[b] - likeness[a]);
+for (const i of order) console.log(likeness[i].toFixed(3), texts[i]);
+console.log(`${usage.promptTokens} tokens, ${asked.length} values each`);
+
+await model.dispose();

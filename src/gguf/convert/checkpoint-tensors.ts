@@ -1,0 +1,66 @@
+import { quantFormats } from '../../quant/index.ts';
+import { invalidFile, quote, unsupportedFile } from '../failures.ts';
+import type { SafetensorInfo, SafetensorsDtype, SafetensorsFile } from '../safetensors.ts';
+import type { FloatTensor } from './float-tensor.ts';
+
+/** The tensors of a checkpoint, each to be taken once under its GGUF name. */
+export interface CheckpointTensors {
+  has(from: string): boolean;
+  /** `dims` in GGUF order; a tensor that is missing or has another shape is `invalid_model_file`. */
+  take(from: string, name: string, dims: readonly number[]): FloatTensor;
+  /** Leaves a tensor out on purpose. */
+  drop(from: string): void;
+  /** Throws when tensors are left that `what` has no place for. */
+  refuseRest(what: string): void;
+}
+
+/** Those of all shards but the ignored ones. */
+export function openCheckpointTensors(files: readonly SafetensorsFile[], ignored: RegExp): CheckpointTensors {
+  const left = new Map<string, { file: SafetensorsFile; info: SafetensorInfo }>();
+  for (const file of files) {
+    for (const info of file.tensors.values()) {
+      if (left.has(info.name)) invalidFile(`${file.source.name}: tensor ${quote(info.name)} is in an earlier file too`);
+      if (!ignored.test(info.name)) left.set(info.name, { file, info });
+    }
+  }
+  return {
+    has: (from) => left.has(from),
+    take(from, name, dims) {
+      const found = left.get(from);
+      if (found === undefined) invalidFile(`tensor ${quote(from)} is missing from the checkpoint`, { tensor: from });
+      left.delete(from);
+      const expected = dims.toReversed();
+      if (found.info.shape.join() !== expected.join()) {
+        const shape = found.info.shape.join(' x ');
+        invalidFile(`tensor ${quote(from)} is ${shape}, config.json says ${expected.join(' x ')}`, { tensor: from });
+      }
+      return { name, dims, readRows: createFloatReader(found.file, found.info) };
+    },
+    drop: (from) => void left.delete(from),
+    refuseRest(what) {
+      const [unknown] = left.keys();
+      if (unknown !== undefined)
+        unsupportedFile(`tensor ${quote(unknown)} has no place in a ${what} model`, { tensor: unknown });
+    },
+  };
+}
+
+/** The dtypes whose bytes are also a GGUF type. */
+const FLOAT_DTYPES: Partial<Record<SafetensorsDtype, 'F32' | 'F16' | 'BF16'>> = {
+  F32: 'F32',
+  F16: 'F16',
+  BF16: 'BF16',
+};
+
+function createFloatReader(file: SafetensorsFile, info: SafetensorInfo): FloatTensor['readRows'] {
+  const type = FLOAT_DTYPES[info.dtype];
+  if (type === undefined)
+    unsupportedFile(`tensor ${quote(info.name)} has dtype ${info.dtype}; F32, F16 and BF16 are read`);
+  const format = quantFormats[type];
+  const numCols = info.shape.at(-1)!;
+  return (firstRow, out) => {
+    const bytes = new Uint8Array(out.length * format.blockBytes);
+    file.readTensor(info, bytes, firstRow * numCols * format.blockBytes);
+    format.dequantize(bytes, 0, out, 0, out.length);
+  };
+}

@@ -1,0 +1,59 @@
+import { RuvLLMError } from '../core/errors.ts';
+import {
+  booleanOption,
+  choiceOption,
+  instanceOption,
+  integerOption,
+  numberOption,
+  optional,
+  resolveOptions,
+} from '../core/options.ts';
+import { type Pooling, POOLINGS } from '../engine/pooling.ts';
+import { MAX_PRIORITY, MIN_PRIORITY } from '../engine/types.ts';
+import { DEFAULT_TENANT, type GenerateOptions, MAX_TIMEOUT_MS } from './generate-options.ts';
+import { isAbortSignal } from './model-config.ts';
+import { nameOption } from './name-option.ts';
+
+/** How texts become vectors. */
+export interface EmbedOptions extends Pick<GenerateOptions, 'signal' | 'tenant' | 'priority' | 'timeoutMs'> {
+  /** What is made of the tokens' vectors. Default: as the file says, else their mean. */
+  pooling?: Pooling;
+  /** Whether vectors get the length 1, so that a dot product is the cosine. Default true. */
+  normalize?: boolean;
+  /** Keeps only so many of the first values, for models trained for that. Default: all. */
+  dimensions?: number;
+}
+
+export interface ResolvedEmbedOptions {
+  readonly signal: AbortSignal | null;
+  readonly tenant: string;
+  readonly priority: number;
+  readonly timeoutMs: number | null;
+  readonly pooling: Pooling;
+  readonly normalize: boolean;
+  readonly dimensions: number;
+}
+
+/** Checks the options of one call, for a model with vectors of `embeddingDim` values. */
+export function resolveEmbedOptions(
+  options: EmbedOptions | undefined,
+  { embeddingDim, pooling }: { embeddingDim: number; pooling: Pooling },
+): ResolvedEmbedOptions {
+  const resolved = resolveOptions<ResolvedEmbedOptions>('embed', options, {
+    signal: optional(instanceOption('an AbortSignal', isAbortSignal)),
+    tenant: (value, name) => nameOption(value ?? DEFAULT_TENANT, name),
+    priority: integerOption(0, MIN_PRIORITY, MAX_PRIORITY),
+    timeoutMs: optional(numberOption(0, 1, MAX_TIMEOUT_MS)),
+    pooling: choiceOption(pooling, POOLINGS),
+    normalize: booleanOption(true),
+    dimensions: integerOption(embeddingDim, 1, Number.MAX_SAFE_INTEGER),
+  });
+  if (resolved.dimensions > embeddingDim) {
+    throw new RuvLLMError(
+      'invalid_option',
+      `option "dimensions" is ${resolved.dimensions}, the vectors of this model have ${embeddingDim} values`,
+      { data: { option: 'dimensions', dimensions: resolved.dimensions, embeddingDim } },
+    );
+  }
+  return resolved;
+}

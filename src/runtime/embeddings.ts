@@ -1,0 +1,113 @@
+import { deserializeError, RuvLLMError } from '../core/errors.ts';
+import type { Tokenizer } from '../tokenizers/types.ts';
+import type { ResolvedEmbedOptions } from './embed-options.ts';
+import { abortError, type EngineClient } from './engine-client.ts';
+
+/** One text, several, or lists of token ids that are used as they are. */
+export type EmbedInput = string | readonly string[] | readonly (readonly number[])[];
+
+/** The vectors of all texts, in their order. */
+export interface EmbedResult {
+  readonly embeddings: readonly Float32Array[];
+  readonly usage: { readonly promptTokens: number; readonly totalTokens: number };
+}
+
+export interface EmbedContext {
+  readonly client: EngineClient;
+  readonly tokenizer: Tokenizer;
+  readonly maxContext: number;
+}
+
+/** More texts than these wait here and not in the engine, whose queue is everybody's. */
+const MAX_IN_FLIGHT = 64;
+
+/** Embeds all texts or fails: then what has begun is aborted. */
+export async function embedTexts(
+  context: EmbedContext,
+  input: EmbedInput,
+  options: ResolvedEmbedOptions,
+): Promise<EmbedResult> {
+  const { signal } = options;
+  if (signal?.aborted) throw abortError(signal);
+  const lists = encodeInputs(input, context);
+  const pooled = await runAll(context.client, lists, options);
+  const promptTokens = lists.reduce((sum, { length }) => sum + length, 0);
+  return {
+    embeddings: pooled.map((vector) => finishVector(vector, options)),
+    usage: { promptTokens, totalTokens: promptTokens },
+  };
+}
+
+/** Everything is checked before anything is computed. */
+function encodeInputs(input: EmbedInput, { tokenizer, maxContext }: EmbedContext): (readonly number[])[] {
+  const items: readonly unknown[] = typeof input === 'string' ? [input] : input;
+  if (!Array.isArray(items)) {
+    throw new RuvLLMError('invalid_option', 'embed takes a text, a list of texts or a list of lists of token ids');
+  }
+  if (items.length === 0) throw new RuvLLMError('empty_prompt', 'there is no text to embed');
+  return items.map((item: unknown, index) => {
+    const ids = encodeInput(item, index, tokenizer);
+    if (ids.length === 0) throw new RuvLLMError('empty_prompt', `input[${index}] is empty`, { data: { index } });
+    if (ids.length <= maxContext) return ids;
+    throw new RuvLLMError(
+      'context_overflow',
+      `input[${index}] has ${ids.length} tokens, the context is ${maxContext}`,
+      { data: { index, promptTokens: ids.length, maxContext } },
+    );
+  });
+}
+
+function encodeInput(item: unknown, index: number, tokenizer: Tokenizer): readonly number[] {
+  // What is put around a text would make a vector of nothing.
+  if (typeof item === 'string') return item === '' ? [] : tokenizer.encode(item, { addSpecial: true });
+  if (Array.isArray(item) && item.every((id) => typeof id === 'number')) return item;
+  throw new RuvLLMError('invalid_option', `input[${index}] must be a text or a list of token ids`, { data: { index } });
+}
+
+function runAll(
+  client: EngineClient,
+  lists: readonly (readonly number[])[],
+  { signal, pooling, tenant, priority, timeoutMs }: ResolvedEmbedOptions,
+): Promise<Float32Array[]> {
+  const vectors: Float32Array[] = [];
+  const running = new Map<number, { abort(): void }>();
+  let next = 0;
+  let onAbort = (): void => {};
+  return new Promise<Float32Array[]>((resolve, reject) => {
+    const fail = (error: unknown): void => {
+      next = lists.length;
+      for (const call of running.values()) call.abort();
+      running.clear();
+      reject(error);
+    };
+    const startMore = (): void => {
+      while (next < lists.length && running.size < MAX_IN_FLIGHT) {
+        const index = next++;
+        const call = client.embed({ promptIds: lists[index]!, pooling, tenant, priority, timeoutMs }, (event) => {
+          running.delete(index);
+          if (event.type === 'failed') return fail(deserializeError(event.error));
+          if (event.type !== 'embedded') return;
+          vectors[index] = event.embedding;
+          try {
+            startMore();
+          } catch (error) {
+            fail(error);
+          }
+          if (next === lists.length && running.size === 0) resolve(vectors);
+        });
+        running.set(index, call);
+      }
+    };
+    onAbort = () => fail(abortError(signal!));
+    signal?.addEventListener('abort', onAbort, { once: true });
+    startMore();
+  }).finally(() => signal?.removeEventListener('abort', onAbort));
+}
+
+/** The first values only, and of length 1 where that is wanted. */
+function finishVector(pooled: Float32Array, { dimensions, normalize }: ResolvedEmbedOptions): Float32Array {
+  const vector = pooled.slice(0, dimensions);
+  if (!normalize) return vector;
+  const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
+  return length > 0 ? vector.map((value) => value / length) : vector;
+}
