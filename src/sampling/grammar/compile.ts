@@ -9,6 +9,8 @@ import type { SchemaReader } from './schema/schema-reader.ts';
 import { createSchemaReader } from './schema/schema-reader.ts';
 import type { Solver } from './schema/solver.ts';
 import { createSolver } from './schema/solver.ts';
+import { createGbnfGrammar } from './text/gbnf-grammar.ts';
+import { createRegexGrammar } from './text/regex-grammar.ts';
 import type { CompiledGrammar, GrammarSource } from './types.ts';
 
 type Compile<T extends GrammarSource['type']> = (
@@ -37,12 +39,8 @@ const COMPILERS: { [T in GrammarSource['type']]: Compile<T> } = {
   json_object: (_, fuel) => compileSchema({ type: 'object' }, false, false, fuel),
   json_schema: ({ schema, strict, assertFormats }, fuel) =>
     compileSchema(schema, strict ?? false, assertFormats ?? false, fuel),
-  gbnf: () => {
-    throw new Error('todo');
-  },
-  regex: () => {
-    throw new Error('todo');
-  },
+  gbnf: ({ text }, fuel) => createGbnfGrammar(text, fuel),
+  regex: ({ pattern }, fuel) => createRegexGrammar(pattern, fuel),
 };
 
 /**

@@ -15,14 +15,10 @@ export type GrammarSource =
   /** The whole text matches the pattern. */
   | { readonly type: 'regex'; readonly pattern: string };
 
-/** A place in a text under a grammar. Never changes; equal keys mean equal futures. */
+/** A place in a text under a grammar. Never changes. */
 export interface GrammarState {
-  /** Cached by the matcher. */
-  readonly key: string;
-  /** Whether the text so far is whole. */
-  readonly isComplete: boolean;
-  /** Inside a JSON string where every further content is allowed. */
-  readonly isFree: boolean;
+  /** Inside a JSON string: how many characters of any content may follow, whatever they are. 0 elsewhere. */
+  readonly freeRoom: number;
 }
 
 /** A compiled grammar: a walk over bytes in which every state can still be completed. */
@@ -30,6 +26,10 @@ export interface CompiledGrammar {
   readonly start: GrammarState;
   /** The state after one more byte; null when no text of the grammar begins so. */
   step(state: GrammarState, byte: number): GrammarState | null;
+  /** Whether the text so far is whole. */
+  isComplete(state: GrammarState): boolean;
+  /** Equal for states with equal futures. */
+  keyOf(state: GrammarState): string;
   /** Bytes of the shortest completion. */
   closingBytes(state: GrammarState): number;
   /** The shortest completion, or null when it is longer than `maxBytes`. */

@@ -12,14 +12,13 @@ export const jsonCost: CodeCost = (code) => {
   return code < 32 ? 6 : utf8Cost(code);
 };
 
-// The cheapest character of a range is among its ends and these: the first letters, digits and printable characters.
+// The cheapest character of a range is among these and its ends; readable ones first.
 const CHEAP = [97, 65, 48, 32, 33, 35, 93, 8, 9, 10, 12, 13, 14, 0x80, 0x800, 0xe000, 0x10000];
 
 export function cheapestCode(lo: number, hi: number, cost: CodeCost): number {
-  let best = lo;
-  for (const code of [...CHEAP, hi]) {
-    if (code < lo || code > hi) continue;
-    if (cost(code) < cost(best) || (cost(code) === cost(best) && code === 97)) best = code;
+  let best = -1;
+  for (const code of [...CHEAP, lo, hi]) {
+    if (code >= lo && code <= hi && (best < 0 || cost(code) < cost(best))) best = code;
   }
   return best;
 }

@@ -16,6 +16,8 @@ export interface Dfa {
   readonly to: Int32Array;
   /** 0: not accepted here; else which kind of text was read. */
   readonly labels: Int32Array;
+  /** 1: every text is accepted from here on, with one label. */
+  readonly free: Uint8Array;
 }
 
 /** A state under construction: its label and its transitions as lo, hi, target triples in order. */
@@ -55,19 +57,6 @@ export function dfaLabel(dfa: Dfa, text: string): number {
     if (state < 0) return 0;
   }
   return dfa.labels[state]!;
-}
-
-/** Whether every text is accepted from here on, with one label. */
-export function isFreeState(dfa: Dfa, state: number): boolean {
-  if (dfa.labels[state] === 0) return false;
-  const from = dfa.offsets[state]!;
-  return (
-    dfa.offsets[state + 1]! - from === 2 &&
-    dfa.lo[from] === 0 &&
-    dfa.hi[from + 1] === MAX_CODE_POINT &&
-    dfa.to[from] === state &&
-    dfa.to[from + 1] === state
-  );
 }
 
 function reachesAccepting(states: readonly DraftState[]): Uint8Array {
@@ -154,6 +143,12 @@ export function finishDfa(states: readonly DraftState[], fuel: Fuel): Dfa {
     }
     offsets.push(lo.length);
   }
+  const labels = Int32Array.from(order, (state) => states[state]!.label);
+  const free = labels.map((label, q) => {
+    const [from, end] = [offsets[q]!, offsets[q + 1]!];
+    if (label === 0 || end - from !== 2 || to[from] !== q || to[from + 1] !== q) return 0;
+    return lo[from] === 0 && hi[from] === ANY[1] && lo[from + 1] === ANY[2] && hi[from + 1] === MAX_CODE_POINT ? 1 : 0;
+  });
   return {
     id: ++lastId,
     numStates: order.length,
@@ -161,7 +156,8 @@ export function finishDfa(states: readonly DraftState[], fuel: Fuel): Dfa {
     lo: Int32Array.from(lo),
     hi: Int32Array.from(hi),
     to: Int32Array.from(to),
-    labels: Int32Array.from(order, (state) => states[state]!.label),
+    labels,
+    free: Uint8Array.from(free),
   };
 }
 

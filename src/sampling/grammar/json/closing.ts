@@ -10,12 +10,19 @@ import { writeText } from '../schema/solver.ts';
 import type { JsonProgress } from './json-progress.ts';
 import type { CharacterState } from './string-lexer.ts';
 import { BETWEEN, finishCharacter, possibleCodes } from './string-lexer.ts';
-import type { ArrayThread, KeyThread, ObjectThread, StartThread, TextThread, Thread } from './threads.ts';
+import type { ArrayThread, Frame, KeyThread, ObjectThread, StartThread, TextThread, Thread } from './threads.ts';
 
-/** The shortest text that ends the innermost open part of a thread, without the levels around it. */
-export type LocalClosing = (thread: Thread, maxBytes: number) => Uint8Array | null;
+/** Ends the innermost open part of a thread, without the levels around it. */
+export interface LocalClosing {
+  /** The shortest way; null when it is longer than `maxBytes`. */
+  close(thread: Thread, maxBytes: number): Uint8Array | null;
+  /** The bytes of the shortest way, and the level that is left then. Nothing is written: a minimum may be a billion. */
+  measure(thread: Thread): { readonly bytes: number; readonly around: Frame | null };
+}
 
 const encoder = new TextEncoder();
+// Longer missing texts are counted, not written.
+const MAX_WRITTEN = 1_000;
 const inner = (text: string): string => JSON.stringify(text).slice(1, -1);
 
 function join(...parts: readonly (Uint8Array | string)[]): Uint8Array {
@@ -69,8 +76,9 @@ export function createLocalClosing(progress: JsonProgress, solver: Solver): Loca
     return found;
   };
 
-  const closeText = (thread: TextThread): Uint8Array | null => {
+  const closeText = (thread: TextThread, maxBytes: number): Uint8Array | null => {
     const { text, watch } = thread;
+    if (text.min - thread.length > maxBytes) return null;
     let { state, length, read } = thread;
     let head: Uint8Array = new Uint8Array(0);
     if (thread.character !== BETWEEN) {
@@ -107,7 +115,7 @@ export function createLocalClosing(progress: JsonProgress, solver: Solver): Loca
     return best;
   };
 
-  const closeKey = (thread: KeyThread, maxBytes: number): Uint8Array | null => {
+  const findKey = (thread: KeyThread) => {
     const { object, state, character, read } = thread;
     let best: { head: Uint8Array; name: string; start: StartThread } | null = null;
     let least = Infinity;
@@ -132,10 +140,14 @@ export function createLocalClosing(progress: JsonProgress, solver: Solver): Loca
       least = bytes;
       best = { head: from.bytes, name, start: next };
     }
-    if (best === null) return null;
-    const text = value(best.start, maxBytes);
-    return text === null ? null : join(best.head, inner(best.name), '":', text);
+    return { best: best as { head: Uint8Array; name: string; start: StartThread } | null, bytes: least + 2 };
   };
+  const closeKey = (thread: KeyThread, maxBytes: number): Uint8Array | null => {
+    const { best } = findKey(thread);
+    const text = best === null ? null : value(best.start, maxBytes);
+    return text === null ? null : join(best!.head, inner(best!.name), '":', text);
+  };
+  const keyAt = (object: ObjectThread): KeyThread => ({ kind: 'key', object, state: 0, character: BETWEEN, read: '' });
 
   const closeArray = (thread: ArrayThread, maxBytes: number): string | null => {
     if (thread.array.unique !== null) {
@@ -146,14 +158,14 @@ export function createLocalClosing(progress: JsonProgress, solver: Solver): Loca
     return plan === null ? null : solver.writeArray(plan, thread.numItems === 0, maxBytes);
   };
 
-  return function close(thread, maxBytes) {
+  const close = (thread: Thread, maxBytes: number): Uint8Array | null => {
     switch (thread.kind) {
       case 'start': {
         const text = value(thread, maxBytes);
         return text === null ? null : encoder.encode(text);
       }
       case 'text':
-        return closeText(thread);
+        return closeText(thread, maxBytes);
       case 'number': {
         const rest = completeNumber(thread.set, thread.written);
         return rest === null ? null : encoder.encode(rest);
@@ -162,8 +174,7 @@ export function createLocalClosing(progress: JsonProgress, solver: Solver): Loca
         return encoder.encode(thread.word.slice(thread.at));
       case 'object': {
         if (thread.phase === 'after-comma') {
-          const key: KeyThread = { kind: 'key', object: thread, state: 0, character: BETWEEN, read: '' };
-          const rest = closeKey(key, maxBytes);
+          const rest = closeKey(keyAt(thread), maxBytes);
           return rest === null ? null : join('"', rest);
         }
         const plan = progress.planObject(thread);
@@ -184,5 +195,36 @@ export function createLocalClosing(progress: JsonProgress, solver: Solver): Loca
       default:
         return new Uint8Array(0);
     }
+  };
+
+  return {
+    close,
+    measure(thread) {
+      switch (thread.kind) {
+        case 'start':
+          return { bytes: solver.cost(thread.goal), around: thread.up };
+        case 'text': {
+          const missing = thread.text.min - thread.length;
+          const bytes = missing > MAX_WRITTEN ? missing + 1 : (closeText(thread, Infinity)?.length ?? Infinity);
+          return { bytes, around: thread.up };
+        }
+        case 'object': {
+          if (thread.phase === 'after-comma') return { bytes: 1 + findKey(keyAt(thread)).bytes, around: thread.up };
+          return { bytes: progress.planObject(thread)?.bytes ?? Infinity, around: thread.up };
+        }
+        case 'key':
+          return { bytes: findKey(thread).bytes, around: thread.object.up };
+        case 'colon': {
+          const next = cheapestStart(thread.next)!;
+          return { bytes: 1 + afterKey(next), around: (next.up as ObjectThread).up };
+        }
+        case 'array':
+          return { bytes: progress.planArray(thread)?.bytes ?? Infinity, around: thread.up };
+        case 'done':
+          return { bytes: 0, around: null };
+        default:
+          return { bytes: close(thread, Infinity)?.length ?? Infinity, around: thread.up };
+      }
+    },
   };
 }

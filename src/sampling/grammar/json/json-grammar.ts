@@ -1,4 +1,3 @@
-import { isFreeState } from '../automata/dfa.ts';
 import { unsupported } from '../limits.ts';
 import type { GrammarLimits } from '../limits.ts';
 import { isNumberText } from '../numbers/number-text.ts';
@@ -13,22 +12,17 @@ import { keyOf } from './threads.ts';
 
 // Alternatives followed at one time; a schema that needs more is refused where it happens.
 const MAX_THREADS = 4_000;
-/** A token this long or shorter cannot cross a length limit further away. */
-const FREE_ROOM = 256;
-
 interface JsonState extends GrammarState {
   readonly threads: readonly Thread[];
 }
 
-function isFreeThread(thread: Thread): boolean {
+function freeRoomOf(thread: Thread): number {
   if (thread.kind === 'text') {
     const { text, state, length, character } = thread;
-    if (character.mode !== 0 || !isFreeState(text.dfa, state)) return false;
-    return text.max - length >= FREE_ROOM;
+    return character.mode === 0 && text.dfa.free[state] === 1 ? text.max - length : 0;
   }
-  if (thread.kind !== 'key' || thread.character.mode !== 0) return false;
-  const { names } = thread.object.object;
-  return isFreeState(names, thread.state);
+  if (thread.kind !== 'key' || thread.character.mode !== 0) return 0;
+  return thread.object.object.names.free[thread.state] === 1 ? Infinity : 0;
 }
 
 function isWhole(thread: Thread): boolean {
@@ -47,22 +41,13 @@ export function createJsonGrammar(
 ): CompiledGrammar {
   const progress = createJsonProgress(formulas, solver);
   const stepThread = createJsonStep(progress);
-  const closeLocal = createLocalClosing(progress, solver);
+  const local = createLocalClosing(progress, solver);
   const frameBytes = new WeakMap<Frame, number>();
 
   const stateOf = (threads: readonly Thread[]): JsonState => {
-    let key: string | null = null;
-    let complete: boolean | null = null;
-    return {
-      threads,
-      get key() {
-        return (key ??= threads.map(keyOf).join('\n'));
-      },
-      get isComplete() {
-        return (complete ??= threads.some(isWhole));
-      },
-      isFree: threads.some(isFreeThread),
-    };
+    let freeRoom = 0;
+    for (const thread of threads) freeRoom = Math.max(freeRoom, freeRoomOf(thread));
+    return { freeRoom, threads };
   };
 
   /** Bytes to finish a level and all around it. */
@@ -75,21 +60,15 @@ export function createJsonGrammar(
     }
     return bytes;
   };
-  /** The level that is left when the innermost open part is closed. */
-  const around = (thread: Thread): Frame | null => {
-    if (thread.kind === 'key') return thread.object.up;
-    if (thread.kind === 'colon') return thread.next[0]!.up;
-    return thread.kind === 'done' ? null : thread.up;
-  };
   const closingOf = (thread: Thread, maxBytes: number): Uint8Array | null => {
     const bytes: number[] = [];
     let threads: Thread[] = [thread];
     while (threads.length > 0 && !threads.some(isWhole)) {
-      const local = closeLocal(threads[0]!, maxBytes);
-      if (local === null || bytes.length + local.length > maxBytes) return null;
+      const part = local.close(threads[0]!, maxBytes);
+      if (part === null || bytes.length + part.length > maxBytes) return null;
       // Read back, so that the levels around see exactly the value that was written. A number ends with what follows it.
-      if (local.length === 0 && threads[0]!.kind === 'number') threads = [threads[0]!.up!];
-      for (const byte of local) {
+      if (part.length === 0 && threads[0]!.kind === 'number') threads = [threads[0]!.up!];
+      for (const byte of part) {
         const next: Thread[] = [];
         for (const one of threads) stepThread(one, byte, next);
         threads = next;
@@ -104,16 +83,8 @@ export function createJsonGrammar(
 
   const bytesOf = (thread: Thread): number => {
     if (isWhole(thread)) return 0;
-    const local = closeLocal(thread, Infinity);
-    if (local === null) return Infinity;
-    if (
-      thread.kind === 'key' ||
-      thread.kind === 'colon' ||
-      (thread.kind === 'object' && thread.phase === 'after-comma')
-    ) {
-      return closingOf(thread, Infinity)?.length ?? Infinity;
-    }
-    return local.length + bytesAround(around(thread));
+    const { bytes, around } = local.measure(thread);
+    return bytes + bytesAround(around);
   };
 
   return {
@@ -131,6 +102,8 @@ export function createJsonGrammar(
         throw unsupported('anyOf/oneOf/not', null, `more than ${MAX_THREADS} alternatives at once`);
       return stateOf(distinct);
     },
+    isComplete: (state) => (state as JsonState).threads.some(isWhole),
+    keyOf: (state) => (state as JsonState).threads.map(keyOf).join('\n'),
     closingBytes(state) {
       let least = Infinity;
       for (const thread of (state as JsonState).threads) least = Math.min(least, bytesOf(thread));

@@ -104,7 +104,9 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
       const read = thread.watch === null ? '' : thread.read + String.fromCodePoint(code);
       // Counts beyond the minimum are alike where there is no maximum.
       const length = Math.min(thread.length + 1, text.max < Infinity ? Infinity : text.min);
-      const next: TextThread = { ...thread, state, length: isCounted ? length : 0, character: BETWEEN, read };
+      const { up, watch } = thread;
+      const counted = isCounted ? length : 0;
+      const next: TextThread = { kind: 'text', text, state, length: counted, character: BETWEEN, up, watch, read };
       if (progress.isTextAlive(next)) out.push(next);
     } else if (code === RESULT.quote) {
       if (text.dfa.labels[thread.state] === 0 || thread.length < text.min) return;
@@ -142,7 +144,8 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
     if (code >= 0) {
       const state = dfaStep(names, thread.state, code);
       if (state < 0) return;
-      const next: KeyThread = { ...thread, state, character: BETWEEN, read: thread.read + String.fromCodePoint(code) };
+      const read = thread.read + String.fromCodePoint(code);
+      const next: KeyThread = { kind: 'key', object: thread.object, state, character: BETWEEN, read };
       if (progress.isKeyAlive(next)) out.push(next);
     } else if (code === RESULT.quote) {
       const next = progress.valuesOfKey(thread.object, names.labels[thread.state]!, thread.read);

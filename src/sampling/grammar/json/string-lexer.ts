@@ -99,6 +99,12 @@ export function readByte(state: CharacterState, byte: number): number {
   }
 }
 
+/** Reads one byte of plain UTF-8 text: no quotes, no escapes. */
+export function readUtf8Byte(state: CharacterState, byte: number): number {
+  if (state.mode === MODE.utf8) return readContinuation(state, byte);
+  return byte < 0x80 ? byte : readLead(byte);
+}
+
 /** The characters that an unfinished one can still become: lo, hi, lo, hi, … */
 export function possibleCodes(state: CharacterState): number[] {
   const { mode, missing, bits, size } = state;

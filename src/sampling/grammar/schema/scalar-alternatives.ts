@@ -1,6 +1,6 @@
 import { countTexts, jsonCost, measureDistances } from '../automata/dfa-measures.ts';
 import type { Dfa } from '../automata/dfa.ts';
-import { dfaOfAny, dfaOfLengths, isFreeState, productDfa } from '../automata/dfa.ts';
+import { dfaOfAny, dfaOfLengths, productDfa } from '../automata/dfa.ts';
 import type { Fuel } from '../limits.ts';
 import type { NumberSet } from '../numbers/number-set.ts';
 import { ALL_NUMBERS, intersectNumbers } from '../numbers/number-set.ts';
@@ -69,7 +69,7 @@ export function createScalarBuilder(fuel: Fuel): ScalarBuilder {
       if (min > max) return null;
       const dfa = parts.length === 0 ? any : combine(parts, false);
       if (dfa.numStates === 0) return null;
-      if (isFreeState(dfa, 0)) return { dfa, min, max };
+      if (dfa.free[0] === 1) return { dfa, min, max };
       const bounded = withLengths({ dfa, min, max });
       return bounded.numStates === 0 ? null : { dfa: bounded, min: 0, max: Infinity };
     },
@@ -90,7 +90,7 @@ export function createScalarBuilder(fuel: Fuel): ScalarBuilder {
                 max: Infinity,
               },
             ];
-      if (merged.length > 0 && isFreeState(merged[0]!.dfa, 0)) return merged.map(alternative);
+      if (merged.length > 0 && merged[0]!.dfa.free[0] === 1) return merged.map(alternative);
       return [...merged, ...sets.filter((set) => set.min > 0 || set.max < Infinity)].map(alternative);
     },
     unionOf(terms) {
