@@ -1,0 +1,138 @@
+import type { Fuel } from '../limits.ts';
+import { unsupported } from '../limits.ts';
+import type { CodeRanges } from './code-ranges.ts';
+import { ANY } from './code-ranges.ts';
+import type { Dfa, DraftState } from './dfa.ts';
+import { finishDfa } from './dfa.ts';
+import type { RegexNode } from './regex-parser.ts';
+import { parseRegex } from './regex-parser.ts';
+
+/** A node either reads a character of `ranges` and goes to `next`, or goes to each of `free` without reading. */
+interface NfaNode {
+  ranges: CodeRanges | null;
+  next: number;
+  free: number[];
+  /** Free edges may only be taken at the start, or at the end, of the text. */
+  anchor: 'start' | 'end' | null;
+}
+
+function buildNfa(root: RegexNode, isSearch: boolean, fuel: Fuel): NfaNode[] {
+  const nodes: NfaNode[] = [];
+  const add = (node: Partial<NfaNode>): number => {
+    fuel.burn(1, 'a pattern');
+    if (nodes.length >= fuel.limits.maxStates * 4) {
+      throw unsupported('pattern', null, `repetitions spell out to more than ${fuel.limits.maxStates * 4} parts`);
+    }
+    return nodes.push({ ranges: null, next: -1, free: [], anchor: null, ...node }) - 1;
+  };
+  // Built from the back: `next` is where to go on.
+  const build = (node: RegexNode, next: number): number => {
+    if (node.kind === 'set') return add({ ranges: node.ranges, next });
+    if (node.kind === 'start' || node.kind === 'end') return add({ free: [next], anchor: node.kind });
+    if (node.kind === 'sequence') return node.parts.reduceRight((after, part) => build(part, after), next);
+    if (node.kind === 'choice') return add({ free: node.parts.map((part) => build(part, next)) });
+    let entry = next;
+    if (node.max === Infinity) {
+      entry = add({ free: [next] });
+      nodes[entry]!.free.unshift(build(node.part, entry));
+    } else {
+      for (let i = node.min; i < node.max; i++) entry = add({ free: [build(node.part, entry), next] });
+    }
+    for (let i = 0; i < node.min; i++) entry = build(node.part, entry);
+    return entry;
+  };
+  const final = add({});
+  let end = final;
+  if (isSearch) {
+    end = add({ free: [final] });
+    nodes[end]!.free.push(add({ ranges: ANY, next: end }));
+  }
+  let start = build(root, end);
+  if (isSearch) {
+    start = add({ free: [start] });
+    nodes[start]!.free.push(add({ ranges: ANY, next: start }));
+  }
+  nodes.push({ ranges: null, next: start, free: [], anchor: null });
+  return nodes;
+}
+
+/** All nodes reachable without reading, sorted. */
+function closure(
+  nodes: readonly NfaNode[],
+  from: readonly number[],
+  start: boolean,
+  end: boolean,
+  fuel: Fuel,
+): number[] {
+  const seen = new Set(from);
+  for (const at of seen) {
+    fuel.burn(1, 'a pattern');
+    const { free, anchor } = nodes[at]!;
+    if (anchor === null || (anchor === 'start' && start) || (anchor === 'end' && end))
+      for (const to of free) seen.add(to);
+  }
+  return [...seen].sort((a, b) => a - b);
+}
+
+function edgesOf(nodes: readonly NfaNode[], set: readonly number[], visit: (targets: number[]) => number, fuel: Fuel) {
+  const readers = set.filter((at) => nodes[at]!.ranges !== null);
+  const cuts = new Set<number>();
+  for (const at of readers) {
+    const ranges = nodes[at]!.ranges!;
+    for (let i = 0; i < ranges.length; i += 2) cuts.add(ranges[i]!).add(ranges[i + 1]! + 1);
+  }
+  const starts = [...cuts].sort((a, b) => a - b);
+  const targets: number[][] = starts.map(() => []);
+  const positions = new Map(starts.map((start, i) => [start, i]));
+  for (const at of readers) {
+    const ranges = nodes[at]!.ranges!;
+    for (let i = 0; i < ranges.length; i += 2) {
+      const last = positions.get(ranges[i + 1]! + 1)!;
+      for (let s = positions.get(ranges[i]!)!; s < last; s++) targets[s]!.push(nodes[at]!.next);
+      fuel.burn(1 + last - positions.get(ranges[i]!)!, 'a pattern');
+    }
+  }
+  const edges: number[] = [];
+  const known = new Map<string, number>();
+  starts.forEach((lo, s) => {
+    if (targets[s]!.length === 0) return;
+    const key = targets[s]!.join();
+    let target = known.get(key);
+    if (target === undefined) known.set(key, (target = visit(targets[s]!)));
+    edges.push(lo, starts[s + 1]! - 1, target);
+  });
+  return edges;
+}
+
+/** Subset construction. `isSearch`: a match anywhere in the text counts, as in JSON Schema; else the whole text must match. */
+export function dfaOfRegexNode(root: RegexNode, isSearch: boolean, fuel: Fuel): Dfa {
+  const nodes = buildNfa(root, isSearch, fuel);
+  const start = nodes.pop()!.next;
+  const states: DraftState[] = [];
+  const sets: number[][] = [];
+  const ids = new Map<string, number>();
+  const visit = (from: readonly number[], isStart: boolean): number => {
+    const set = closure(nodes, from, isStart, false, fuel);
+    const key = `${isStart ? '^' : ''}${set.join()}`;
+    let id = ids.get(key);
+    if (id === undefined) {
+      ids.set(key, (id = states.length));
+      sets.push(set);
+      const isAccepted = closure(nodes, set, isStart, true, fuel).includes(0);
+      states.push({ label: isAccepted ? 1 : 0, edges: [] });
+      if (states.length > fuel.limits.maxStates) {
+        throw unsupported('pattern', null, `more than ${fuel.limits.maxStates} states`);
+      }
+    }
+    return id;
+  };
+  visit([start], true);
+  for (let i = 0; i < states.length; i++) {
+    states[i]!.edges = edgesOf(nodes, sets[i]!, (targets) => visit(targets, false), fuel);
+  }
+  return finishDfa(states, fuel);
+}
+
+export function dfaOfRegex(pattern: string, isSearch: boolean, fuel: Fuel): Dfa {
+  return dfaOfRegexNode(parseRegex(pattern, fuel.limits), isSearch, fuel);
+}

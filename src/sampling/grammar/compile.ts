@@ -1,0 +1,62 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import { createJsonGrammar } from './json/json-grammar.ts';
+import type { GrammarLimits } from './limits.ts';
+import { DEFAULT_LIMITS, createFuel, malformed } from './limits.ts';
+import type { Fuel } from './limits.ts';
+import { createFormulas } from './schema/formula.ts';
+import { openSchema } from './schema/schema-document.ts';
+import type { SchemaReader } from './schema/schema-reader.ts';
+import { createSchemaReader } from './schema/schema-reader.ts';
+import type { Solver } from './schema/solver.ts';
+import { createSolver } from './schema/solver.ts';
+import { createGbnfGrammar } from './text/gbnf-grammar.ts';
+import { createRegexGrammar } from './text/regex-grammar.ts';
+import type { CompiledGrammar, GrammarSource } from './types.ts';
+
+type Compile<T extends GrammarSource['type']> = (
+  source: Extract<GrammarSource, { type: T }>,
+  fuel: Fuel,
+) => CompiledGrammar;
+
+function compileSchema(schema: unknown, isStrict: boolean, assertFormats: boolean, fuel: Fuel): CompiledGrammar {
+  const formulas = createFormulas(fuel);
+  const document = openSchema(schema, fuel.limits);
+  let solver: Solver | null = null;
+  const reader: SchemaReader = createSchemaReader({
+    formulas,
+    document,
+    isStrict,
+    assertFormats,
+    textsOf: (formula) => solver!.textsOf(formula),
+  });
+  solver = createSolver(reader);
+  const goal = reader.schemaAt(document.root);
+  if (solver.cost(goal) === Infinity) throw malformed('schema', '', 'no value satisfies it');
+  return createJsonGrammar(formulas, solver, goal, fuel.limits);
+}
+
+const COMPILERS: { [T in GrammarSource['type']]: Compile<T> } = {
+  json_object: (_, fuel) => compileSchema({ type: 'object' }, false, false, fuel),
+  json_schema: ({ schema, strict, assertFormats }, fuel) =>
+    compileSchema(schema, strict ?? false, assertFormats ?? false, fuel),
+  gbnf: ({ text }, fuel) => createGbnfGrammar(text, fuel),
+  regex: ({ pattern }, fuel) => createRegexGrammar(pattern, fuel),
+};
+
+/**
+ * Compiles what the text must be. Throws `unsupported` with the keyword and its JSON pointer for what cannot be enforced and
+ * `invalid_option` for what is malformed or satisfied by nothing; never takes more than `limits.maxSteps` steps.
+ */
+export function compileGrammar(source: GrammarSource, limits: Partial<GrammarLimits> = {}): CompiledGrammar {
+  const compile = Object.hasOwn(COMPILERS, source.type) ? COMPILERS[source.type] : null;
+  if (compile === null) throw malformed('type', '/type', `one of ${Object.keys(COMPILERS).join(', ')} expected`);
+  try {
+    return (compile as Compile<GrammarSource['type']>)(source, createFuel({ ...DEFAULT_LIMITS, ...limits }));
+  } catch (error) {
+    // The depth of some recursions follows the input; what outgrows the stack is refused like any other excess.
+    if (error instanceof RangeError) {
+      throw new RuvLLMError('unsupported', 'grammar: nested too deeply to compile', { cause: error });
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,121 @@
+import { unsupported } from '../limits.ts';
+import type { GrammarLimits } from '../limits.ts';
+import { isNumberText } from '../numbers/number-text.ts';
+import type { Formula, Formulas } from '../schema/formula.ts';
+import type { Solver } from '../schema/solver.ts';
+import type { CompiledGrammar, GrammarState } from '../types.ts';
+import { createLocalClosing } from './closing.ts';
+import { createJsonProgress } from './json-progress.ts';
+import { createJsonStep } from './json-steps.ts';
+import type { Frame, Thread } from './threads.ts';
+import { keyOf } from './threads.ts';
+
+// Alternatives followed at one time; a schema that needs more is refused where it happens.
+const MAX_THREADS = 4_000;
+interface JsonState extends GrammarState {
+  readonly threads: readonly Thread[];
+}
+
+function freeRoomOf(thread: Thread): number {
+  if (thread.kind === 'text') {
+    const { text, state, length, character } = thread;
+    return character.mode === 0 && text.dfa.free[state] === 1 ? text.max - length : 0;
+  }
+  if (thread.kind !== 'key' || thread.character.mode !== 0) return 0;
+  return thread.object.object.names.free[thread.state] === 1 ? Infinity : 0;
+}
+
+function isWhole(thread: Thread): boolean {
+  return (
+    thread.kind === 'done' ||
+    (thread.kind === 'number' && thread.up === null && isNumberText(thread.set, thread.written))
+  );
+}
+
+/** Texts of JSON values that satisfy the goal. */
+export function createJsonGrammar(
+  formulas: Formulas,
+  solver: Solver,
+  goal: Formula,
+  limits: GrammarLimits,
+): CompiledGrammar {
+  const progress = createJsonProgress(formulas, solver);
+  const stepThread = createJsonStep(progress);
+  const local = createLocalClosing(progress, solver);
+  const frameBytes = new WeakMap<Frame, number>();
+
+  const stateOf = (threads: readonly Thread[]): JsonState => {
+    let freeRoom = 0;
+    for (const thread of threads) freeRoom = Math.max(freeRoom, freeRoomOf(thread));
+    return { freeRoom, threads };
+  };
+
+  /** Bytes to finish a level and all around it. */
+  const bytesAround = (frame: Frame | null): number => {
+    if (frame === null) return 0;
+    let bytes = frameBytes.get(frame);
+    if (bytes === undefined) {
+      const own = frame.kind === 'object' ? progress.planObject(frame)?.bytes : progress.planArray(frame)?.bytes;
+      frameBytes.set(frame, (bytes = (own ?? Infinity) + bytesAround(frame.up)));
+    }
+    return bytes;
+  };
+  const closingOf = (thread: Thread, maxBytes: number): Uint8Array | null => {
+    const bytes: number[] = [];
+    let threads: Thread[] = [thread];
+    while (threads.length > 0 && !threads.some(isWhole)) {
+      const part = local.close(threads[0]!, maxBytes);
+      if (part === null || bytes.length + part.length > maxBytes) return null;
+      // Read back, so that the levels around see exactly the value that was written. A number ends with what follows it.
+      if (part.length === 0 && threads[0]!.kind === 'number') threads = [threads[0]!.up!];
+      for (const byte of part) {
+        const next: Thread[] = [];
+        for (const one of threads) stepThread(one, byte, next);
+        threads = next;
+        bytes.push(byte);
+      }
+      if (threads[0]?.kind === 'number' && threads[0].up !== null && isNumberText(threads[0].set, threads[0].written)) {
+        threads = [threads[0].up];
+      }
+    }
+    return threads.length === 0 ? null : Uint8Array.from(bytes);
+  };
+
+  const bytesOf = (thread: Thread): number => {
+    if (isWhole(thread)) return 0;
+    const { bytes, around } = local.measure(thread);
+    return bytes + bytesAround(around);
+  };
+
+  return {
+    start: stateOf([{ kind: 'start', goal, numSpaces: 0, depth: 0, up: null, watch: null }]),
+    beginToken: () => formulas.fuel.refill(limits.maxStepsPerToken),
+    step(state, byte) {
+      const { threads } = state as JsonState;
+      const next: Thread[] = [];
+      for (const thread of threads) stepThread(thread, byte, next);
+      if (next.length === 0) return null;
+      if (next.length === 1) return next[0] === threads[0] && threads.length === 1 ? state : stateOf(next);
+      if (next.length === threads.length && next.every((thread, i) => thread === threads[i])) return state;
+      const distinct = [...new Map(next.map((thread) => [keyOf(thread), thread])).values()];
+      if (distinct.length > MAX_THREADS)
+        throw unsupported('anyOf/oneOf/not', null, `more than ${MAX_THREADS} alternatives at once`);
+      return stateOf(distinct);
+    },
+    isComplete: (state) => (state as JsonState).threads.some(isWhole),
+    keyOf: (state) => (state as JsonState).threads.map(keyOf).join('\n'),
+    closingBytes(state) {
+      let least = Infinity;
+      for (const thread of (state as JsonState).threads) least = Math.min(least, bytesOf(thread));
+      return least;
+    },
+    closing(state, maxBytes) {
+      let best: Uint8Array | null = null;
+      for (const thread of (state as JsonState).threads) {
+        const bytes = closingOf(thread, maxBytes);
+        if (bytes !== null && (best === null || bytes.length < best.length)) best = bytes;
+      }
+      return best;
+    },
+  };
+}

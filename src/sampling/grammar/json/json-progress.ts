@@ -1,0 +1,214 @@
+import { dfaStep } from '../automata/dfa.ts';
+import { countTexts } from '../automata/dfa-measures.ts';
+import type { Fuel } from '../limits.ts';
+import { parseDecimal } from '../numbers/decimal.ts';
+import type { NumberSet } from '../numbers/number-set.ts';
+import type { Alternatives, KeyClass, ObjectAlternative } from '../schema/alternatives.ts';
+import type { Formula, Formulas } from '../schema/formula.ts';
+import type { ArrayPlan, ObjectPlan } from '../schema/plans.ts';
+import { countItem, itemChoices, planArray, planObject, propertyGoal } from '../schema/plans.ts';
+import type { Solver } from '../schema/solver.ts';
+import { possibleCodes } from './string-lexer.ts';
+import type { ArrayThread, KeyThread, ObjectThread, StartThread, TextThread, Watch } from './threads.ts';
+import type { UniqueItems } from '../schema/unique-items.ts';
+
+/** The questions that threads ask of the schema: what may come next and whether it can end well. */
+export interface JsonProgress {
+  readonly fuel: Fuel;
+  readonly unique: UniqueItems;
+  alternatives(goal: Formula): Alternatives;
+  isTextAlive(thread: TextThread): boolean;
+  watchedNumbers(set: NumberSet, watch: Watch | null): NumberSet;
+  isKeyAlive(thread: KeyThread): boolean;
+  canAddKey(thread: ObjectThread): boolean;
+  /** The ways to go on with a property of this name; none if it may not be added. */
+  valuesOfKey(thread: ObjectThread, label: number, name: string): StartThread[];
+  isObjectDone(thread: ObjectThread): boolean;
+  canonicalObject(thread: ObjectThread): string;
+  valuesOfItem(thread: ArrayThread): StartThread[];
+  isArrayDone(thread: ArrayThread): boolean;
+  canonicalArray(thread: ArrayThread): string;
+  planObject(thread: ObjectThread): ObjectPlan | null;
+  planArray(thread: ArrayThread): ArrayPlan | null;
+}
+
+export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProgress {
+  const { unique } = solver;
+  const classCounts = new WeakMap<ObjectAlternative, Map<number, Float64Array>>();
+  const objectPlans = new WeakMap<ObjectAlternative, Map<string, ObjectPlan | null>>();
+  const addable = new WeakMap<ObjectThread, Map<number, boolean>>();
+  const watched = new WeakMap<Watch, Map<NumberSet, NumberSet>>();
+
+  const countsOf = (object: ObjectAlternative, label: number): Float64Array => {
+    let counts = classCounts.get(object);
+    if (counts === undefined) classCounts.set(object, (counts = new Map()));
+    let found = counts.get(label);
+    if (found === undefined) counts.set(label, (found = countTexts(object.names, (one) => one === label)));
+    return found;
+  };
+
+  /** Plans are kept by progress; most objects only ever ask for the rest of their required names. */
+  const planOf = (thread: ObjectThread): ObjectPlan | null => {
+    let plans = objectPlans.get(thread.object);
+    if (plans === undefined) objectPlans.set(thread.object, (plans = new Map()));
+    const others = thread.others.length === 0 ? '' : JSON.stringify(thread.others);
+    const key = `${thread.numKeys};${thread.labels.join()};${thread.someBits};${others}`;
+    let plan = plans.get(key);
+    if (plan === undefined) {
+      plan = planObject(formulas, thread.object, thread, solver.cost);
+      if (plans.size > 10_000) plans.clear();
+      plans.set(key, plan);
+    }
+    return plan;
+  };
+
+  const withKey = (thread: ObjectThread, one: KeyClass, name: string, bits: number): ObjectThread => ({
+    ...thread,
+    phase: 'after-value',
+    numSpaces: 0,
+    numKeys:
+      thread.object.max < Infinity ? thread.numKeys + 1 : Math.min(thread.numKeys + 1, Math.max(1, thread.object.min)),
+    labels: one.name === null ? thread.labels : [...thread.labels, one.label].sort((a, b) => a - b),
+    others: one.name === null ? [...thread.others, { label: one.label, name }] : thread.others,
+    someBits: thread.someBits | bits,
+    read: thread.read === null ? null : [...thread.read, name],
+  });
+
+  const usableBits = (thread: ObjectThread, one: KeyClass): number[] => {
+    const open = one.someBits & ~thread.someBits;
+    const list: number[] = [];
+    for (let bits = open; ; bits = (bits - 1) & open) {
+      list.push(bits);
+      if (bits === 0) return list;
+    }
+  };
+
+  const isAddable = (thread: ObjectThread, label: number): boolean => {
+    let known = addable.get(thread);
+    if (known === undefined) addable.set(thread, (known = new Map()));
+    let is = known.get(label);
+    if (is === undefined) {
+      const one = thread.object.classes[label - 1]!;
+      const present = thread.others.filter((other) => other.label === label).length;
+      const isFree = one.name === null ? present < one.size : !thread.labels.includes(label);
+      is =
+        isFree &&
+        thread.numKeys < thread.object.max &&
+        usableBits(thread, one).some(
+          (bits) =>
+            solver.cost(propertyGoal(formulas, thread.object, one, bits)) < Infinity &&
+            // The name does not matter for what else is needed, but it takes one of its class away.
+            planOf(withKey(thread, one, one.name ?? freeName(thread, one), bits)) !== null,
+        );
+      known.set(label, is);
+    }
+    return is;
+  };
+  const freeName = (thread: ObjectThread, one: KeyClass): string => {
+    const present = new Set(thread.others.map((other) => other.name));
+    return one.texts(present.size + 1).find((text) => !present.has(text)) ?? '';
+  };
+
+  const isLabelReachable = (thread: KeyThread, state: number, isExact: boolean): boolean => {
+    const { object } = thread;
+    return object.object.reachable[state]!.some((label) => {
+      if (!isAddable(object, label)) return false;
+      if (object.object.classes[label - 1]!.name !== null || object.others.length === 0 || !isExact) return true;
+      const left = countsOf(object.object, label)[state]!;
+      if (left === Infinity) return true;
+      return left > object.others.filter((other) => other.label === label && other.name.startsWith(thread.read)).length;
+    });
+  };
+
+  return {
+    fuel: formulas.fuel,
+    unique,
+    alternatives: solver.alternatives,
+    isTextAlive({ text, state, length, watch, read, character }) {
+      if (length > text.max) return false;
+      if (watch === null || watch.excluded.length === 0) return true;
+      const isCounted = text.min > 0 || text.max < Infinity;
+      const left = !isCounted ? text.counts[state]! : length >= text.max ? 1 : Infinity;
+      if (left === Infinity || character.mode !== 0) return true;
+      const blocked = watch.excluded.filter((canonical) => {
+        if (!canonical.startsWith('"')) return false;
+        const value = JSON.parse(canonical) as string;
+        if (!value.startsWith(read)) return false;
+        let q = state;
+        for (const one of value.slice(read.length)) if (q >= 0) q = dfaStep(text.dfa, q, one.codePointAt(0)!);
+        return q >= 0 && text.dfa.labels[q] !== 0 && (!isCounted || value === read);
+      });
+      return left > blocked.length;
+    },
+    watchedNumbers(set, watch) {
+      if (watch === null || watch.excluded.length === 0) return set;
+      let sets = watched.get(watch);
+      if (sets === undefined) watched.set(watch, (sets = new Map()));
+      let made = sets.get(set);
+      if (made === undefined) {
+        const numbers = watch.excluded.filter((canonical) => /^[-\d]/.test(canonical)).map(parseDecimal);
+        sets.set(set, (made = { ...set, excluded: [...set.excluded, ...numbers] }));
+      }
+      return made;
+    },
+    isKeyAlive(thread) {
+      const { names } = thread.object.object;
+      if (names.numStates === 0) return false;
+      if (thread.character.mode === 0) return isLabelReachable(thread, thread.state, true);
+      const codes = possibleCodes(thread.character);
+      for (let e = names.offsets[thread.state]!; e < names.offsets[thread.state + 1]!; e++) {
+        for (let i = 0; i < codes.length; i += 2) {
+          if (names.lo[e]! > codes[i + 1]! || names.hi[e]! < codes[i]!) continue;
+          if (isLabelReachable(thread, names.to[e]!, false)) return true;
+        }
+      }
+      return false;
+    },
+    canAddKey: (thread) => thread.object.classes.some((one) => isAddable(thread, one.label)),
+    valuesOfKey(thread, label, name) {
+      if (label === 0 || !isAddable(thread, label)) return [];
+      const one = thread.object.classes[label - 1]!;
+      if (one.name === null && thread.others.some((other) => other.name === name)) return [];
+      const starts: StartThread[] = [];
+      for (const bits of usableBits(thread, one)) {
+        const goal = propertyGoal(formulas, thread.object, one, bits);
+        const up = withKey(thread, one, name, bits);
+        if (solver.cost(goal) === Infinity || planOf(up) === null) continue;
+        const watch = thread.read === null ? null : { excluded: [] };
+        starts.push({ kind: 'start', goal, numSpaces: 0, depth: thread.depth, up, watch });
+      }
+      return starts;
+    },
+    isObjectDone: (thread) => planOf(thread)?.entries.length === 0,
+    canonicalObject(thread) {
+      if (thread.read === null) return '';
+      const entries: string[] = [];
+      for (let i = 0; i < thread.read.length; i += 2)
+        entries.push(`${JSON.stringify(thread.read[i])}:${thread.read[i + 1]}`);
+      return `{${entries.sort().join()}}`;
+    },
+    valuesOfItem(thread) {
+      const { array, numItems, depth } = thread;
+      if (numItems >= array.max) return [];
+      const starts: StartThread[] = [];
+      for (const { bits, goal } of itemChoices(formulas, array, numItems)) {
+        const counts = countItem(array, thread.counts, bits);
+        if (counts === null || solver.cost(goal) === Infinity) continue;
+        const known = array.max < Infinity ? Infinity : Math.max(array.prefix.length, array.min, 1);
+        const up: ArrayThread = { ...thread, numItems: Math.min(numItems + 1, known), counts, numSpaces: 0 };
+        const watch =
+          thread.read === null ? null : array.unique === null ? { excluded: [] } : unique.watch(thread, goal);
+        if (thread.read !== null && watch === null) continue;
+        if (array.unique !== null || planArray(formulas, array, up, solver.cost) !== null) {
+          starts.push({ kind: 'start', goal, numSpaces: 0, depth, up, watch });
+        }
+      }
+      return starts;
+    },
+    isArrayDone: ({ array, numItems, counts }) =>
+      numItems >= array.min && counts.every((count, i) => count >= array.contains[i]!.min),
+    canonicalArray: (thread) => (thread.read === null ? '' : `[${thread.read.join()}]`),
+    planObject: planOf,
+    planArray: (thread) => planArray(formulas, thread.array, thread, solver.cost),
+  };
+}

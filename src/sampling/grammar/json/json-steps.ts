@@ -1,0 +1,211 @@
+import { dfaStep, hasEdgeInto } from '../automata/dfa.ts';
+import { canonicalDecimal, parseDecimal } from '../numbers/decimal.ts';
+import { isNumberPrefix, isNumberText } from '../numbers/number-text.ts';
+import type { JsonProgress } from './json-progress.ts';
+import { BETWEEN, RESULT, nextState, possibleCodes, readByte } from './string-lexer.ts';
+import type { ArrayThread, Frame, KeyThread, ObjectThread, StartThread, TextThread, Thread, Watch } from './threads.ts';
+import { DONE } from './threads.ts';
+
+const CHAR = {
+  quote: 0x22,
+  comma: 0x2c,
+  colon: 0x3a,
+  openArray: 0x5b,
+  closeArray: 0x5d,
+  openObject: 0x7b,
+  closeObject: 0x7d,
+};
+const WORDS = new Map([
+  [0x6e, 'null'],
+  [0x74, 'true'],
+  [0x66, 'false'],
+]);
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+/**
+ * White space in a row: a new line and four characters per level, which holds JSON printed with an indent of up to four; a
+ * model that only writes spaces must stop.
+ */
+export function maxSpaces(depth: number): number {
+  return 4 + 4 * depth;
+}
+
+export type JsonStep = (thread: Thread, byte: number, out: Thread[]) => void;
+
+/** Moves threads on by one byte. A thread comes out only if some text completes it. */
+export function createJsonStep(progress: JsonProgress): JsonStep {
+  const complete = (up: Frame | null, watch: Watch | null, canonical: string, out: Thread[]): void => {
+    if (watch !== null && watch.excluded.includes(canonical)) return;
+    if (up === null) out.push(DONE);
+    else if (watch === null || up.read === null) out.push(up);
+    else out.push({ ...up, read: [...up.read, canonical] });
+  };
+
+  const startValue = (thread: StartThread, byte: number, out: Thread[]): void => {
+    const { goal, up, watch, depth } = thread;
+    const found = progress.alternatives(goal);
+    if (byte === CHAR.quote) {
+      for (const text of found.texts) {
+        const next: TextThread = { kind: 'text', text, state: 0, length: 0, character: BETWEEN, up, watch, read: '' };
+        if (progress.isTextAlive(next)) out.push(next);
+      }
+    } else if (byte === CHAR.openObject) {
+      for (const object of found.objects) {
+        const read = watch === null ? null : [];
+        const rest = {
+          numKeys: 0,
+          labels: [],
+          others: [],
+          someBits: 0,
+          numSpaces: 0,
+          depth: depth + 1,
+          up,
+          watch,
+          read,
+        };
+        out.push({ kind: 'object', object, phase: 'opened', ...rest });
+      }
+    } else if (byte === CHAR.openArray) {
+      for (const array of found.arrays) {
+        const read = watch === null && array.unique === null ? null : [];
+        const counts = array.contains.map(() => 0);
+        out.push({ kind: 'array', array, numItems: 0, counts, numSpaces: 0, depth: depth + 1, up, watch, read });
+      }
+    } else if (byte === 0x2d || (byte >= 0x30 && byte <= 0x39)) {
+      const written = String.fromCharCode(byte);
+      for (const { set } of found.numbers) {
+        const watched = progress.watchedNumbers(set, watch);
+        if (isNumberPrefix(watched, written)) out.push({ kind: 'number', set: watched, written, up, watch });
+      }
+    } else if (isSpace(byte)) {
+      if (thread.numSpaces < maxSpaces(depth)) out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
+    } else {
+      const word = WORDS.get(byte);
+      if (word === undefined || (watch !== null && watch.excluded.includes(word))) return;
+      const isAllowed = word === 'null' ? found.isNull : found.booleans.includes(word === 'true');
+      if (isAllowed) out.push({ kind: 'literal', word, at: 1, up, watch });
+    }
+  };
+
+  const stepText = (thread: TextThread, byte: number, out: Thread[]): void => {
+    const code = readByte(thread.character, byte);
+    const { text } = thread;
+    if (code >= 0) {
+      const state = dfaStep(text.dfa, thread.state, code);
+      if (state < 0 || thread.length >= text.max) return;
+      const isCounted = text.min > 0 || text.max < Infinity;
+      if (state === thread.state && !isCounted && thread.watch === null && thread.character === BETWEEN) {
+        out.push(thread);
+        return;
+      }
+      const read = thread.watch === null ? '' : thread.read + String.fromCodePoint(code);
+      // Counts beyond the minimum are alike where there is no maximum.
+      const length = Math.min(thread.length + 1, text.max < Infinity ? Infinity : text.min);
+      const { up, watch } = thread;
+      const counted = isCounted ? length : 0;
+      const next: TextThread = { kind: 'text', text, state, length: counted, character: BETWEEN, up, watch, read };
+      if (progress.isTextAlive(next)) out.push(next);
+    } else if (code === RESULT.quote) {
+      if (text.dfa.labels[thread.state] === 0 || thread.length < text.min) return;
+      complete(thread.up, thread.watch, JSON.stringify(thread.read), out);
+    } else if (code === RESULT.partial) {
+      const character = nextState;
+      if (thread.length >= text.max) return;
+      const next = { ...thread, character };
+      const codes = possibleCodes(character);
+      for (let i = 0; i < codes.length; i += 2) {
+        if (!hasEdgeInto(text.dfa, thread.state, codes[i]!, codes[i + 1]!)) continue;
+        if (progress.isTextAlive(next)) out.push(next);
+        return;
+      }
+    }
+  };
+
+  const stepObject = (thread: ObjectThread, byte: number, out: Thread[]): void => {
+    if (isSpace(byte)) {
+      if (thread.numSpaces < maxSpaces(thread.depth)) out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
+    } else if (byte === CHAR.quote && thread.phase !== 'after-value') {
+      const next: KeyThread = { kind: 'key', object: thread, state: 0, character: BETWEEN, read: '' };
+      if (progress.isKeyAlive(next)) out.push(next);
+    } else if (byte === CHAR.comma && thread.phase === 'after-value') {
+      const next: ObjectThread = { ...thread, phase: 'after-comma', numSpaces: 0 };
+      if (progress.canAddKey(next)) out.push(next);
+    } else if (byte === CHAR.closeObject && thread.phase !== 'after-comma' && progress.isObjectDone(thread)) {
+      complete(thread.up, thread.watch, progress.canonicalObject(thread), out);
+    }
+  };
+
+  const stepKey = (thread: KeyThread, byte: number, out: Thread[]): void => {
+    const code = readByte(thread.character, byte);
+    const { names } = thread.object.object;
+    if (code >= 0) {
+      const state = dfaStep(names, thread.state, code);
+      if (state < 0) return;
+      const read = thread.read + String.fromCodePoint(code);
+      const next: KeyThread = { kind: 'key', object: thread.object, state, character: BETWEEN, read };
+      if (progress.isKeyAlive(next)) out.push(next);
+    } else if (code === RESULT.quote) {
+      const next = progress.valuesOfKey(thread.object, names.labels[thread.state]!, thread.read);
+      if (next.length > 0) out.push({ kind: 'colon', next, numSpaces: 0 });
+    } else if (code === RESULT.partial) {
+      const next: KeyThread = { ...thread, character: nextState };
+      if (progress.isKeyAlive(next)) out.push(next);
+    }
+  };
+
+  const stepArray = (thread: ArrayThread, byte: number, out: Thread[]): void => {
+    if (isSpace(byte)) {
+      if (thread.numSpaces < maxSpaces(thread.depth)) out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
+    } else if (byte === CHAR.closeArray) {
+      if (progress.isArrayDone(thread)) complete(thread.up, thread.watch, progress.canonicalArray(thread), out);
+    } else if (thread.numItems === 0) {
+      for (const next of progress.valuesOfItem(thread)) startValue(next, byte, out);
+    } else if (byte === CHAR.comma) out.push(...progress.valuesOfItem(thread));
+  };
+
+  return function step(thread, byte, out) {
+    progress.fuel.burn(1, 'a token');
+    switch (thread.kind) {
+      case 'start':
+        return startValue(thread, byte, out);
+      case 'text':
+        return stepText(thread, byte, out);
+      case 'object':
+        return stepObject(thread, byte, out);
+      case 'key':
+        return stepKey(thread, byte, out);
+      case 'array':
+        return stepArray(thread, byte, out);
+      case 'literal': {
+        const { word, at, up, watch } = thread;
+        if (word.charCodeAt(at) !== byte) return;
+        if (at + 1 === word.length) complete(up, watch, word, out);
+        else out.push({ ...thread, at: at + 1 });
+        return;
+      }
+      case 'number': {
+        const { set, written, up, watch } = thread;
+        if (byte === CHAR.comma || byte === CHAR.closeArray || byte === CHAR.closeObject || isSpace(byte)) {
+          if (up === null || !isNumberText(set, written)) return;
+          const ended: Thread[] = [];
+          complete(up, watch, canonicalDecimal(parseDecimal(written)), ended);
+          for (const next of ended) step(next, byte, out);
+        } else if (byte < 0x80) {
+          const longer = written + String.fromCharCode(byte);
+          if (isNumberPrefix(set, longer)) out.push({ ...thread, written: longer });
+        }
+        return;
+      }
+      case 'colon':
+        if (byte === CHAR.colon) out.push(...thread.next);
+        else if (isSpace(byte) && thread.numSpaces < maxSpaces(thread.next[0]!.depth)) {
+          out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
+        }
+        return;
+      default:
+    }
+  };
+}

@@ -1,0 +1,166 @@
+import type { ArrayAlternative, ObjectAlternative, TextAlternative } from '../schema/alternatives.ts';
+import type { Formula } from '../schema/formula.ts';
+import type { NumberSet } from '../numbers/number-set.ts';
+import type { CharacterState } from './string-lexer.ts';
+
+/**
+ * A thread follows one choice of alternatives through the text: everything it has promised is fixed, so each level of nesting
+ * can be finished by itself and a thread is alive exactly when every level is. Threads never change; `up` is the level around,
+ * in the state it will have when the value inside is done.
+ */
+export type Thread =
+  | StartThread
+  | TextThread
+  | NumberThread
+  | LiteralThread
+  | ObjectThread
+  | KeyThread
+  | ColonThread
+  | ArrayThread
+  | DoneThread;
+
+/** A level around a value. */
+export type Frame = ObjectThread | ArrayThread;
+
+/** What `uniqueItems` around a value asks: to know its canonical text when it is done, and that it is none of these. */
+export interface Watch {
+  readonly excluded: readonly string[];
+}
+
+/** Before a value. */
+export interface StartThread {
+  readonly kind: 'start';
+  readonly goal: Formula;
+  readonly numSpaces: number;
+  readonly depth: number;
+  readonly up: Frame | null;
+  readonly watch: Watch | null;
+}
+
+/** Inside a string value. */
+export interface TextThread {
+  readonly kind: 'text';
+  readonly text: TextAlternative;
+  readonly state: number;
+  readonly length: number;
+  readonly character: CharacterState;
+  readonly up: Frame | null;
+  readonly watch: Watch | null;
+  /** What was read, under a watch only. */
+  readonly read: string;
+}
+
+export interface NumberThread {
+  readonly kind: 'number';
+  readonly set: NumberSet;
+  readonly written: string;
+  readonly up: Frame | null;
+  readonly watch: Watch | null;
+}
+
+/** Inside null, true or false. */
+export interface LiteralThread {
+  readonly kind: 'literal';
+  readonly word: string;
+  readonly at: number;
+  readonly up: Frame | null;
+  readonly watch: Watch | null;
+}
+
+/** Inside an object, between names and values. */
+export interface ObjectThread {
+  readonly kind: 'object';
+  readonly object: ObjectAlternative;
+  readonly phase: 'opened' | 'after-value' | 'after-comma';
+  readonly numKeys: number;
+  readonly labels: readonly number[];
+  readonly others: readonly { readonly label: number; readonly name: string }[];
+  readonly someBits: number;
+  readonly numSpaces: number;
+  readonly depth: number;
+  readonly up: Frame | null;
+  readonly watch: Watch | null;
+  /** Name and canonical value of each property, under a watch only; the last one lacks its value while that is read. */
+  readonly read: readonly string[] | null;
+}
+
+/** Inside a property name. */
+export interface KeyThread {
+  readonly kind: 'key';
+  readonly object: ObjectThread;
+  readonly state: number;
+  readonly character: CharacterState;
+  readonly read: string;
+}
+
+/** After a name. */
+export interface ColonThread {
+  readonly kind: 'colon';
+  readonly next: readonly StartThread[];
+  readonly numSpaces: number;
+}
+
+/** Inside an array, after its bracket or an item. */
+export interface ArrayThread {
+  readonly kind: 'array';
+  readonly array: ArrayAlternative;
+  readonly numItems: number;
+  readonly counts: readonly number[];
+  readonly numSpaces: number;
+  readonly depth: number;
+  readonly up: Frame | null;
+  readonly watch: Watch | null;
+  /** Canonical items so far, under a watch or `uniqueItems` only. */
+  readonly read: readonly string[] | null;
+}
+
+export interface DoneThread {
+  readonly kind: 'done';
+}
+
+export const DONE: DoneThread = { kind: 'done' };
+
+const frameKeys = new WeakMap<Frame, string>();
+
+function frameKey(frame: Frame | null): string {
+  if (frame === null) return '';
+  let key = frameKeys.get(frame);
+  if (key === undefined) frameKeys.set(frame, (key = keyOf(frame)));
+  return key;
+}
+
+const watchKey = (watch: Watch | null): string => (watch === null ? '' : JSON.stringify(watch.excluded));
+const characterKey = ({ mode, missing, bits }: CharacterState): string =>
+  mode === 0 ? '' : `${mode}.${missing}.${bits}`;
+
+type Keys = { [K in Thread['kind']]: (thread: Extract<Thread, { kind: K }>) => string };
+
+const KEYS: Keys = {
+  start: (t) => `S${t.goal.id},${t.numSpaces},${t.depth},${watchKey(t.watch)}<${frameKey(t.up)}`,
+  text: (t) =>
+    `T${t.text.dfa.id},${t.text.min},${t.text.max},${t.state},${t.text.min + finite(t.text.max) > 0 ? t.length : 0},${characterKey(t.character)},${watchKey(t.watch)},${JSON.stringify(t.read)}<${frameKey(t.up)}`,
+  number: (t) => `N${idOf(t.set)},${t.written},${watchKey(t.watch)}<${frameKey(t.up)}`,
+  literal: (t) => `L${t.word},${t.at},${watchKey(t.watch)}<${frameKey(t.up)}`,
+  object: (t) =>
+    `O${idOf(t.object)},${t.phase},${t.numKeys},${t.labels.join()},${t.others.length === 0 ? '' : JSON.stringify(t.others)},${t.someBits},${t.numSpaces},${watchKey(t.watch)},${t.read === null ? '' : JSON.stringify(t.read)}<${frameKey(t.up)}`,
+  key: (t) => `K${t.state},${characterKey(t.character)},${JSON.stringify(t.read)}<${frameKey(t.object)}`,
+  colon: (t) => `C${t.numSpaces},${t.next.map(keyOf).join('+')}`,
+  array: (t) =>
+    `A${idOf(t.array)},${t.numItems},${t.counts.join()},${t.numSpaces},${watchKey(t.watch)},${t.read === null ? '' : JSON.stringify(t.read)}<${frameKey(t.up)}`,
+  done: () => 'D',
+};
+
+const finite = (max: number): number => (max === Infinity ? 0 : 1);
+const ids = new WeakMap<object, number>();
+let lastId = 0;
+
+function idOf(object: object): number {
+  let id = ids.get(object);
+  if (id === undefined) ids.set(object, (id = ++lastId));
+  return id;
+}
+
+/** Equal for threads that accept the same continuations. */
+export function keyOf(thread: Thread): string {
+  return (KEYS[thread.kind] as (thread: Thread) => string)(thread);
+}

@@ -1,0 +1,198 @@
+import type { Decimal } from './decimal.ts';
+import { compareDecimals, decimal, negate, parseDecimal, tenTo, unitsAt } from './decimal.ts';
+import type { NumberSet } from './number-set.ts';
+import { LARGEST, SMALLEST, hasNumber, hasNumberBetween, mirror } from './number-set.ts';
+
+// A model may write digits for ever. These hold every double in every form a serializer prints: up to 21 digits before
+// the point, 6 zeros and 17 digits behind it, exponents of three digits.
+const MAX_WHOLE_DIGITS = 40;
+const MAX_FRACTION_DIGITS = 40;
+const MAX_LEADING_ZEROS = 20;
+const MAX_EXPONENT_DIGITS = 3;
+const MAX_DOUBLE_EXPONENT = 308;
+// Numbers under a constraint take an exponent only where serializers print one: one digit before the point, and a value
+// from 10^21 up or below 10^-6. Else "10" would be the start of an integer up to 5, by way of "10e-1".
+const FIRST_LARGE_EXPONENT = 21;
+const LAST_SMALL_EXPONENT = -7;
+// Finer than any double: a grid on which every bound and step of a schema lies.
+const FINEST_EXPONENT = -400;
+
+const SHAPE = /^(-?)(0|[1-9]\d*)?(\.(\d*))?([eE]([+-]?)(\d*))?$/;
+
+interface Parts {
+  readonly isNegative: boolean;
+  readonly whole: string;
+  readonly fraction: string | null;
+  readonly exponentSign: string | null;
+  readonly exponentDigits: string;
+}
+
+function split(text: string): Parts | null {
+  const match = SHAPE.exec(text);
+  if (match === null) return null;
+  const [, sign, whole = '', point, fraction = '', tail, exponentSign = '', exponentDigits = ''] = match;
+  if (whole === '' && (point !== undefined || tail !== undefined)) return null;
+  if (tail !== undefined && point !== undefined && fraction === '') return null;
+  if (whole.length > MAX_WHOLE_DIGITS || fraction.length > MAX_FRACTION_DIGITS) return null;
+  if (exponentDigits.length > MAX_EXPONENT_DIGITS) return null;
+  if (whole === '0' && /^0*/.exec(fraction)![0].length > MAX_LEADING_ZEROS) return null;
+  return {
+    isNegative: sign === '-',
+    whole,
+    fraction: point === undefined ? null : fraction,
+    exponentSign: tail === undefined ? null : exponentSign,
+    exponentDigits,
+  };
+}
+
+function isWhole(parts: Parts): boolean {
+  return parts.whole !== '' && parts.fraction !== '' && (parts.exponentSign === null || parts.exponentDigits !== '');
+}
+
+/** Whether a double tells the text from Infinity and, unless it is zero, from 0. */
+function fitsDouble(text: string, value: Decimal): boolean {
+  const read = Number(text);
+  return Number.isFinite(read) && (read !== 0 || value.units === 0n);
+}
+
+function isUnconstrained(set: NumberSet): boolean {
+  return set.min === null && set.max === null && set.step === null && set.notSteps.length + set.excluded.length === 0;
+}
+
+/** Whether the mantissa may have an exponent behind it, as a serializer would print it. */
+function isScientific({ whole, fraction }: Parts): boolean {
+  return whole.length === 1 && whole !== '0' && fraction !== '';
+}
+
+function isPrintedExponent(parts: Parts): boolean {
+  const exponent = Number(`${parts.exponentSign}${parts.exponentDigits}`);
+  if (parts.exponentDigits.startsWith('0')) return false;
+  return exponent >= FIRST_LARGE_EXPONENT || exponent <= LAST_SMALL_EXPONENT;
+}
+
+/** Whether the text is a number of the set. */
+export function isNumberText(set: NumberSet, text: string): boolean {
+  const parts = split(text);
+  if (parts === null || !isWhole(parts)) return false;
+  const value = parseDecimal(text);
+  if (parts.exponentSign !== null) {
+    if (!fitsDouble(text, value)) return false;
+    if (!isUnconstrained(set) && !(isScientific(parts) && isPrintedExponent(parts))) return false;
+  }
+  return hasNumber(set, value);
+}
+
+/** Whether a number of the set begins with this text. */
+export function isNumberPrefix(set: NumberSet, text: string): boolean {
+  const parts = split(text);
+  if (parts === null) return false;
+  if (isUnconstrained(set)) return parts.exponentDigits === '' || fitsDouble(text, parseDecimal(text));
+  if (isWhole(parts) && isNumberText(set, text)) return true;
+  if (parts.exponentSign !== null) return isScientific(parts) && hasExponent(set, text, parts);
+  if (parts.whole === '') {
+    return hasNumberBetween(set, negate(LARGEST), parts.isNegative ? decimal(0n, 0) : LARGEST, FINEST_EXPONENT);
+  }
+  const positive = parts.isNegative ? mirror(set) : set;
+  return hasPlain(positive, parts) || hasScientific(positive, parts);
+}
+
+/** Whether more digits, before or behind the point, make the (positive) text a member. */
+function hasPlain(set: NumberSet, { whole, fraction }: Parts): boolean {
+  const units = BigInt(whole + (fraction ?? ''));
+  const digits = fraction?.length ?? 0;
+  const most = fraction === null && whole !== '0' ? MAX_WHOLE_DIGITS - whole.length : 0;
+  const isZero = units === 0n;
+  const grid = -(isZero ? Math.min(MAX_FRACTION_DIGITS, MAX_LEADING_ZEROS + 18) : MAX_FRACTION_DIGITS);
+  for (let shift = 0; shift <= most; shift++) {
+    const from = decimal(units, shift - digits);
+    if (set.max !== null && compareDecimals(from, set.max.value) > 0) return false;
+    const unit = unitsAt(decimal(1n, shift - digits), grid);
+    if (hasNumberBetween(set, from, decimal(units * unit + unit - 1n, grid), grid)) return true;
+  }
+  return false;
+}
+
+/** Whether more digits behind the point and an exponent make the (positive) text a member. */
+function hasScientific(set: NumberSet, parts: Parts): boolean {
+  if (parts.whole.length !== 1 || parts.whole === '0') return false;
+  const fraction = parts.fraction ?? '';
+  const room = MAX_FRACTION_DIGITS - fraction.length;
+  const units = BigInt(parts.whole + fraction) * tenTo(room);
+  const last = units + tenTo(room) - 1n;
+  const isMember = (exponent: number): boolean => {
+    const grid = exponent - MAX_FRACTION_DIGITS;
+    const from = decimal(units, grid);
+    const to = decimal(last, grid);
+    const least = compareDecimals(from, SMALLEST) < 0 ? SMALLEST : from;
+    return hasNumberBetween(set, least, compareDecimals(to, LARGEST) > 0 ? LARGEST : to, grid);
+  };
+  const high = set.max === null ? MAX_DOUBLE_EXPONENT : Math.min(MAX_DOUBLE_EXPONENT, magnitude(set.max.value));
+  const low = set.min === null ? -MAX_DOUBLE_EXPONENT : magnitude(set.min.value) - 1;
+  if (set.max !== null && set.max.value.units <= 0n) return false;
+  for (let exponent = Math.max(FIRST_LARGE_EXPONENT, low); exponent <= high; exponent++) {
+    if (isMember(exponent)) return true;
+  }
+  // Below 10^-6 there are no multiples of a larger step but zero.
+  const least = Math.max(-324, set.step === null ? -324 : magnitude(set.step) - 1);
+  const isAbove = set.min !== null && set.min.value.units > 0n;
+  for (
+    let exponent = Math.min(LAST_SMALL_EXPONENT, high);
+    exponent >= (isAbove ? Math.max(low, least) : least);
+    exponent--
+  ) {
+    if (isMember(exponent)) return true;
+  }
+  return false;
+}
+
+function magnitude(value: Decimal): number {
+  return value.units.toString().replace('-', '').length + value.exponent;
+}
+
+function hasExponent(set: NumberSet, text: string, parts: Parts): boolean {
+  const sign = parts.exponentSign === '' ? ['', '-'] : [''];
+  const signs = parts.exponentDigits === '' ? sign : [''];
+  for (const extra of signs) {
+    for (
+      let size = parts.exponentDigits.length === 0 ? 1 : 0;
+      parts.exponentDigits.length + size <= MAX_EXPONENT_DIGITS;
+      size++
+    ) {
+      for (let tail = 0; tail < 10 ** size; tail++) {
+        const digits = size === 0 ? '' : String(tail).padStart(size, '0');
+        if (isNumberText(set, text + extra + digits)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+const CHARACTERS = [...'0123456789.e-'];
+// Nodes looked at for the very shortest way before any way is taken.
+const MAX_SEARCHED = 600;
+
+/** The shortest text that makes this prefix a number of the set; null when there is none. */
+export function completeNumber(set: NumberSet, prefix: string): string | null {
+  if (isNumberText(set, prefix)) return '';
+  let level = isNumberPrefix(set, prefix) ? [''] : [];
+  for (let searched = 0; level.length > 0 && searched < MAX_SEARCHED;) {
+    const next: string[] = [];
+    for (const suffix of level) {
+      for (const character of CHARACTERS) {
+        searched++;
+        const longer = suffix + character;
+        if (isNumberText(set, prefix + longer)) return longer;
+        if (next.length < MAX_SEARCHED && isNumberPrefix(set, prefix + longer)) next.push(longer);
+      }
+    }
+    level = next;
+  }
+  let suffix: string | null = level[0] ?? null;
+  while (suffix !== null && !isNumberText(set, prefix + suffix)) {
+    const next: string | undefined = CHARACTERS.find((character) =>
+      isNumberPrefix(set, `${prefix}${suffix}${character}`),
+    );
+    suffix = next === undefined ? null : suffix + next;
+  }
+  return suffix;
+}

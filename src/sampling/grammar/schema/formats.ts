@@ -1,0 +1,61 @@
+const octet = '(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])';
+const ipv4 = `(?:${octet}\\.){3}${octet}`;
+const leapYear = '(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)';
+const date = `(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|${leapYear}-02-29)`;
+const hour = '(?:[01][0-9]|2[0-3])';
+const minute = '[0-5][0-9]';
+const fraction = '(?:\\.[0-9]+)?';
+
+const seconds = '[0-9]+S';
+const minutes = `(?:[0-9]+M(?:${seconds})?)`;
+const hours = `(?:[0-9]+H(?:${minutes})?)`;
+const clock = `T(?:${hours}|${minutes}|${seconds})`;
+const days = '[0-9]+D';
+const months = `(?:[0-9]+M(?:${days})?)`;
+const years = `(?:[0-9]+Y(?:${months})?)`;
+const duration = `P(?:[0-9]+W|(?:${years}|${months}|${days})(?:${clock})?|${clock})`;
+
+/** Leap seconds come at 23:59:60 UTC only: which local time that is depends on the offset. */
+function leapSecond(): string {
+  const two = (n: number): string => String(n).padStart(2, '0');
+  const choices = [`23:59:60${fraction}[zZ]`];
+  for (let offset = 0; offset < 24 * 60; offset++) {
+    const zone = `${two(Math.floor(offset / 60))}:${two(offset % 60)}`;
+    const local = (shift: number): string => {
+      const at = (23 * 60 + 59 + shift + 48 * 60) % (24 * 60);
+      return `${two(Math.floor(at / 60))}:${two(at % 60)}:60`;
+    };
+    choices.push(`${local(offset)}${fraction}\\+${zone}`, `${local(-offset)}${fraction}-${zone}`);
+  }
+  return choices.join('|');
+}
+
+const time = (): string => `(?:${hour}:${minute}:${minute}${fraction}(?:[zZ]|[+\\-]${hour}:${minute})|${leapSecond()})`;
+
+function ipv6(): string {
+  const h = '[0-9a-fA-F]{1,4}';
+  const tail = `(?:${h}:${h}|${ipv4})`;
+  const forms = [`(?:${h}:){6}${tail}`];
+  for (let before = 0; before <= 7; before++) {
+    const head = before === 0 ? '' : `(?:${h}:){${before - 1}}${h}`;
+    for (let after = 0; before + after <= 7; after++) {
+      if (after === 0) forms.push(`${head}::`);
+      else forms.push(`${head}::(?:${h}:){${after - 1}}${h}`);
+      if (after >= 2) forms.push(`${head}::(?:${h}:){${after - 2}}${ipv4}`);
+    }
+  }
+  return forms.join('|');
+}
+
+/** Formats that a pattern over the whole text describes exactly, made when first needed. */
+export const FORMATS: ReadonlyMap<string, () => string> = new Map([
+  ['date', () => date],
+  ['time', time],
+  ['date-time', () => `${date}[tT]${time()}`],
+  ['duration', () => duration],
+  ['uuid', () => '[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}'],
+  ['ipv4', () => ipv4],
+  ['ipv6', ipv6],
+  ['json-pointer', () => '(?:/(?:[^~/]|~[01])*)*'],
+  ['relative-json-pointer', () => '(?:0|[1-9][0-9]*)(?:#|(?:/(?:[^~/]|~[01])*)*)'],
+]);

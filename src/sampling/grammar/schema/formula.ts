@@ -1,0 +1,153 @@
+import type { Dfa } from '../automata/dfa.ts';
+import type { Fuel } from '../limits.ts';
+import type { NumberSet } from '../numbers/number-set.ts';
+import { numberSetKey } from '../numbers/number-set.ts';
+import { negateAtom } from './negate.ts';
+
+/** The JSON types, as bits. An integer is a number whose value is whole. */
+export const TYPE = { null: 1, boolean: 2, number: 4, string: 8, array: 16, object: 32 } as const;
+export type TypeBit = (typeof TYPE)[keyof typeof TYPE];
+export const ALL_TYPES = 63;
+
+/** One requirement on a value of one type. */
+export type Atom =
+  | { readonly kind: 'boolean'; readonly value: boolean }
+  | { readonly kind: 'number'; readonly set: NumberSet }
+  | { readonly kind: 'text'; readonly dfa: Dfa }
+  | { readonly kind: 'length'; readonly min: number; readonly max: number }
+  /** The item at `index`, where there is one. */
+  | { readonly kind: 'item'; readonly index: number; readonly goal: Formula }
+  /** Every item from `from` on. */
+  | { readonly kind: 'items'; readonly from: number; readonly goal: Formula }
+  | { readonly kind: 'item-count'; readonly min: number; readonly max: number }
+  /** Between min and max items from `from` on satisfy the goal. */
+  | {
+      readonly kind: 'contains';
+      readonly from: number;
+      readonly goal: Formula;
+      readonly min: number;
+      readonly max: number;
+    }
+  | { readonly kind: 'unique'; readonly pointer: string }
+  /** The value of the property, where there is one. */
+  | { readonly kind: 'property'; readonly name: string; readonly goal: Formula }
+  | { readonly kind: 'required'; readonly name: string }
+  /** The values of all properties whose names the automaton accepts. */
+  | { readonly kind: 'keys'; readonly names: Dfa; readonly goal: Formula }
+  /** The value of at least one such property. */
+  | { readonly kind: 'some-key'; readonly names: Dfa; readonly goal: Formula }
+  | { readonly kind: 'key-count'; readonly min: number; readonly max: number };
+
+const TYPE_OF_ATOM: Record<Atom['kind'], TypeBit> = {
+  boolean: TYPE.boolean,
+  number: TYPE.number,
+  text: TYPE.string,
+  length: TYPE.string,
+  item: TYPE.array,
+  items: TYPE.array,
+  'item-count': TYPE.array,
+  contains: TYPE.array,
+  unique: TYPE.array,
+  property: TYPE.object,
+  required: TYPE.object,
+  keys: TYPE.object,
+  'some-key': TYPE.object,
+  'key-count': TYPE.object,
+};
+
+/**
+ * What a value must be: types and atoms under "and" and "or", with references to schemas read only when needed, so that
+ * recursion is finite. Equal formulas are one object: `id` names a place's obligation wherever it occurs.
+ */
+export type Formula =
+  | { readonly id: number; readonly kind: 'and'; readonly parts: readonly Formula[] }
+  | { readonly id: number; readonly kind: 'or'; readonly parts: readonly Formula[] }
+  | { readonly id: number; readonly kind: 'types'; readonly types: number }
+  /** True of values of the atom's type that satisfy it, false of all others. */
+  | { readonly id: number; readonly kind: 'atom'; readonly type: TypeBit; readonly atom: Atom }
+  | { readonly id: number; readonly kind: 'schema'; readonly node: number; readonly isNegated: boolean };
+
+export interface Formulas {
+  readonly fuel: Fuel;
+  readonly always: Formula;
+  readonly never: Formula;
+  and(parts: readonly Formula[]): Formula;
+  or(parts: readonly Formula[]): Formula;
+  not(formula: Formula): Formula;
+  types(bits: number): Formula;
+  atom(atom: Atom): Formula;
+  /** The atom for values of its type; values of other types pass, as keywords of JSON Schema have it. */
+  whenTyped(atom: Atom): Formula;
+  schema(node: number, isNegated?: boolean): Formula;
+}
+
+function atomKey(atom: Atom): string {
+  const rest = Object.entries(atom).map(([name, value]) => {
+    if (name === 'goal') return (value as Formula).id;
+    if (name === 'dfa' || name === 'names') return (value as Dfa).id;
+    if (name === 'set') return numberSetKey(value as NumberSet);
+    return name === 'pointer' ? '' : JSON.stringify(value === Infinity ? 'inf' : value);
+  });
+  return rest.join('|');
+}
+
+/** Makes formulas and keeps each only once. */
+export function createFormulas(fuel: Fuel): Formulas {
+  const known = new Map<string, Formula>();
+  const negations = new Map<number, Formula>();
+  const intern = (key: string, make: (id: number) => Formula): Formula => {
+    fuel.burn(1 + (key.length >> 4), 'the schema');
+    let formula = known.get(key);
+    if (formula === undefined) known.set(key, (formula = make(known.size)));
+    return formula;
+  };
+  const types = (bits: number): Formula => intern(`t${bits}`, (id) => ({ id, kind: 'types', types: bits }));
+  const always = types(ALL_TYPES);
+  const never = types(0);
+
+  /** `and` and `or` mirror each other: what leaves one unchanged decides the other. */
+  const join = (kind: 'and' | 'or', parts: readonly Formula[]): Formula => {
+    const [unit, zero] = kind === 'and' ? [always, never] : [never, always];
+    const flat = new Map<number, Formula>();
+    let bits = kind === 'and' ? ALL_TYPES : 0;
+    const add = (part: Formula): void => {
+      if (part.kind === kind) part.parts.forEach(add);
+      else if (part.kind === 'types') bits = kind === 'and' ? bits & part.types : bits | part.types;
+      else flat.set(part.id, part);
+    };
+    parts.forEach(add);
+    if (bits === (zero as { types: number }).types) return zero;
+    if (bits !== (unit as { types: number }).types) flat.set(types(bits).id, types(bits));
+    if (flat.size === 0) return unit;
+    const list = [...flat.values()].sort((a, b) => a.id - b.id);
+    if (list.length === 1) return list[0]!;
+    return intern(`${kind}${list.map((part) => part.id).join()}`, (id) => ({ id, kind, parts: list }) as Formula);
+  };
+
+  const formulas: Formulas = {
+    fuel,
+    always,
+    never,
+    types,
+    and: (parts) => join('and', parts),
+    or: (parts) => join('or', parts),
+    atom: (atom) => intern(`a${atomKey(atom)}`, (id) => ({ id, kind: 'atom', type: TYPE_OF_ATOM[atom.kind], atom })),
+    whenTyped: (atom) => join('or', [types(ALL_TYPES & ~TYPE_OF_ATOM[atom.kind]), formulas.atom(atom)]),
+    schema: (node, isNegated = false) =>
+      intern(`s${node}${isNegated ? '-' : ''}`, (id) => ({ id, kind: 'schema', node, isNegated })),
+    not(formula) {
+      const made = negations.get(formula.id);
+      if (made !== undefined) return made;
+      const result = ((): Formula => {
+        if (formula.kind === 'types') return types(ALL_TYPES & ~formula.types);
+        if (formula.kind === 'schema') return formulas.schema(formula.node, !formula.isNegated);
+        if (formula.kind === 'and') return join('or', formula.parts.map(formulas.not));
+        if (formula.kind === 'or') return join('and', formula.parts.map(formulas.not));
+        return join('or', [types(ALL_TYPES & ~formula.type), negateAtom(formulas, formula.atom)]);
+      })();
+      negations.set(formula.id, result);
+      return result;
+    },
+  };
+  return formulas;
+}

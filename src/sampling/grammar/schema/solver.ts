@@ -1,0 +1,218 @@
+import { dfaStep } from '../automata/dfa.ts';
+import type { Dfa } from '../automata/dfa.ts';
+import { shortestText } from '../automata/dfa-measures.ts';
+import { unsupported } from '../limits.ts';
+import type { Alternatives, ArrayAlternative, ObjectAlternative, TextAlternative } from './alternatives.ts';
+import { arrayAlternative, objectAlternative } from './container-alternatives.ts';
+import type { Formula } from './formula.ts';
+import { TYPE } from './formula.ts';
+import type { ArrayPlan, CostOf, ObjectPlan } from './plans.ts';
+import { itemChoices, planArray, planObject, propertyGoal } from './plans.ts';
+import { createScalarBuilder } from './scalar-alternatives.ts';
+import type { SchemaReader } from './schema-reader.ts';
+import { createTermReader } from './terms.ts';
+import type { UniqueItems } from './unique-items.ts';
+import { createUniqueItems } from './unique-items.ts';
+
+/** Says what values a formula allows, whether there are any, and the shortest one. */
+export interface Solver {
+  /** Only alternatives that something satisfies. */
+  alternatives(goal: Formula): Alternatives;
+  /** Bytes of the shortest value; Infinity when nothing satisfies the formula. */
+  cost: CostOf;
+  /** The shortest value's text; `null` when it is longer than `maxBytes`. */
+  witness(goal: Formula, maxBytes: number): string | null;
+  writeArray(plan: ArrayPlan, isFirst: boolean, maxBytes: number): string | null;
+  writeObject(plan: ObjectPlan, isFirst: boolean, maxBytes: number): string | null;
+  textsOf(goal: Formula): Dfa;
+  readonly unique: UniqueItems;
+}
+
+const EMPTY_ARRAY = { numItems: 0 };
+export const EMPTY_OBJECT = { numKeys: 0, labels: [], others: [], someBits: 0 };
+
+export function textCost(text: TextAlternative): number {
+  return 2 + (text.min > 0 ? text.min : text.distances.bytes[0]!);
+}
+
+export function writeText(text: TextAlternative, state: number, length: number): string {
+  if (text.min > length) return 'a'.repeat(text.min - length);
+  return shortestText(text.distances, state, (q, code) => dfaStep(text.dfa, q, code));
+}
+
+export function createSolver(reader: SchemaReader): Solver {
+  const { formulas } = reader;
+  const { fuel } = formulas;
+  const scalars = createScalarBuilder(fuel);
+  const termsOf = createTermReader(reader, scalars.isContradiction);
+  const all = new Map<number, Alternatives>();
+  const live = new Map<number, Alternatives>();
+  const costs = new Map<number, number>();
+  const expanding = new Set<number>();
+
+  const expand = (goal: Formula): Alternatives => {
+    const known = all.get(goal.id);
+    if (known !== undefined) return known;
+    const distinct = <T extends { key: string }>(list: readonly (T | null)[]): T[] => [
+      ...new Map(list.filter((one) => one !== null).map((one) => [one.key, one])).values(),
+    ];
+    const booleans = new Set<boolean>();
+    for (const atoms of termsOf(goal, TYPE.boolean)) {
+      for (const value of [true, false]) {
+        if (atoms.every((atom) => atom.kind === 'boolean' && atom.value === value)) booleans.add(value);
+      }
+    }
+    const made: Alternatives = {
+      isNull: termsOf(goal, TYPE.null).length > 0,
+      booleans: [...booleans],
+      numbers: scalars.numbers(termsOf(goal, TYPE.number)),
+      texts: scalars.texts(termsOf(goal, TYPE.string)),
+      arrays: distinct(termsOf(goal, TYPE.array).map((atoms) => arrayAlternative(formulas, atoms))),
+      objects: distinct(termsOf(goal, TYPE.object).map((atoms) => objectAlternative(formulas, atoms))),
+    };
+    // Which values are different has to be known here already, and so what the items may be.
+    if (expanding.has(goal.id)) throw unsupported('uniqueItems', null, 'items that contain such arrays again');
+    expanding.add(goal.id);
+    const arrays = made.arrays.filter(canBeUnique);
+    expanding.delete(goal.id);
+    const result = { ...made, arrays };
+    all.set(goal.id, result);
+    return result;
+  };
+
+  const canBeUnique = (array: ArrayAlternative): boolean => {
+    if (array.unique === null) return true;
+    if (array.contains.length > 0) throw unsupported('uniqueItems', array.unique, 'cannot be enforced beside contains');
+    const goals = array.max <= array.prefix.length ? array.prefix.slice(0, array.max) : [...array.prefix, array.rest];
+    for (const goal of goals) checkOpen(goal, array.unique);
+    return solver.unique.complete({ array, numItems: 0, read: [] }) !== null;
+  };
+  /** Arrays and objects as different items: one that equals an earlier item must have a way to go on. */
+  const checkOpen = (goal: Formula, pointer: string): void => {
+    const found = solver.alternatives(goal);
+    const isOpenObject = (object: ObjectAlternative): boolean =>
+      object.max === Infinity &&
+      object.classes.some((one) => one.name === null && one.size === Infinity && solver.cost(one.goal) < Infinity);
+    const isOpenArray = (array: ArrayAlternative): boolean =>
+      array.max === Infinity && array.contains.length === 0 && solver.cost(array.rest) < Infinity;
+    if (!found.objects.every(isOpenObject)) {
+      throw unsupported('uniqueItems', pointer, 'cannot be enforced on objects that take no further properties');
+    }
+    if (!found.arrays.every(isOpenArray)) {
+      throw unsupported('uniqueItems', pointer, 'cannot be enforced on arrays of bounded length');
+    }
+  };
+
+  const goalsInside = ({ arrays, objects }: Alternatives): Formula[] => {
+    const goals: Formula[] = [];
+    for (const array of arrays) {
+      const last = array.max <= array.prefix.length ? array.max - 1 : array.prefix.length;
+      for (let index = 0; index <= last; index++) {
+        for (const choice of itemChoices(formulas, array, index)) goals.push(choice.goal);
+      }
+    }
+    for (const object of objects) {
+      for (const one of object.classes) {
+        for (let bits = 0; bits < 1 << object.somes.length; bits++) {
+          if ((bits & ~one.someBits) === 0) goals.push(propertyGoal(formulas, object, one, bits));
+        }
+      }
+    }
+    return goals;
+  };
+  const arrayCost = (array: ArrayAlternative, costOf: CostOf): number => {
+    if (array.unique !== null) return uniqueArray(array).length;
+    const plan = planArray(formulas, array, { ...EMPTY_ARRAY, counts: array.contains.map(() => 0) }, costOf);
+    return plan === null ? Infinity : plan.bytes + 1;
+  };
+  const uniqueArray = (array: ArrayAlternative): string =>
+    `[${solver.unique.complete({ array, numItems: 0, read: [] })!.join()}]`;
+  const objectCost = (object: ObjectAlternative, costOf: CostOf): number =>
+    (planObject(formulas, object, EMPTY_OBJECT, costOf)?.bytes ?? Infinity) + 1;
+  const cheapest = (found: Alternatives, costOf: CostOf): number => {
+    let best = found.isNull ? 4 : Infinity;
+    for (const value of found.booleans) best = Math.min(best, value ? 4 : 5);
+    for (const number of found.numbers) best = Math.min(best, number.shortest.length);
+    for (const text of found.texts) best = Math.min(best, textCost(text));
+    for (const array of found.arrays) best = Math.min(best, arrayCost(array, costOf));
+    for (const object of found.objects) best = Math.min(best, objectCost(object, costOf));
+    return best;
+  };
+
+  /** Costs of everything reachable from a goal: the least solution, found by lowering from "nothing satisfies it". */
+  const solve = (goal: Formula): void => {
+    const open = new Map<number, Formula>([[goal.id, goal]]);
+    for (const next of open.values()) {
+      for (const inner of goalsInside(expand(next))) if (!costs.has(inner.id)) open.set(inner.id, inner);
+    }
+    const found = new Map<number, number>();
+    const costOf: CostOf = (inner) => costs.get(inner.id) ?? found.get(inner.id) ?? Infinity;
+    const order = [...open.values()].toReversed();
+    for (let isChanged = true; isChanged;) {
+      isChanged = false;
+      for (const next of order) {
+        fuel.burn(1, 'the schema');
+        const cost = cheapest(expand(next), costOf);
+        if (cost >= (found.get(next.id) ?? Infinity)) continue;
+        found.set(next.id, cost);
+        isChanged = true;
+      }
+    }
+    for (const id of open.keys()) costs.set(id, found.get(id) ?? Infinity);
+  };
+
+  const solver: Solver = {
+    cost(goal) {
+      if (!costs.has(goal.id)) solve(goal);
+      return costs.get(goal.id)!;
+    },
+    alternatives(goal) {
+      let found = live.get(goal.id);
+      if (found === undefined) {
+        solver.cost(goal);
+        const raw = expand(goal);
+        found = {
+          ...raw,
+          arrays: raw.arrays.filter((array) => arrayCost(array, solver.cost) < Infinity),
+          objects: raw.objects.filter((object) => objectCost(object, solver.cost) < Infinity),
+        };
+        live.set(goal.id, found);
+      }
+      return found;
+    },
+    witness(goal, maxBytes) {
+      const cost = solver.cost(goal);
+      if (cost > maxBytes) return null;
+      const found = solver.alternatives(goal);
+      if (found.isNull && cost === 4) return 'null';
+      for (const value of found.booleans) if (cost === (value ? 4 : 5)) return String(value);
+      for (const number of found.numbers) if (cost === number.shortest.length) return number.shortest;
+      for (const text of found.texts) if (cost === textCost(text)) return JSON.stringify(writeText(text, 0, 0));
+      for (const array of found.arrays) {
+        if (cost !== arrayCost(array, solver.cost)) continue;
+        if (array.unique !== null) return uniqueArray(array);
+        const start = { numItems: 0, counts: array.contains.map(() => 0) };
+        return `[${solver.writeArray(planArray(formulas, array, start, solver.cost)!, true, maxBytes)}`;
+      }
+      for (const object of found.objects) {
+        if (cost !== objectCost(object, solver.cost)) continue;
+        return `{${solver.writeObject(planObject(formulas, object, EMPTY_OBJECT, solver.cost)!, true, maxBytes)}`;
+      }
+      throw unsupported('schema', null, 'no witness of the expected size');
+    },
+    writeArray(plan, isFirst, maxBytes) {
+      if (plan.bytes > maxBytes) return null;
+      const texts = plan.items.flatMap(({ goal, times }) => Array<string>(times).fill(solver.witness(goal, maxBytes)!));
+      return `${isFirst || texts.length === 0 ? '' : ','}${texts.join()}]`;
+    },
+    writeObject(plan, isFirst, maxBytes) {
+      if (plan.bytes > maxBytes) return null;
+      const texts = plan.entries.map(({ name, goal }) => `${JSON.stringify(name)}:${solver.witness(goal, maxBytes)}`);
+      return `${isFirst || texts.length === 0 ? '' : ','}${texts.join()}}`;
+    },
+    unique: undefined as unknown as UniqueItems,
+    textsOf: (goal) => scalars.unionOf(termsOf(goal, TYPE.string)),
+  };
+  (solver as { unique: UniqueItems }).unique = createUniqueItems(formulas, solver);
+  return solver;
+}

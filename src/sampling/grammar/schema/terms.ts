@@ -1,0 +1,174 @@
+import { unsupported } from '../limits.ts';
+import type { Atom, Formula, TypeBit } from './formula.ts';
+import type { SchemaReader } from './schema-reader.ts';
+
+type AtomFormula = Extract<Formula, { kind: 'atom' }>;
+
+/** What has been taken on so far on one branch. */
+interface Branch {
+  readonly atoms: ReadonlyMap<number, AtomFormula>;
+  readonly ors: ReadonlyMap<number, Formula>;
+  readonly schemas: ReadonlySet<number>;
+}
+
+/** Multiplies a formula out, for values of one type: each term is a list of atoms that must all hold. */
+export type TermReader = (formula: Formula, type: TypeBit) => Atom[][];
+
+// How far a branch is looked into before it is taken, and how deep into values a contradiction is looked for.
+const MAX_GLANCE = 8;
+const MAX_NESTED = 3;
+// In-place references (allOf, $ref, …) in a row.
+const MAX_CHAIN = 500;
+
+export function createTermReader(
+  reader: SchemaReader,
+  isContradiction: (atoms: readonly Atom[]) => boolean,
+): TermReader {
+  const { formulas } = reader;
+  const { fuel } = formulas;
+  const guarded = new Set<number>();
+  let nested = 0;
+
+  const inPlace = (formula: Formula, found: number[]): number[] => {
+    if (formula.kind === 'schema') found.push(formula.node);
+    else if (formula.kind === 'and' || formula.kind === 'or') for (const part of formula.parts) inPlace(part, found);
+    return found;
+  };
+  /** A schema that leads back to itself without a value in between says nothing. */
+  const checkGuarded = (node: number, chain: readonly number[]): void => {
+    if (guarded.has(node)) return;
+    const { pointer } = reader.placeOf(node);
+    if (chain.includes(node)) throw unsupported('$ref', pointer, 'the schema refers to itself in place, without end');
+    if (chain.length > MAX_CHAIN) throw unsupported('$ref', pointer, `more than ${MAX_CHAIN} references in a row`);
+    for (const next of inPlace(reader.read(node), [])) checkGuarded(next, [...chain, node]);
+    guarded.add(node);
+  };
+  const resolve = (formula: Extract<Formula, { kind: 'schema' }>): Formula => {
+    checkGuarded(formula.node, []);
+    const positive = reader.read(formula.node);
+    return formula.isNegated ? formulas.not(positive) : positive;
+  };
+
+  /** True or false where that is plain to see under the branch, else null. */
+  const glance = (formula: Formula, type: TypeBit, branch: Branch, depth: number): boolean | null => {
+    fuel.burn(1, 'combining the schema');
+    if (formula.kind === 'types') return (formula.types & type) !== 0;
+    if (formula.kind === 'atom') {
+      if (formula.type !== type) return false;
+      return branch.atoms.has(formula.id) ? true : judgeAtom(formula.atom, branch);
+    }
+    if (formula.kind === 'schema') {
+      if (branch.schemas.has(formula.id)) return true;
+      if (branch.schemas.has(formulas.not(formula).id)) return false;
+      return depth > MAX_GLANCE ? null : glance(resolve(formula), type, branch, depth + 1);
+    }
+    if (depth > MAX_GLANCE) return null;
+    let verdict: boolean | null = formula.kind === 'and';
+    for (const part of formula.parts) {
+      const seen = glance(part, type, branch, depth + 1);
+      if (seen === (formula.kind === 'or')) return seen;
+      if (seen === null) verdict = null;
+    }
+    return verdict;
+  };
+
+  /** Properties with fixed values tell branches apart: what the branch says of a property may settle the atom. */
+  const judgeAtom = (atom: Atom, branch: Branch): boolean | null => {
+    if (atom.kind === 'property') {
+      const goals: Formula[] = [];
+      let isRequired = false;
+      for (const { atom: other } of branch.atoms.values()) {
+        if (other.kind === 'property' && other.name === atom.name) goals.push(other.goal);
+        isRequired ||= other.kind === 'required' && other.name === atom.name;
+      }
+      if (goals.length === 0) return null;
+      if (isNever(formulas.and([...goals, formulas.not(atom.goal)]))) return true;
+      return isRequired && isNever(formulas.and([...goals, atom.goal])) ? false : null;
+    }
+    if (atom.kind === 'required') {
+      for (const { atom: other } of branch.atoms.values()) {
+        if (other.kind === 'property' && other.name === atom.name && isNever(other.goal)) return false;
+      }
+    }
+    return null;
+  };
+
+  /** Whether plainly nothing satisfies the formula; false may mean "not seen". */
+  const isNever = (formula: Formula): boolean => {
+    if (formula === formulas.never) return true;
+    if (nested >= MAX_NESTED) return false;
+    nested++;
+    try {
+      return [1, 2, 4, 8, 16, 32].every((type) => read(formula, type as TypeBit).every(isContradiction));
+    } finally {
+      nested--;
+    }
+  };
+
+  const expand = (pending: Formula[], type: TypeBit, from: Branch, terms: Atom[][]): void => {
+    const atoms = new Map(from.atoms);
+    const ors = new Map(from.ors);
+    const schemas = new Set(from.schemas);
+    const branch: Branch = { atoms, ors, schemas };
+    for (let isOpen = true; isOpen;) {
+      for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+        fuel.burn(1, 'combining the schema');
+        if (next.kind === 'types') {
+          if ((next.types & type) === 0) return;
+        } else if (next.kind === 'atom') {
+          if (next.type !== type) return;
+          atoms.set(next.id, next);
+        } else if (next.kind === 'schema') {
+          if (schemas.has(formulas.not(next).id)) return;
+          if (!schemas.has(next.id)) {
+            schemas.add(next.id);
+            pending.push(resolve(next));
+          }
+        } else if (next.kind === 'and') pending.push(...next.parts);
+        else ors.set(next.id, next);
+      }
+      isOpen = false;
+      for (const [id, or] of ors) {
+        const open: Formula[] = [];
+        let isTrue = false;
+        for (const part of (or as { parts: readonly Formula[] }).parts) {
+          const seen = glance(part, type, branch, 0);
+          if (seen === null) open.push(part);
+          isTrue ||= seen === true;
+          if (isTrue) break;
+        }
+        if (!isTrue && open.length === 0) return;
+        if (isTrue || open.length === 1) ors.delete(id);
+        if (!isTrue && open.length === 1) {
+          pending.push(open[0]!);
+          isOpen = true;
+        }
+        if (!isTrue && open.length > 1 && open.length < (or as { parts: readonly Formula[] }).parts.length) {
+          const smaller = formulas.or(open);
+          ors.delete(id);
+          ors.set(smaller.id, smaller);
+        }
+      }
+    }
+    let best: Formula | null = null;
+    const size = (or: Formula): number => (or as { parts: readonly Formula[] }).parts.length;
+    for (const or of ors.values()) if (best === null || size(or) < size(best)) best = or;
+    if (best === null) {
+      terms.push([...atoms.values()].map((atom) => atom.atom));
+      const { maxAlternatives } = fuel.limits;
+      if (terms.length > maxAlternatives) {
+        throw unsupported('anyOf/oneOf/not', null, `more than ${maxAlternatives} alternatives when multiplied out`);
+      }
+      return;
+    }
+    ors.delete(best.id);
+    for (const part of (best as { parts: readonly Formula[] }).parts) expand([part], type, branch, terms);
+  };
+
+  const read: TermReader = (formula, type) => {
+    const terms: Atom[][] = [];
+    expand([formula], type, { atoms: new Map(), ors: new Map(), schemas: new Set() }, terms);
+    return terms;
+  };
+  return read;
+}

@@ -1,0 +1,224 @@
+import { intersectRanges } from '../automata/code-ranges.ts';
+import { cheapestCode, utf8Cost } from '../automata/dfa-measures.ts';
+import type { CharacterState } from '../json/string-lexer.ts';
+import { BETWEEN, RESULT, finishCharacter, nextState, possibleCodes, readUtf8Byte } from '../json/string-lexer.ts';
+import type { Fuel } from '../limits.ts';
+import { malformed, unsupported } from '../limits.ts';
+import type { CompiledGrammar, GrammarState } from '../types.ts';
+import type { GbnfGrammar, GbnfSymbol } from './gbnf-parser.ts';
+import { parseGbnf } from './gbnf-parser.ts';
+
+/** What is still to be read, innermost first: the rest of a sequence, then what is below. */
+interface Stack {
+  readonly id: number;
+  readonly sequence: readonly GbnfSymbol[];
+  readonly at: number;
+  readonly below: Stack | null;
+  /** Bytes of the shortest way through this and all below. */
+  readonly bytes: number;
+}
+
+interface GbnfState extends GrammarState {
+  /** Each is about to read a character. */
+  readonly stacks: readonly Stack[];
+  readonly isWhole: boolean;
+  readonly character: CharacterState;
+}
+
+// Different readings of one text that are followed side by side, and stacks known by name at one time.
+const MAX_STACKS = 10_000;
+const MAX_KNOWN = 200_000;
+
+/** Bytes of the shortest text of each rule; Infinity for rules that never end. */
+function measureRules(
+  { rules }: GbnfGrammar,
+  fuel: Fuel,
+): { rule: Float64Array; symbol: (symbol: GbnfSymbol) => number } {
+  const rule = new Float64Array(rules.length).fill(Infinity);
+  const symbol = (one: GbnfSymbol): number => {
+    if ('rule' in one) return rule[one.rule]!;
+    return one.ranges.length === 0 ? Infinity : utf8Cost(one.ranges[0]!);
+  };
+  for (let isChanged = true; isChanged;) {
+    isChanged = false;
+    for (let i = rules.length - 1; i >= 0; i--) {
+      for (const sequence of rules[i]!) {
+        fuel.burn(1 + sequence.length, 'GBNF');
+        const bytes = sequence.reduce((sum, one) => sum + symbol(one), 0);
+        if (bytes >= rule[i]!) continue;
+        rule[i] = bytes;
+        isChanged = true;
+      }
+    }
+  }
+  return { rule, symbol };
+}
+
+/** A rule that begins with itself would be entered for ever, unless it stands last: then nothing piles up. */
+function refuseLeftRecursion({ rules, names }: GbnfGrammar, bytes: Float64Array, fuel: Fuel): void {
+  const edges: Set<number>[] = rules.map(() => new Set());
+  const piling: [number, number][] = [];
+  rules.forEach((rule, from) => {
+    for (const sequence of rule) {
+      for (const [i, symbol] of sequence.entries()) {
+        if (!('rule' in symbol)) break;
+        edges[from]!.add(symbol.rule);
+        if (i < sequence.length - 1) piling.push([from, symbol.rule]);
+        if (bytes[symbol.rule]! > 0) break;
+      }
+    }
+  });
+  for (const [from, to] of piling) {
+    const seen = new Set([to]);
+    for (const next of seen) {
+      fuel.burn(1 + edges[next]!.size, 'GBNF');
+      for (const after of edges[next]!) seen.add(after);
+    }
+    if (seen.has(from)) throw unsupported('GBNF', null, `rule ${names[from]} begins with itself (left recursion)`);
+  }
+}
+
+/** Texts of the rule `root`. */
+export function createGbnfGrammar(text: string, fuel: Fuel): CompiledGrammar {
+  const grammar = parseGbnf(text, fuel);
+  const { rule: ruleBytes, symbol: symbolBytes } = measureRules(grammar, fuel);
+  if (ruleBytes[grammar.root] === Infinity) throw malformed('GBNF', 'rule root', 'no text satisfies it');
+  refuseLeftRecursion(grammar, ruleBytes, fuel);
+  // Alternatives that never end are dead ends: dropped.
+  const rules = grammar.rules.map((rule) =>
+    rule.filter((sequence) => sequence.every((one) => symbolBytes(one) < Infinity)),
+  );
+
+  const sequenceIds = new Map<readonly GbnfSymbol[], number>();
+  const known = new Map<string, Stack>();
+  let lastId = 0;
+  const push = (sequence: readonly GbnfSymbol[], at: number, below: Stack | null): Stack | null => {
+    if (at === sequence.length) return below;
+    let number = sequenceIds.get(sequence);
+    if (number === undefined) sequenceIds.set(sequence, (number = sequenceIds.size));
+    const key = `${number}.${at}.${below?.id ?? 0}`;
+    let stack = known.get(key);
+    if (stack === undefined) {
+      let bytes = below?.bytes ?? 0;
+      for (let i = at; i < sequence.length; i++) bytes += symbolBytes(sequence[i]!);
+      if (known.size > MAX_KNOWN) known.clear();
+      known.set(key, (stack = { id: ++lastId, sequence, at, below, bytes }));
+    }
+    return stack;
+  };
+
+  /** Enters rules until every stack is about to read a character. */
+  const settle = (from: readonly (Stack | null)[]): GbnfState => {
+    const stacks = new Set<Stack>();
+    const entered = new Set<string>();
+    const pending = [...from];
+    let isWhole = false;
+    while (pending.length > 0) {
+      fuel.burn(1, 'a token');
+      const stack = pending.pop()!;
+      if (stack === null) {
+        isWhole = true;
+        continue;
+      }
+      const symbol = stack.sequence[stack.at]!;
+      if (!('rule' in symbol)) {
+        stacks.add(stack);
+        continue;
+      }
+      const below = push(stack.sequence, stack.at + 1, stack.below);
+      const key = `${symbol.rule}.${below?.id ?? 0}`;
+      if (entered.has(key)) continue;
+      entered.add(key);
+      for (const sequence of rules[symbol.rule]!) pending.push(push(sequence, 0, below));
+    }
+    if (stacks.size > MAX_STACKS)
+      throw unsupported('GBNF', null, `more than ${MAX_STACKS} readings of the text at once`);
+    return { freeRoom: 0, stacks: [...stacks], isWhole, character: BETWEEN };
+  };
+  const rangesOf = (stack: Stack): readonly number[] =>
+    (stack.sequence[stack.at] as { ranges: readonly number[] }).ranges;
+
+  const closing = (state: GbnfState, maxBytes: number): Uint8Array | null => {
+    if (state.isWhole) return new Uint8Array(0);
+    const possible = state.character === BETWEEN ? null : possibleCodes(state.character);
+    let best: Stack | null = null;
+    for (const stack of state.stacks) if (best === null || stack.bytes < best.bytes) best = stack;
+    const bytes: number[] = [];
+    const first = rangesOf(best!);
+    const allowed = possible === null ? first : intersectRanges(first, possible);
+    const code = cheapest(allowed);
+    bytes.push(
+      ...(possible === null ? encoder.encode(String.fromCodePoint(code)) : finishCharacter(state.character, code)),
+    );
+    const pending: GbnfSymbol[] = [];
+    const enter = (sequence: readonly GbnfSymbol[], from: number): void => {
+      for (let i = sequence.length - 1; i >= from; i--) pending.push(sequence[i]!);
+    };
+    const levels: Stack[] = [];
+    for (let stack: Stack | null = best; stack !== null; stack = stack.below) levels.push(stack);
+    for (const [i, level] of levels.toReversed().entries())
+      enter(level.sequence, level.at + (i === levels.length - 1 ? 1 : 0));
+    while (pending.length > 0) {
+      if (bytes.length > maxBytes) return null;
+      const symbol = pending.pop()!;
+      if (!('rule' in symbol)) bytes.push(...encoder.encode(String.fromCodePoint(cheapest(symbol.ranges))));
+      else
+        enter(
+          rules[symbol.rule]!.find(
+            (one) => one.reduce((sum, s) => sum + symbolBytes(s), 0) === ruleBytes[symbol.rule],
+          )!,
+          0,
+        );
+    }
+    return bytes.length > maxBytes ? null : Uint8Array.from(bytes);
+  };
+
+  return {
+    start: settle(
+      grammar.rules[grammar.root]!.length === 0 ? [null] : rules[grammar.root]!.map((one) => push(one, 0, null)),
+    ),
+    beginToken: () => fuel.refill(fuel.limits.maxStepsPerToken),
+    step(state, byte) {
+      const { stacks, character } = state as GbnfState;
+      fuel.burn(stacks.length, 'a token');
+      const code = readUtf8Byte(character, byte);
+      if (code >= 0) {
+        const next: (Stack | null)[] = [];
+        for (const stack of stacks)
+          if (hasCode(rangesOf(stack), code, code)) next.push(push(stack.sequence, stack.at + 1, stack.below));
+        return next.length === 0 ? null : settle(next);
+      }
+      if (code !== RESULT.partial) return null;
+      const unfinished = nextState;
+      const [lo, hi] = possibleCodes(unfinished) as [number, number];
+      const left = stacks.filter((stack) => hasCode(rangesOf(stack), lo, hi));
+      return left.length === 0
+        ? null
+        : ({ freeRoom: 0, stacks: left, isWhole: false, character: unfinished } as GbnfState);
+    },
+    isComplete: (state) => (state as GbnfState).isWhole,
+    keyOf(state) {
+      const { stacks, isWhole, character } = state as GbnfState;
+      const ids = stacks.map((stack) => stack.id).sort((a, b) => a - b);
+      return `${ids.join()}${isWhole ? '!' : ''}${character.mode}.${character.missing}.${character.bits}`;
+    },
+    closingBytes: (state) => closing(state as GbnfState, Infinity)!.length,
+    closing: (state, maxBytes) => closing(state as GbnfState, maxBytes),
+  };
+}
+
+const encoder = new TextEncoder();
+
+function cheapest(ranges: readonly number[]): number {
+  let best = -1;
+  for (let i = 0; i < ranges.length; i += 2) {
+    const code = cheapestCode(ranges[i]!, ranges[i + 1]!, utf8Cost);
+    if (best < 0 || utf8Cost(code) < utf8Cost(best) || (best < 32 && code >= 32 && code < 128)) best = code;
+  }
+  return best;
+}
+
+function hasCode(ranges: readonly number[], lo: number, hi: number): boolean {
+  for (let i = 0; i < ranges.length; i += 2) if (ranges[i]! <= hi && ranges[i + 1]! >= lo) return true;
+  return false;
+}

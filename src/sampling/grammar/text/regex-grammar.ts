@@ -1,0 +1,67 @@
+import { dfaStep, hasEdgeInto } from '../automata/dfa.ts';
+import { cheapestCode, measureDistances, shortestText, utf8Cost } from '../automata/dfa-measures.ts';
+import { dfaOfRegex } from '../automata/regex-dfa.ts';
+import type { CharacterState } from '../json/string-lexer.ts';
+import { BETWEEN, RESULT, finishCharacter, nextState, possibleCodes, readUtf8Byte } from '../json/string-lexer.ts';
+import type { Fuel } from '../limits.ts';
+import { malformed } from '../limits.ts';
+import type { CompiledGrammar, GrammarState } from '../types.ts';
+
+interface RegexState extends GrammarState {
+  readonly at: number;
+  readonly character: CharacterState;
+}
+
+const encoder = new TextEncoder();
+
+/** Texts that match the pattern from their first character to their last. */
+export function createRegexGrammar(pattern: string, fuel: Fuel): CompiledGrammar {
+  const dfa = dfaOfRegex(pattern, false, fuel);
+  if (dfa.numStates === 0) throw malformed('pattern', 0, 'no text matches it');
+  const distances = measureDistances(dfa, utf8Cost, fuel);
+  const stateOf = (at: number, character: CharacterState): RegexState => ({ freeRoom: 0, at, character });
+
+  const closing = ({ at, character }: RegexState): Uint8Array => {
+    let [head, from]: [Uint8Array, number] = [new Uint8Array(0), at];
+    if (character !== BETWEEN) {
+      const codes = possibleCodes(character);
+      let least = Infinity;
+      for (let e = dfa.offsets[at]!; e < dfa.offsets[at + 1]!; e++) {
+        const [lo, hi] = [Math.max(dfa.lo[e]!, codes[0]!), Math.min(dfa.hi[e]!, codes[1]!)];
+        const after = distances.bytes[dfa.to[e]!]!;
+        if (lo > hi || after >= least) continue;
+        least = after;
+        head = finishCharacter(character, cheapestCode(lo, hi, utf8Cost));
+        from = dfa.to[e]!;
+      }
+    }
+    const tail = encoder.encode(shortestText(distances, from, (q, code) => dfaStep(dfa, q, code)));
+    return Uint8Array.from([...head, ...tail]);
+  };
+
+  return {
+    start: stateOf(0, BETWEEN),
+    beginToken() {},
+    step(state, byte) {
+      const { at, character } = state as RegexState;
+      const code = readUtf8Byte(character, byte);
+      if (code >= 0) {
+        const next = dfaStep(dfa, at, code);
+        return next < 0 ? null : stateOf(next, BETWEEN);
+      }
+      if (code !== RESULT.partial) return null;
+      const codes = possibleCodes(nextState);
+      return hasEdgeInto(dfa, at, codes[0]!, codes[1]!) ? stateOf(at, nextState) : null;
+    },
+    isComplete: (state) => (state as RegexState).character === BETWEEN && dfa.labels[(state as RegexState).at] !== 0,
+    keyOf(state) {
+      const { at, character } = state as RegexState;
+      return `${at}.${character.mode}.${character.missing}.${character.bits}`;
+    },
+    closingBytes: (state) => closing(state as RegexState).length,
+    closing(state, maxBytes) {
+      const bytes = closing(state as RegexState);
+      return bytes.length <= maxBytes ? bytes : null;
+    },
+  };
+}

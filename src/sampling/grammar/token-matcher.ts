@@ -1,0 +1,156 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import { fillMask } from './token-mask.ts';
+import type { TokenTable } from './token-table.ts';
+import { spellBytes } from './token-table.ts';
+import type { CompiledGrammar, GrammarState } from './types.ts';
+
+/** Follows one generated text under a grammar. */
+export interface TokenMatcher {
+  /** Bit id of word id >> 5: whether the token may come next. Shared and valid until the next call; never change it. */
+  mask(): Uint32Array;
+  /** Takes a token; false, and nothing changes, when it may not come next. */
+  accept(tokenId: number): boolean;
+  /** The text so far is whole: it may end here. */
+  readonly isComplete: boolean;
+  /** An end token was accepted. */
+  readonly isEnded: boolean;
+  /** No token may come next: the vocabulary cannot spell what the grammar needs. */
+  readonly isDead: boolean;
+  /** The one token that may come next, or null when there are more. */
+  forcedToken(): number | null;
+  /** Bytes of the shortest completion; no completion needs more tokens than this where every byte has a token. */
+  closingBytes(): number;
+  /** The shortest completion; null when it is longer than `maxBytes`. Default 65 536. */
+  closing(maxBytes?: number): Uint8Array | null;
+  /** The fewest tokens that spell the shortest completion. */
+  closingTokens(maxBytes?: number): number[] | null;
+  clone(): TokenMatcher;
+}
+
+export interface TokenMatcherOptions {
+  /** Masks kept per grammar and vocabulary. Default 16 MiB. */
+  readonly cacheBytes?: number;
+}
+
+const DEFAULT_CACHE_BYTES = 16 << 20;
+const DEFAULT_CLOSING_BYTES = 65_536;
+
+/** Masks by state, the least recently used ones dropped first. */
+interface MaskCache {
+  readonly masks: Map<string, Uint32Array>;
+  sizeBytes: number;
+}
+
+const caches = new WeakMap<CompiledGrammar, WeakMap<TokenTable, MaskCache>>();
+
+function cacheOf(grammar: CompiledGrammar, table: TokenTable): MaskCache {
+  let tables = caches.get(grammar);
+  if (tables === undefined) caches.set(grammar, (tables = new WeakMap()));
+  let cache = tables.get(table);
+  if (cache === undefined) tables.set(table, (cache = { masks: new Map(), sizeBytes: 0 }));
+  return cache;
+}
+
+function readMask(grammar: CompiledGrammar, table: TokenTable, state: GrammarState, cacheBytes: number): Uint32Array {
+  const cache = cacheOf(grammar, table);
+  const key = grammar.keyOf(state);
+  const known = cache.masks.get(key);
+  if (known !== undefined) {
+    cache.masks.delete(key);
+    cache.masks.set(key, known);
+    return known;
+  }
+  grammar.beginToken();
+  const mask = new Uint32Array(table.numWords);
+  fillMask(grammar, table, state, mask);
+  const cost = (of: string): number => mask.byteLength + 2 * of.length;
+  cache.masks.set(key, mask);
+  cache.sizeBytes += cost(key);
+  for (const oldest of cache.masks.keys()) {
+    if (cache.sizeBytes <= cacheBytes || oldest === key) break;
+    cache.masks.delete(oldest);
+    cache.sizeBytes -= cost(oldest);
+  }
+  return mask;
+}
+
+/** Starts a text under a grammar. */
+export function createTokenMatcher(
+  grammar: CompiledGrammar,
+  table: TokenTable,
+  options: TokenMatcherOptions = {},
+): TokenMatcher {
+  return matcherAt(grammar, table, options.cacheBytes ?? DEFAULT_CACHE_BYTES, grammar.start, false);
+}
+
+function matcherAt(
+  grammar: CompiledGrammar,
+  table: TokenTable,
+  cacheBytes: number,
+  start: GrammarState,
+  hasEnded: boolean,
+): TokenMatcher {
+  const { vocabulary } = table;
+  const nothing = new Uint32Array(table.numWords);
+  let state = start;
+  let isEnded = hasEnded;
+
+  const matcher: TokenMatcher = {
+    mask: () => (isEnded ? nothing : readMask(grammar, table, state, cacheBytes)),
+    accept(tokenId) {
+      if (!Number.isInteger(tokenId) || tokenId < 0 || tokenId >= vocabulary.size) {
+        throw new RuvLLMError('invalid_token', `token ${tokenId} is outside the vocabulary of ${vocabulary.size}`);
+      }
+      if (isEnded) return false;
+      if (vocabulary.endIds.includes(tokenId)) {
+        isEnded = grammar.isComplete(state);
+        return isEnded;
+      }
+      if (vocabulary.isControl(tokenId)) return false;
+      const bytes = vocabulary.bytes(tokenId);
+      if (bytes.length === 0) return false;
+      grammar.beginToken();
+      let next: GrammarState | null = state;
+      for (const byte of bytes) {
+        next = grammar.step(next, byte);
+        if (next === null) return false;
+      }
+      state = next;
+      return true;
+    },
+    get isComplete() {
+      return grammar.isComplete(state);
+    },
+    get isEnded() {
+      return isEnded;
+    },
+    get isDead() {
+      return !isEnded && matcher.mask().every((word) => word === 0);
+    },
+    forcedToken() {
+      let found: number | null = null;
+      const mask = matcher.mask();
+      for (let i = 0; i < mask.length; i++) {
+        const word = mask[i]!;
+        if (word === 0) continue;
+        if (found !== null || (word & (word - 1)) !== 0) return null;
+        found = i * 32 + (31 - Math.clz32(word));
+      }
+      return found;
+    },
+    closingBytes() {
+      grammar.beginToken();
+      return grammar.closingBytes(state);
+    },
+    closing(maxBytes = DEFAULT_CLOSING_BYTES) {
+      grammar.beginToken();
+      return grammar.closing(state, maxBytes);
+    },
+    closingTokens(maxBytes = DEFAULT_CLOSING_BYTES) {
+      const bytes = matcher.closing(maxBytes);
+      return bytes === null ? null : spellBytes(table, bytes);
+    },
+    clone: () => matcherAt(grammar, table, cacheBytes, state, isEnded),
+  };
+  return matcher;
+}

@@ -1,0 +1,14 @@
+import type { Tokenizer } from '../../tokenizers/index.ts';
+import type { TokenVocabulary } from './types.ts';
+
+/** What grammars need of a tokenizer. */
+export function createTokenVocabulary(tokenizer: Tokenizer): TokenVocabulary {
+  const endIds: number[] = [];
+  for (let id = 0; id < tokenizer.vocabSize; id++) if (tokenizer.isEndOfGeneration(id)) endIds.push(id);
+  return {
+    size: tokenizer.vocabSize,
+    bytes: (id) => tokenizer.tokenBytes(id),
+    isControl: (id) => tokenizer.isControl(id),
+    endIds,
+  };
+}

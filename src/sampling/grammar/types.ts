@@ -1,0 +1,49 @@
+/** What the text must be. */
+export type GrammarSource =
+  /** Any JSON object. */
+  | { readonly type: 'json_object' }
+  | {
+      readonly type: 'json_schema';
+      readonly schema: unknown;
+      /** Keywords that JSON Schema does not know are refused instead of ignored. Default false. */
+      readonly strict?: boolean;
+      /** `format` is enforced, and refused where it cannot be, instead of being a note. Default false. */
+      readonly assertFormats?: boolean;
+    }
+  /** The grammar dialect of llama.cpp; the rule `root` is the whole text. */
+  | { readonly type: 'gbnf'; readonly text: string }
+  /** The whole text matches the pattern. */
+  | { readonly type: 'regex'; readonly pattern: string };
+
+/** A place in a text under a grammar. Never changes. */
+export interface GrammarState {
+  /** Inside a JSON string: how many characters of any content may follow, whatever they are. 0 elsewhere. */
+  readonly freeRoom: number;
+}
+
+/** A compiled grammar: a walk over bytes in which every state can still be completed. */
+export interface CompiledGrammar {
+  readonly start: GrammarState;
+  /** The state after one more byte; null when no text of the grammar begins so. */
+  step(state: GrammarState, byte: number): GrammarState | null;
+  /** Whether the text so far is whole. */
+  isComplete(state: GrammarState): boolean;
+  /** Equal for states with equal futures. */
+  keyOf(state: GrammarState): string;
+  /** Bytes of the shortest completion. */
+  closingBytes(state: GrammarState): number;
+  /** The shortest completion, or null when it is longer than `maxBytes`. */
+  closing(state: GrammarState, maxBytes: number): Uint8Array | null;
+  /** Called before each token: bounds what one may cost. */
+  beginToken(): void;
+}
+
+/** A tokenizer's tokens as bytes. */
+export interface TokenVocabulary {
+  readonly size: number;
+  bytes(id: number): Uint8Array;
+  /** Never allowed, unless it ends the text. */
+  isControl(id: number): boolean;
+  /** Allowed exactly when the text so far is whole. */
+  readonly endIds: readonly number[];
+}
