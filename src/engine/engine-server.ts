@@ -2,7 +2,9 @@ import { assert, RuvLLMError, serializeError } from '../core/errors.ts';
 import { createRandom, type Random } from '../core/random.ts';
 import type { SpillStore } from '../kv-cache/types.ts';
 import type { LoadedModel } from '../models/types.ts';
+import { createConstrainedSampler } from '../sampling/constrained-sampler.ts';
 import type { Sampler, SamplingParams } from '../sampling/types.ts';
+import { createConstraints } from './constraints.ts';
 import { createEngine, type Engine } from './engine.ts';
 import type { EngineRequest } from './types.ts';
 import type {
@@ -65,6 +67,7 @@ function packingOf({ packsPages }: Engine, planned: ModelReport['kvPacking']): M
 /** The worker's side: owns the engine, answers messages, steps while there is work. */
 export function createEngineServer(options: EngineServerOptions): EngineServer {
   const { post, now, checkEngine = (engine: Engine) => engine.checkIntegrity() } = options;
+  const constraints = createConstraints();
   let engine: Engine | null = null;
   let loading: Promise<void> | null = null;
   let looping: Promise<void> | null = null;
@@ -121,11 +124,17 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     );
   }
 
-  function generate({ stopIds, sampling, ...request }: GenerateRequest): void {
+  function generate({ stopIds, sampling, grammar, ...request }: GenerateRequest): void {
     start(request.id, () => ({
       ...request,
       stopIds: new Set(stopIds),
-      sampler: options.createSampler(sampling, createRandom(sampling.seed)),
+      sampler:
+        grammar === null
+          ? options.createSampler(sampling, createRandom(sampling.seed))
+          : createConstrainedSampler(sampling, createRandom(sampling.seed), constraints.open(grammar), {
+              maxTokens: request.maxTokens,
+              endIds: stopIds,
+            }),
       adapterHash: null,
     }));
   }
@@ -185,6 +194,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     },
     generate: ({ request }) => generate(request),
     embed: ({ request }) => embed(request),
+    vocabulary: ({ vocabulary }) => constraints.setVocabulary(vocabulary),
     abort: ({ id }) => void engine?.abort(id),
     stats({ callId }) {
       if (engine !== null) post({ type: 'stats', callId, stats: engine.stats() });

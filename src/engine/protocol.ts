@@ -3,7 +3,9 @@ import type { FloatKvPrecision, PackedKvPrecision } from '../kernels/contract.ts
 import type { KvPacking } from '../kv-cache/kv-policy.ts';
 import type { Retention } from '../kv-cache/types.ts';
 import type { DecoderShape, LoadedModel } from '../models/types.ts';
+import type { GrammarSource } from '../sampling/grammar/index.ts';
 import type { SamplingParams } from '../sampling/types.ts';
+import type { VocabularyData } from './constraints.ts';
 import type { Pooling } from './pooling.ts';
 import type { EngineEvent, EngineStats } from './types.ts';
 
@@ -15,6 +17,8 @@ export type ClientMessage =
   | { readonly type: 'load'; readonly spec: ModelSpec }
   | { readonly type: 'generate'; readonly request: GenerateRequest }
   | { readonly type: 'embed'; readonly request: EmbedRequest }
+  /** Before the first request with a grammar. */
+  | { readonly type: 'vocabulary'; readonly vocabulary: VocabularyData }
   | { readonly type: 'abort'; readonly id: number }
   | { readonly type: 'stats'; readonly callId: number }
   | { readonly type: 'dispose' };
@@ -83,6 +87,8 @@ export interface GenerateRequest {
   readonly retention: Retention;
   readonly priority: number;
   readonly timeoutMs: number | null;
+  /** What the text must be; null: anything. */
+  readonly grammar: GrammarSource | null;
 }
 
 /** A sequence to make a vector of; it counts among the others. */

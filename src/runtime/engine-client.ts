@@ -1,4 +1,5 @@
 import { deserializeError, RuvLLMError, serializeError } from '../core/errors.ts';
+import type { VocabularyData } from '../engine/constraints.ts';
 import type {
   ClientMessage,
   EmbedRequest,
@@ -31,6 +32,8 @@ export interface EngineClient {
   generate(request: Omit<GenerateRequest, 'id'>, onEvent: (event: EngineEvent) => void): { abort(): void };
   /** Starts a sequence that becomes a vector; `onEvent` hears `embedded` or `failed`. */
   embed(request: Omit<EmbedRequest, 'id'>, onEvent: (event: EngineEvent) => void): { abort(): void };
+  /** Before the first request with a grammar. */
+  sendVocabulary(vocabulary: VocabularyData): void;
   stats(): Promise<EngineStats>;
   /** Fails what is in progress with `not_loaded`, frees the model and ends the other side. */
   dispose(): Promise<void>;
@@ -155,6 +158,10 @@ export function createEngineClient(transport: Transport): EngineClient {
       } finally {
         signal?.removeEventListener('abort', onAbort);
       }
+    },
+    sendVocabulary(vocabulary) {
+      requireAlive();
+      transport.post({ type: 'vocabulary', vocabulary });
     },
     generate: (request, onEvent) => start(onEvent, (id) => ({ type: 'generate', request: { ...request, id } })),
     embed: (request, onEvent) => start(onEvent, (id) => ({ type: 'embed', request: { ...request, id } })),

@@ -14,6 +14,7 @@ import {
   resolveGenerateParams,
   type ResolvedGenerateParams,
 } from '../sampling/generate-params.ts';
+import type { GrammarSource } from '../sampling/grammar/index.ts';
 import { isAbortSignal } from './model-config.ts';
 import { nameOption } from './name-option.ts';
 
@@ -33,6 +34,11 @@ export interface GenerateOptions extends GenerateParams {
   timeoutMs?: number;
   /** The conversation this call belongs to, for callers that send the whole history: its end is kept in memory longest. */
   session?: string;
+  /**
+   * What the text must be: a JSON object, an instance of a JSON schema, or a text of a GBNF grammar or a pattern. It is whole also when
+   * `maxTokens` are reached; what cannot be enforced is refused with the keyword. Default: anything.
+   */
+  grammar?: GrammarSource;
 }
 
 /** Whoever names no tenant. */
@@ -49,7 +55,14 @@ interface CallOptions {
   readonly priority: number;
   readonly timeoutMs: number | null;
   readonly session: string | null;
+  readonly grammar: GrammarSource | null;
 }
+
+/** Only its kind: what is in it is checked where it is compiled. */
+const isGrammar = (value: unknown): value is GrammarSource =>
+  typeof value === 'object' &&
+  value !== null &&
+  ['json_object', 'json_schema', 'gbnf', 'regex'].includes((value as GrammarSource).type);
 
 const CALL_READERS: OptionReaders<CallOptions> = {
   signal: optional(instanceOption('an AbortSignal', isAbortSignal)),
@@ -60,6 +73,7 @@ const CALL_READERS: OptionReaders<CallOptions> = {
   priority: integerOption(0, MIN_PRIORITY, MAX_PRIORITY),
   timeoutMs: optional(numberOption(0, 1, MAX_TIMEOUT_MS)),
   session: optional(nameOption),
+  grammar: optional(instanceOption('a grammar: { type: … }', isGrammar)),
 };
 
 export interface ResolvedGenerateOptions extends CallOptions {
@@ -73,8 +87,8 @@ export function resolveGenerateOptions(options: GenerateOptions = {}): ResolvedG
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new RuvLLMError('invalid_option', `generate: options must be an object, got ${describe(options)}`);
   }
-  const { signal, parseSpecial, cachePrefix, tenant, priority, timeoutMs, session, ...params } = options;
-  const own = { signal, parseSpecial, cachePrefix, tenant, priority, timeoutMs, session };
+  const { signal, parseSpecial, cachePrefix, tenant, priority, timeoutMs, session, grammar, ...params } = options;
+  const own = { signal, parseSpecial, cachePrefix, tenant, priority, timeoutMs, session, grammar };
   const call = resolveOptions<CallOptions>('generate', own, CALL_READERS);
   return { params: resolveGenerateParams(params), isMaxTokensGiven: params.maxTokens !== undefined, ...call };
 }

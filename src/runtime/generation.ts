@@ -1,4 +1,4 @@
-import { deserializeError, type RuvLLMError, serializeError } from '../core/errors.ts';
+import { deserializeError, RuvLLMError, serializeError } from '../core/errors.ts';
 import type { EngineEvent } from '../engine/types.ts';
 import { createStopMatcher } from '../sampling/stop-matcher.ts';
 import { createChunkQueue } from './chunk-queue.ts';
@@ -7,6 +7,7 @@ import { checkLogitBias, fitMaxTokens, type ResolvedGenerateOptions } from './ge
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
 import { encodePrompt, isChat, type Prompt, type PromptContext } from './prompt.ts';
 import { createTextAssembler } from './text-assembler.ts';
+import { sendVocabulary } from './vocabulary.ts';
 
 export interface GenerationContext extends PromptContext {
   readonly client: EngineClient;
@@ -29,6 +30,9 @@ export async function* generateChunks(
   const { params, signal } = options;
   if (signal?.aborted) throw abortError(signal);
   checkLogitBias(params, context.vocabSize);
+  if (options.grammar !== null && params.ignoreEos) {
+    throw new RuvLLMError('invalid_option', 'ignoreEos cannot go with a grammar: its text ends when it is whole');
+  }
   const promptIds = encodePrompt(prompt, context, options);
   const seed = params.seed ?? context.createSeed();
   const assembler = createTextAssembler({
@@ -58,6 +62,7 @@ export async function* generateChunks(
       fail(deserializeError(serializeError(error)));
     }
   };
+  if (options.grammar !== null) sendVocabulary(context.client, context.tokenizer, context.endIds);
   const call = context.client.generate(
     {
       promptIds,
@@ -69,6 +74,7 @@ export async function* generateChunks(
       retention: options.session === null ? 'ordinary' : 'session',
       priority: options.priority,
       timeoutMs: options.timeoutMs,
+      grammar: options.grammar,
     },
     onEvent,
   );

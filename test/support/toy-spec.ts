@@ -50,6 +50,7 @@ export function toyRequest(
     retention: 'ordinary',
     priority: 0,
     timeoutMs: null,
+    grammar: null,
   };
 }
 

@@ -1,0 +1,24 @@
+import type { VocabularyData } from '../engine/constraints.ts';
+import type { Tokenizer } from '../tokenizers/types.ts';
+import type { EngineClient } from './engine-client.ts';
+
+/** Engines that have heard it: it is megabytes, and most never need it. */
+const informed = new WeakSet<EngineClient>();
+
+/** Tells an engine, once, how the tokens of its model are spelled. */
+export function sendVocabulary(client: EngineClient, tokenizer: Tokenizer, endIds: readonly number[]): void {
+  if (informed.has(client)) return;
+  client.sendVocabulary(flattenVocabulary(tokenizer, endIds));
+  informed.add(client);
+}
+
+export function flattenVocabulary(tokenizer: Tokenizer, endIds: readonly number[]): VocabularyData {
+  const { vocabSize } = tokenizer;
+  const tokens = Array.from({ length: vocabSize }, (_, id) => tokenizer.tokenBytes(id));
+  const offsets = new Int32Array(vocabSize + 1);
+  for (const [id, { length }] of tokens.entries()) offsets[id + 1] = offsets[id]! + length;
+  const bytes = new Uint8Array(offsets[vocabSize]!);
+  for (const [id, token] of tokens.entries()) bytes.set(token, offsets[id]);
+  const isControl = Uint8Array.from({ length: vocabSize }, (_, id) => (tokenizer.isControl(id) ? 1 : 0));
+  return { bytes, offsets, isControl, endIds };
+}

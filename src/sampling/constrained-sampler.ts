@@ -1,0 +1,97 @@
+import type { Random } from '../core/random.ts';
+import { RuvLLMError } from '../core/errors.ts';
+import { checkLogits } from './check-logits.ts';
+import type { TokenMatcher } from './grammar/index.ts';
+import { logSumExp, topLogprobs } from './logprobs.ts';
+import { createSampler } from './sampler.ts';
+import type { Sampler, SamplingParams } from './types.ts';
+
+/**
+ * Chooses only what keeps the text within a grammar, and keeps room to finish it: when no more tokens are left than the shortest
+ * completion takes, that is what comes. So the text is whole when `maxTokens` are reached.
+ */
+export function createConstrainedSampler(
+  params: SamplingParams,
+  random: Random,
+  matcher: TokenMatcher,
+  { maxTokens, endIds }: { readonly maxTokens: number; readonly endIds: readonly number[] },
+): Sampler {
+  // Log-probabilities are the model's own, so they are taken from the logits before the mask.
+  const inner = createSampler({ ...params, topLogprobs: null }, random);
+  let masked = new Float32Array(0);
+  let numLeft = maxTokens;
+  let ending: readonly number[] | null = null;
+  if (endIds.length === 0)
+    throw new RuvLLMError('unsupported', 'a grammar needs a model with a token that ends a text');
+  requireRoom(matcher, maxTokens);
+
+  function mask(logits: Float32Array): Float32Array {
+    if (masked.length !== logits.length) masked = new Float32Array(logits.length);
+    masked.fill(-Infinity);
+    const words = matcher.mask();
+    let numAllowed = 0;
+    for (let word = 0; word < words.length; word++) {
+      for (let bits = words[word]!; bits !== 0; bits &= bits - 1) {
+        const id = word * 32 + 31 - Math.clz32(bits & -bits);
+        if (id >= logits.length) break;
+        masked[id] = logits[id]!;
+        numAllowed++;
+      }
+    }
+    if (numAllowed === 0)
+      throw new RuvLLMError('unsupported', 'the vocabulary cannot spell what the grammar wants next');
+    return masked;
+  }
+
+  function choose(logits: Float32Array, history: readonly number[]): number {
+    if (ending !== null) return ending[0]!;
+    const tokenId = inner.sample(mask(logits), history).tokenId;
+    const next = matcher.clone();
+    next.accept(tokenId);
+    if (next.isEnded || canClose(next, numLeft - 1)) return tokenId;
+    const tokens = matcher.closingTokens();
+    if (tokens === null || tokens.length > numLeft) {
+      throw new RuvLLMError('internal', `no completion in the ${numLeft} tokens that were kept for it`);
+    }
+    ending = tokens.length === 0 ? [endIds[0]!] : tokens;
+    return ending[0]!;
+  }
+
+  return {
+    sample(logits, history) {
+      checkLogits(logits);
+      const tokenId = choose(logits, history);
+      if (!matcher.accept(tokenId)) {
+        throw new RuvLLMError('internal', `token ${tokenId} was chosen outside the grammar`);
+      }
+      ending = ending === null ? null : ending.slice(1);
+      if (ending?.length === 0) ending = null;
+      numLeft--;
+      if (params.topLogprobs === null) return { tokenId, logprob: null, top: [] };
+      const logNormalizer = logSumExp(logits);
+      return {
+        tokenId,
+        logprob: logits[tokenId]! - logNormalizer,
+        top: topLogprobs(logits, logNormalizer, params.topLogprobs),
+      };
+    },
+  };
+}
+
+function canClose(matcher: TokenMatcher, maxTokens: number): boolean {
+  // No completion takes more tokens than bytes, and few texts are near their end: spelling is for those.
+  if (matcher.closingBytes() <= maxTokens) return true;
+  const tokens = matcher.closingTokens();
+  return tokens !== null && tokens.length <= maxTokens;
+}
+
+function requireRoom(matcher: TokenMatcher, maxTokens: number): void {
+  const tokens = matcher.closingTokens();
+  if (tokens !== null && tokens.length <= maxTokens) return;
+  const what = tokens === null ? `${matcher.closingBytes()} bytes` : `${tokens.length} tokens`;
+  throw new RuvLLMError(
+    'invalid_option',
+    `option "maxTokens" is ${maxTokens}, the shortest text the grammar allows takes ${what}`,
+    { data: { option: 'maxTokens', maxTokens, neededTokens: tokens?.length ?? matcher.closingBytes() } },
+  );
+}
