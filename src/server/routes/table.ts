@@ -1,0 +1,7 @@
+import type { Route } from '../route.ts';
+import { chatCompletions } from './chat-completions.ts';
+import { modelRoutes } from './models.ts';
+import { systemRoutes } from './system.ts';
+
+/** Every route there is. */
+export const ROUTES: readonly Route[] = [chatCompletions, ...modelRoutes, ...systemRoutes];
