@@ -36,8 +36,9 @@ export async function dispatch(route: Route | null, { request, params, services 
     const failure = describeFailure(error);
     reason =
       error instanceof Error ? (failure.status >= 500 ? (error.stack ?? error.message) : error.message) : String(error);
-    response = new Response(JSON.stringify((route?.errors ?? openaiErrors).body(failure, requestId)), {
-      status: failure.status,
+    const errors = route?.errors ?? openaiErrors;
+    response = new Response(JSON.stringify(errors.body(failure, requestId)), {
+      status: errors.status?.(failure) ?? failure.status,
       headers: {
         'content-type': 'application/json',
         ...(failure.retryAfterSeconds === null ? {} : { 'retry-after': String(failure.retryAfterSeconds) }),
@@ -47,7 +48,9 @@ export async function dispatch(route: Route | null, { request, params, services 
       },
     });
   }
+  // OpenAI's name for it, and Anthropic's.
   response.headers.set('x-request-id', requestId);
+  response.headers.set('request-id', requestId);
   for (const [name, value] of Object.entries(browsers.headersFor(request))) response.headers.set(name, value);
   const elapsedMs = clock.now() - startMs;
   metrics.countRequest(route?.path ?? 'unknown', response.status, elapsedMs / 1000);

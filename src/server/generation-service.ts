@@ -6,7 +6,7 @@ import type { ServerLimits } from './limits.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelHost } from './model-host.ts';
 import type { RequestLog } from './request-log.ts';
-import { requireSupported, runJob } from './run-job.ts';
+import { countPromptTokens, requireSupported, runJob } from './run-job.ts';
 import type { TenantGate } from './tenant-gate.ts';
 
 /** A job that is admitted, on a loaded model, and past its first chance to fail. */
@@ -23,6 +23,8 @@ export interface RunningJob {
 export interface GenerationService {
   /** Admits the caller, waits for the model and starts; what is wrong with the request is thrown here where it can be. */
   start(job: GenerateJob, caller: Caller): Promise<RunningJob>;
+  /** The tokens the model would read, without generating; longer than the context is no mistake here. */
+  countTokens(job: GenerateJob, caller: Caller): Promise<number>;
 }
 
 export interface GenerationServiceOptions {
@@ -73,6 +75,20 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
       } catch (error) {
         leave();
         throw error;
+      }
+    },
+    async countTokens(job, caller) {
+      requireSupported(job);
+      const leave = gate.enter(caller.tenant);
+      try {
+        const lease = await models.acquire(job.model, { signal: caller.signal, waitMs: limits.modelWaitMs });
+        try {
+          return countPromptTokens(lease.model, job, limits);
+        } finally {
+          lease.release();
+        }
+      } finally {
+        leave();
       }
     },
   };

@@ -19,6 +19,8 @@ export interface Exchange {
 
 /** How a family of routes spells its failures. */
 export interface ErrorFormat {
+  /** The status where the format has one of its own; default: the failure's. */
+  status?(failure: Failure): number;
   body(failure: Failure, requestId: string): object;
 }
 

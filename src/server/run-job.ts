@@ -71,6 +71,15 @@ function fitOptions(model: Model, prompt: Prompt, job: GenerateJob, limits: JobL
   return { ...job.options, maxTokens: Math.max(1, Math.min(room, limits.maxTokens)) };
 }
 
+/** The tokens of the first prompt of a job; refuses what generating would refuse. */
+export function countPromptTokens(model: Model, job: GenerateJob, limits: JobLimits): number {
+  requireSupported(job);
+  const prompt = job.prompts[0]!;
+  const { maxContext } = model.modelInfo();
+  checkLength(prompt, Math.floor(maxContext * limits.maxCharsPerToken), maxContext);
+  return model.encodePrompt(prompt).length;
+}
+
 /** Tokenizing takes time on the thread that serves everyone: what can never fit is refused by its length. */
 function checkLength(prompt: Prompt, maxChars: number, maxContext: number): void {
   let length = prompt.length;

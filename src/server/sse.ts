@@ -13,6 +13,8 @@ export interface SseOptions {
   /** The message that says what went wrong in the middle; the status was sent long ago. */
   readonly toError: (error: unknown) => SseMessage;
   readonly keepAliveMs: number;
+  /** What breaks the silence; default: a comment, which no client sees. */
+  readonly keepAlive?: SseMessage;
   readonly clock: Clock;
 }
 
@@ -31,8 +33,10 @@ export function createSseResponse(options: SseOptions): Response {
   return new Response(createSseStream(options), { headers: HEADERS });
 }
 
-function createSseStream({ messages, abort, toError, keepAliveMs, clock }: SseOptions): ReadableStream<Uint8Array> {
+function createSseStream(options: SseOptions): ReadableStream<Uint8Array> {
+  const { messages, abort, toError, keepAliveMs, clock } = options;
   const encoder = new TextEncoder();
+  const alive = encoder.encode(options.keepAlive === undefined ? ': keep-alive\n\n' : formatMessage(options.keepAlive));
   const iterator = messages[Symbol.asyncIterator]();
   let cancelTimer = (): void => {};
   let isOver = false;
@@ -42,7 +46,7 @@ function createSseStream({ messages, abort, toError, keepAliveMs, clock }: SseOp
     cancelTimer = clock.setTimer(keepAliveMs, () => {
       if (isOver) return;
       // A full queue says that the client is slow, not that we are.
-      if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(': keep-alive\n\n'));
+      if ((controller.desiredSize ?? 0) > 0) controller.enqueue(alive);
       keepAlive(controller);
     });
   }

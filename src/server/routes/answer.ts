@@ -21,6 +21,11 @@ export function answerHead(
   };
 }
 
+/** An id of the kind that has no dashes inside. */
+export function answerId(prefix: string, { requestId }: Caller): string {
+  return `${prefix}_${requestId.replaceAll('-', '')}`;
+}
+
 /** The last message of a stream that failed in the middle: the format's error body. */
 export function toSseError(
   errors: ErrorFormat,
