@@ -1,7 +1,23 @@
 import type { Route } from '../route.ts';
+import { adminRoutes } from './admin.ts';
 import { chatCompletions } from './chat-completions.ts';
+import { completions } from './completions.ts';
+import { embeddings } from './embeddings.ts';
+import { feedback } from './feedback.ts';
 import { modelRoutes } from './models.ts';
+import { openapiRoute } from './openapi.ts';
 import { systemRoutes } from './system.ts';
+import { tokenizeRoutes } from './tokenize.ts';
 
 /** Every route there is. */
-export const ROUTES: readonly Route[] = [chatCompletions, ...modelRoutes, ...systemRoutes];
+export const ROUTES: readonly Route[] = [
+  chatCompletions,
+  completions,
+  embeddings,
+  feedback,
+  ...modelRoutes,
+  ...tokenizeRoutes,
+  ...systemRoutes,
+  ...adminRoutes,
+  openapiRoute(() => ROUTES),
+];
