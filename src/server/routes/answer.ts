@@ -34,7 +34,7 @@ export function toSseError(
       logger.log(failure.status >= 500 ? 'error' : 'warn', 'stream failed', {
         requestId,
         code: failure.code,
-        message: error instanceof Error ? error.message : String(error),
+        ...(failure.status < 500 ? {} : { reason: error instanceof Error ? (error.stack ?? '') : String(error) }),
       });
     }
     return { ...(event === undefined ? {} : { event }), data: JSON.stringify(errors.body(failure, requestId)) };
