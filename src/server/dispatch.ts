@@ -1,6 +1,7 @@
 import type { Caller } from './caller.ts';
-import { describeFailure, refusal } from './errors.ts';
+import { describeFailure, type Failure, refusal } from './errors.ts';
 import { readJsonBody } from './json-body.ts';
+import type { LogFields } from './logger.ts';
 import type { Exchange, Route } from './route.ts';
 import type { Services } from './services.ts';
 import { openaiErrors } from './wire/openai/error-body.ts';
@@ -21,7 +22,7 @@ export async function dispatch(route: Route | null, { request, params, services 
   const requestId = crypto.randomUUID();
   let caller: Caller = { requestId, tenant: '', keyId: null, scopes: [], signal: request.signal };
   let response: Response;
-  let reason: string | null = null;
+  let failed: LogFields = {};
   try {
     browsers.check(request);
     if (request.method === 'OPTIONS' && request.headers.has('access-control-request-method')) {
@@ -34,8 +35,7 @@ export async function dispatch(route: Route | null, { request, params, services 
     }
   } catch (error) {
     const failure = describeFailure(error);
-    reason =
-      error instanceof Error ? (failure.status >= 500 ? (error.stack ?? error.message) : error.message) : String(error);
+    failed = describeForLog(error, failure);
     const errors = route?.errors ?? openaiErrors;
     response = new Response(JSON.stringify(errors.body(failure, requestId)), {
       status: errors.status?.(failure) ?? failure.status,
@@ -62,9 +62,15 @@ export async function dispatch(route: Route | null, { request, params, services 
     ms: Math.round(elapsedMs * 100) / 100,
     tenant: caller.tenant,
     key: caller.keyId,
-    ...(reason === null ? {} : { reason }),
+    ...failed,
   });
   return response;
+}
+
+/** What went wrong, without the words of the client: those of a refusal may quote the prompt. Only our own failures are told whole. */
+function describeForLog(error: unknown, { status, code, param }: Failure): LogFields {
+  if (status < 500) return { code, param };
+  return { code, param, reason: error instanceof Error ? (error.stack ?? error.message) : String(error) };
 }
 
 function pathOf(request: Request): string {

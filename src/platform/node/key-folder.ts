@@ -3,10 +3,16 @@ import { join } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
 import { KEY_SCOPES, type KeyRecord, type KeyRecords } from '../../server/keys/key-store.ts';
 import { errnoOf, toFileError } from './file-errors.ts';
+import { dataFolder } from './paths.ts';
 import { type Files, listNames, readWhole, replaceFile } from './spill/atomic-files.ts';
 
 const MAX_RECORD_BYTES = 16 * 1024;
 const NAME = /^([0-9a-f]{18})\.json$/;
+
+/** Where the API keys of this user's server are kept. */
+export function defaultKeyFolder(): string {
+  return join(dataFolder(), 'api-keys');
+}
 
 /**
  * Key records as one file each, readable by their owner only. One file each, so that the command line and a running server

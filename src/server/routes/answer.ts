@@ -21,9 +21,9 @@ export function answerHead(
   };
 }
 
-/** An id of the kind that has no dashes inside. */
+/** The request's id, for formats that join the prefix in another way. */
 export function answerId(prefix: string, { requestId }: Caller): string {
-  return `${prefix}_${requestId.replaceAll('-', '')}`;
+  return `${prefix}_${requestId}`;
 }
 
 /** The last message of a stream that failed in the middle: the format's error body. */
@@ -39,7 +39,7 @@ export function toSseError(
       logger.log(failure.status >= 500 ? 'error' : 'warn', 'stream failed', {
         requestId,
         code: failure.code,
-        message: error instanceof Error ? error.message : String(error),
+        ...(failure.status < 500 ? {} : { reason: error instanceof Error ? (error.stack ?? '') : String(error) }),
       });
     }
     return { ...(event === undefined ? {} : { event }), data: JSON.stringify(errors.body(failure, requestId)) };
