@@ -11,6 +11,7 @@ import { type Logger, silentLogger } from './logger.ts';
 import { createServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelHost } from './model-host.ts';
 import { createRequestLog } from './request-log.ts';
+import { createResponseStore } from './response-store.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Services } from './services.ts';
 import { createTenantGate } from './tenant-gate.ts';
@@ -55,6 +56,7 @@ export function createServer(options: ServerOptions): Server {
     limits,
     metrics,
     requests,
+    responses: createResponseStore(limits, clock),
     feedback,
     clock,
     logger,

@@ -32,6 +32,14 @@ export interface ServerLimits {
   readonly firstEventMs: number;
   /** Requests per tenant that feedback can still name. Default 1000. */
   readonly maxRememberedRequests: number;
+  /** Responses per tenant that can still be read or continued. Default 1000. */
+  readonly maxStoredResponses: number;
+  /** Bytes of the stored responses of one tenant, with the conversations before them. Default 32 MiB. */
+  readonly maxStoredBytes: number;
+  /** Bytes of all stored responses. Default 256 MiB. */
+  readonly maxStoredBytesInAll: number;
+  /** Milliseconds a response is stored. Default one day. */
+  readonly storedResponseMs: number;
 }
 
 const MEBIBYTE = 2 ** 20;
@@ -55,5 +63,9 @@ export function resolveServerLimits(limits?: Partial<ServerLimits>): ServerLimit
     keepAliveMs: integerOption(15_000, 10, MAX_MS),
     firstEventMs: integerOption(1000, 0, MAX_MS),
     maxRememberedRequests: integerOption(1000, 1, 1_000_000),
+    maxStoredResponses: integerOption(1000, 0, 1_000_000),
+    maxStoredBytes: integerOption(32 * MEBIBYTE, 0, 2 ** 40),
+    maxStoredBytesInAll: integerOption(256 * MEBIBYTE, 0, 2 ** 40),
+    storedResponseMs: integerOption(86_400_000, 1, MAX_MS),
   });
 }

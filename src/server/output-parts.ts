@@ -16,7 +16,13 @@ export type PartEvent =
       readonly text: string;
       readonly logprobs: readonly SampledToken[] | null;
     }
-  | { readonly type: 'close'; readonly index: number; readonly part: OutputPart }
+  | {
+      readonly type: 'close';
+      readonly index: number;
+      readonly part: OutputPart;
+      /** The answer ended here because it was long enough, not because it was whole. */
+      readonly isCut: boolean;
+    }
   | { readonly type: 'finished'; readonly parts: readonly OutputPart[]; readonly finished: FinishedEvent };
 
 /**
@@ -31,12 +37,12 @@ export async function* toPartEvents(
   let openCall: number | 'text' | null = null;
 
   function* open(part: OutputPart): Generator<PartEvent> {
-    yield* close();
+    yield* close(false);
     parts.push(part);
     yield { type: 'open', index: parts.length - 1, part };
   }
-  function* close(): Generator<PartEvent> {
-    if (openCall !== null) yield { type: 'close', index: parts.length - 1, part: parts.at(-1)! };
+  function* close(isCut: boolean): Generator<PartEvent> {
+    if (openCall !== null) yield { type: 'close', index: parts.length - 1, part: parts.at(-1)!, isCut };
     openCall = null;
   }
 
@@ -62,7 +68,7 @@ export async function* toPartEvents(
         yield* open({ type: 'text', text: '', logprobs: null });
         openCall = 'text';
       }
-      yield* close();
+      yield* close(event.finishReason === 'length');
       yield { type: 'finished', parts, finished: event };
     }
   }

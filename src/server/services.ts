@@ -9,6 +9,7 @@ import type { Logger } from './logger.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelHost } from './model-host.ts';
 import type { RequestLog } from './request-log.ts';
+import type { ResponseStore } from './response-store.ts';
 import type { TenantGate } from './tenant-gate.ts';
 
 /** Everything a route may use. */
@@ -23,6 +24,7 @@ export interface Services {
   readonly limits: ServerLimits;
   readonly metrics: ServerMetrics;
   readonly requests: RequestLog;
+  readonly responses: ResponseStore;
   readonly feedback: FeedbackSink;
   readonly clock: Clock;
   readonly logger: Logger;

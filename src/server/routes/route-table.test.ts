@@ -12,6 +12,9 @@ const CALLS: Readonly<Record<string, { path?: string; body?: object; status: num
     status: 200,
   },
   'POST /v1/completions': { body: { model: 'toy', prompt: 'hi', max_tokens: 2 }, status: 200 },
+  'POST /v1/responses': { body: { model: 'toy', input: 'hi', max_output_tokens: 2 }, status: 200 },
+  'GET /v1/responses/:id': { path: '/v1/responses/resp_none', status: 404 },
+  'DELETE /v1/responses/:id': { path: '/v1/responses/resp_none', status: 404 },
   'POST /v1/messages': {
     body: { model: 'toy', messages: [{ role: 'user', content: 'hi' }], max_tokens: 2 },
     status: 200,

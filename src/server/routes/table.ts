@@ -7,6 +7,7 @@ import { embeddings } from './embeddings.ts';
 import { feedback } from './feedback.ts';
 import { modelRoutes } from './models.ts';
 import { openapiRoute } from './openapi.ts';
+import { responseRoutes } from './responses.ts';
 import { systemRoutes } from './system.ts';
 import { tokenizeRoutes } from './tokenize.ts';
 
@@ -14,6 +15,7 @@ import { tokenizeRoutes } from './tokenize.ts';
 export const ROUTES: readonly Route[] = [
   chatCompletions,
   completions,
+  ...responseRoutes,
   ...anthropicRoutes,
   embeddings,
   feedback,
