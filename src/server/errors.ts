@@ -90,7 +90,8 @@ export function refusal(status: number, code: string, message: string, options: 
 export function describeFailure(error: unknown): Failure {
   const { code, message, data } = serializeError(error);
   const option = typeof data['option'] === 'string' ? data['option'] : null;
-  const param = option === null ? null : (PARAMS[option] ?? option);
+  // A client chooses names of fields: `__proto__` is not one of ours.
+  const param = option !== null && Object.hasOwn(PARAMS, option) ? PARAMS[option]! : option;
   if (typeof data['httpStatus'] === 'number') {
     return {
       status: data['httpStatus'],

@@ -128,16 +128,15 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
 
   /** Makes place for a model: the one not used for longest goes first, one in use never. */
   async function makeRoom(wanted: Slot): Promise<void> {
-    if (budgetBytes === null) return;
     const needed = wanted.entry.sizeBytes ?? 0;
-    if (needed > budgetBytes) {
+    if (budgetBytes !== null && needed > budgetBytes) {
       throw new RuvLLMError(
         'out_of_memory',
         `model ${wanted.entry.id} takes ${needed} bytes, the budget for models is ${budgetBytes}`,
         { data: { neededBytes: needed, budgetBytes } },
       );
     }
-    while (usedBytes(wanted) + needed > budgetBytes) {
+    while (budgetBytes !== null && usedBytes(wanted) + needed > budgetBytes) {
       ended.signal.throwIfAborted();
       const idle = [...slots.values()]
         .filter((slot) => slot !== wanted && slot.model !== null && slot.numUsers === 0)
@@ -145,6 +144,8 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
       if (idle !== undefined) await unload(idle);
       else await new Promise<void>((resolve) => waiters.add(resolve));
     }
+    // In the same turn as the last look: whoever else waits would take the same place.
+    wanted.reservedBytes = needed;
   }
 
   function wakeWaiters(): void {
@@ -158,7 +159,6 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
       await slot.unloading;
       if (slot.model !== null) await unload(slot); // its engine was lost
       await makeRoom(slot);
-      slot.reservedBytes = slot.entry.sizeBytes ?? 0; // in the same turn as the last look at what is free
       slot.model = await slot.entry.load(ended.signal);
       slot.reservedBytes = slot.model.modelInfo().memory.totalBytes;
       slot.lastUsed = ++useCount;
