@@ -89,6 +89,8 @@ export function createResponseStore(limits: StoreLimits, clock: Clock): Response
       removeOver();
       const size = sizeOf(response);
       if (size > Math.min(maxStoredBytes, maxStoredBytesInAll) || maxStoredResponses === 0) return;
+      const known = shelves.get(tenant);
+      if (known !== undefined) remove(tenant, known, response.id);
       const shelf = shelves.get(tenant) ?? { entries: new Map<string, Entry>(), numBytes: 0 };
       shelves.set(tenant, shelf);
       shelf.entries.set(response.id, { response, numBytes: size, endMs: clock.now() + storedResponseMs });

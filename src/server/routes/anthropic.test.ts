@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { EchoModel } from '../../../test/support/echo-model.ts';
 import { createHostedEcho, createScriptedModel } from '../../../test/support/scripted-model.ts';
+import { readSseEvents } from '../../../test/support/sse-events.ts';
 import { createMemoryKeys, createTestServer, entryOf, type TestServer } from '../../../test/support/test-server.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Clock } from '../clock.ts';
@@ -19,19 +20,6 @@ function post(server: TestServer, body: unknown, path = '/v1/messages', headers:
 }
 
 const serve = (model: EchoModel) => createTestServer([entryOf('echo', async () => model)]);
-
-/** The events of a stream: name and data. */
-async function readEvents(response: Response): Promise<{ event: string; data: any }[]> {
-  const text = await response.text();
-  return text
-    .split('\n\n')
-    .filter((block) => block !== '')
-    .map((block) => {
-      const match = /^event: (.*)\ndata: (.*)$/.exec(block);
-      if (match === null) throw new Error(`not an event: ${block}`);
-      return { event: match[1]!, data: JSON.parse(match[2]!) as unknown };
-    });
-}
 
 describe('a message, plain', () => {
   test('the whole object', async () => {
@@ -141,7 +129,7 @@ describe('a message, streamed', () => {
     const model = createScriptedModel(['a', 'b\nc'], { finishReason: 'length', usage });
     const response = await post(serve(model), { ...ask, stream: true });
     expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
-    const events = await readEvents(response);
+    const events = await readSseEvents(response);
     for (const { event, data } of events) expect(data.type).toBe(event);
     expect(events[0]!.data).toMatchObject({
       type: 'message_start',
@@ -178,7 +166,7 @@ describe('a message, streamed', () => {
   test('a failure in the middle is an event, and the last one', async () => {
     const broken = new RuvLLMError('kernel_failed', 'the kernel is broken');
     const server = serve(createScriptedModel(['a', broken]));
-    const events = await readEvents(await post(server, { ...ask, stream: true }));
+    const events = await readSseEvents(await post(server, { ...ask, stream: true }));
     expect(events.map(({ event }) => event)).toEqual([
       'message_start',
       'content_block_start',

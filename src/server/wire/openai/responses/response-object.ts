@@ -32,7 +32,6 @@ export function writeStarted({ id, created, model, echo }: ResponseHead) {
     ...echo,
     model,
     output: [] as readonly object[],
-    usage: null as object | null,
   };
 }
 
