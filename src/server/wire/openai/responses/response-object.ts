@@ -78,7 +78,7 @@ export function writeTextPart(head: ResponseHead, text: string, logprobs: readon
 }
 
 /** Tokens that are no text have no bytes; here that is an empty list. */
-export function writeLogprobs({ tokenizer }: ResponseHead, tokens: readonly SampledToken[] | null) {
+export function writeLogprobs({ tokenizer }: ResponseHead, tokens: readonly SampledToken[] | null): readonly object[] {
   const content = toChatLogprobs(tokens, tokenizer)?.content ?? [];
   const withBytes = <T extends { readonly bytes: readonly number[] | null }>(one: T) => ({
     ...one,
