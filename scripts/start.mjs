@@ -1,4 +1,4 @@
-// npm start: whatever a fresh clone lacks, then a chat. `npm start -- MODEL --threads 2` hands the rest on.
+// npm start: whatever a fresh clone lacks, then the server on the default model. `npm start -- MODEL --port 8081` hands the rest on.
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { join } from 'node:path';
@@ -10,16 +10,16 @@ ensureInstalled();
 build();
 await tryBuildNative();
 
-const chat = spawn(process.execPath, [join(root, 'bin/ruvllm.mjs'), 'chat', ...process.argv.slice(2)], {
+const server = spawn(process.execPath, [join(root, 'bin/ruvllm.mjs'), 'serve', ...process.argv.slice(2)], {
   stdio: 'inherit',
 });
-// Ctrl-C reaches the whole process group: the chat decides what it means, and this process waits for it.
+// Ctrl-C reaches the whole process group: the server finishes what it does, and this process waits for it.
 process.on('SIGINT', () => {});
-process.on('SIGTERM', () => chat.kill('SIGTERM'));
-chat.on('error', (error) => {
+process.on('SIGTERM', () => server.kill('SIGTERM'));
+server.on('error', (error) => {
   console.error(`error: cannot start ${process.execPath}: ${error.message}`);
   process.exitCode = 1;
 });
-chat.on('exit', (code, signal) => {
+server.on('exit', (code, signal) => {
   process.exitCode = code ?? 128 + (constants.signals[signal] ?? 0);
 });

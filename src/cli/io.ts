@@ -19,6 +19,8 @@ export interface CliIo {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Fires when the command is to end; its reason is the name of the signal, or of the error that made the output unusable. */
   readonly signal: AbortSignal;
+  /** Says that ending by the signal was the right end, with the exit code 0: for commands that run until they are told to stop. */
+  readonly acceptSignal?: () => void;
   /** Milliseconds on a clock that does not jump. */
   readonly now: () => number;
 }

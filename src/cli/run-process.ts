@@ -8,6 +8,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 export async function runProcess(args: readonly string[], version: string): Promise<number> {
   const controller = new AbortController();
   let signalCode: number | null = null;
+  let isSignalAccepted = false;
   const onSignal = (name: (typeof SIGNALS)[number]): void => {
     const code = 128 + constants.signals[name];
     // A second signal means that cleaning up takes too long for whoever sent it.
@@ -31,13 +32,14 @@ export async function runProcess(args: readonly string[], version: string): Prom
     stderr: toSink(process.stderr),
     environment: process.env,
     signal: controller.signal,
+    acceptSignal: () => (isSignalAccepted = true),
     now: () => performance.now(),
   };
   const code = await runCli(args, version, io);
   for (const name of SIGNALS) process.off(name, onSignal);
   // A failed write is reported after the turn of the event loop it happened in.
   await new Promise((resolve) => setImmediate(resolve));
-  if (signalCode !== null) return signalCode;
+  if (signalCode !== null && !isSignalAccepted) return signalCode;
   if (outputError === null) return code;
   if (outputError === 'EPIPE') return 0; // whoever read it has read enough
   io.stderr.write(`error: cannot write the output: ${outputError}\n`);

@@ -1,0 +1,69 @@
+import type { Flag } from '../flags.ts';
+import { LOAD_FLAGS } from '../load-flags.ts';
+import { readInteger, readNumber, readSeconds, readSize } from '../values.ts';
+
+/** Bounds on what clients may ask for, by the server's names. */
+export const LIMIT_FLAGS: readonly Flag[] = [
+  {
+    name: '--max-body',
+    value: 'size',
+    option: 'maxBodyBytes',
+    read: readSize,
+    description: 'most bytes of a request; default 4MiB',
+  },
+  {
+    name: '--max-choices',
+    value: 'n',
+    option: 'maxChoices',
+    read: readInteger,
+    description: 'most answers of a request; default 16',
+  },
+  {
+    name: '--max-requests',
+    value: 'n',
+    option: 'maxRequests',
+    read: readInteger,
+    description: 'most requests that generate at a time; default 256',
+  },
+  {
+    name: '--max-requests-per-tenant',
+    value: 'n',
+    option: 'maxRequestsPerTenant',
+    read: readInteger,
+    description: 'the same for one tenant; default 64',
+  },
+  {
+    name: '--requests-per-minute',
+    value: 'n',
+    option: 'requestsPerMinute',
+    read: readNumber,
+    description: 'how often a tenant may ask; default 6000',
+  },
+];
+
+export const SERVE_FLAGS: readonly Flag[] = [
+  { name: '--host', value: 'address', description: 'where to listen; default 127.0.0.1 (RUVLLM_HOST)' },
+  { name: '--port', value: 'n', read: readInteger, description: 'default 8080; 0 is any (RUVLLM_PORT)' },
+  {
+    name: '--alias',
+    value: 'name=model',
+    isList: true,
+    description: 'another name for one of the models (repeatable)',
+  },
+  {
+    name: '--models-budget',
+    value: 'size',
+    read: readSize,
+    description: 'most memory of loaded models; the one not used for longest is unloaded',
+  },
+  { name: '--cors', value: 'origin', isList: true, description: 'a site whose pages may call the server (repeatable)' },
+  { name: '--log', value: null, description: 'write a JSON line for every request to stderr' },
+  {
+    name: '--shutdown-timeout',
+    value: 'seconds',
+    read: readSeconds,
+    description: 'how long requests may go on after a signal; default 20',
+  },
+  ...LIMIT_FLAGS,
+  ...LOAD_FLAGS,
+];

@@ -1,0 +1,109 @@
+import { join } from 'node:path';
+import { openFeedbackRecords } from '../../platform/node/feedback-records.ts';
+import { defaultKeyFolder, openKeyFolder } from '../../platform/node/key-folder.ts';
+import { dataFolder } from '../../platform/node/paths.ts';
+import { listen } from '../../platform/node/serve.ts';
+import { createServer } from '../../server/app.ts';
+import { systemClock } from '../../server/clock.ts';
+import { createKeyStore } from '../../server/keys/key-store.ts';
+import { resolveServerLimits, type ServerLimits } from '../../server/limits.ts';
+import { createJsonLogger, type Logger } from '../../server/logger.ts';
+import { createModelHost } from '../../server/model-host.ts';
+import type { CommandContext, CommandRunner } from '../command.ts';
+import { collectOptions, type FlagValues, withFlagNames } from '../flags.ts';
+import { readModelConfig } from '../load-flags.ts';
+import { readInteger } from '../values.ts';
+import { usageError } from '../usage-error.ts';
+import { LIMIT_FLAGS } from './serve-flags.ts';
+import { resolveServedModels } from './served-models.ts';
+
+const DEFAULT_PORT = 8080;
+const DEFAULT_SHUTDOWN_MS = 20_000;
+
+/** Serves models over HTTP until it is told to stop. */
+export const serve: CommandRunner = async (context) => {
+  const { io, output, values } = context;
+  const config = readModelConfig(values, io.environment);
+  const limits = readLimits(values);
+  const { host, port } = readAddress(context);
+  const keys = createKeyStore(openKeyFolder(defaultKeyFolder()), () => Date.now());
+  const hasKeys = keys.list().some(({ revokedMs }) => revokedMs === null);
+  const isLoopback = isLoopbackHost(host);
+  if (!hasKeys && !isLoopback) {
+    throw usageError(
+      `${host} can be reached from other machines, and there are no API keys; create one with: ruvllm keys create NAME`,
+      '--host',
+    );
+  }
+  const served = await resolveServedModels(context, config);
+  const models = createModelHost({
+    entries: served.entries,
+    budgetBytes: (values['--models-budget'] as number | undefined) ?? null,
+    clock: systemClock,
+  });
+  const server = createServer({
+    version: context.version,
+    models,
+    keys,
+    isOpen: !hasKeys,
+    feedback: openFeedbackRecords(join(dataFolder(), 'feedback')),
+    browsers: {
+      hosts: isLoopback ? ['localhost', '127.0.0.1', '[::1]', host.toLowerCase()] : null,
+      corsOrigins: (values['--cors'] as string[] | undefined) ?? [],
+    },
+    limits,
+    logger: createCommandLogger(context),
+  });
+  const listening = await listen(server, { host, port });
+  try {
+    const first = models.acquire(served.entries[0]!.id, { signal: io.signal, waitMs: 2 ** 31 - 1 });
+    output.note(`listening on ${listening.url}; loading ${served.entries[0]!.id} …`);
+    (await first).release();
+    output.note(`ready: OpenAI's API is at ${listening.url}/v1`);
+    output.note(`models: ${served.entries.map(({ id }) => id).join(', ')}`);
+    output.note(
+      hasKeys
+        ? 'every request needs an API key'
+        : 'no API keys: open to everyone on this machine; ruvllm keys create NAME changes that with the next start',
+    );
+    output.document({ url: listening.url, models: served.entries.map(({ id }) => id), isOpen: !hasKeys });
+    await untilAborted(io.signal);
+    output.note('stopping: requests in progress may finish');
+    io.acceptSignal?.();
+  } finally {
+    await listening.close((values['--shutdown-timeout'] as number | undefined) ?? DEFAULT_SHUTDOWN_MS);
+  }
+};
+
+function readLimits(values: FlagValues): ServerLimits {
+  const given = collectOptions(LIMIT_FLAGS, values) as Partial<ServerLimits>;
+  return withFlagNames(LIMIT_FLAGS, values, () => resolveServerLimits(given));
+}
+
+function readAddress({ io, values }: CommandContext): { host: string; port: number } {
+  const host = (values['--host'] as string | undefined) ?? (io.environment['RUVLLM_HOST'] || '127.0.0.1');
+  const variable = io.environment['RUVLLM_PORT'] || String(DEFAULT_PORT);
+  const port = (values['--port'] as number | undefined) ?? readInteger(variable, 'RUVLLM_PORT');
+  if (port < 0 || port > 65_535) throw usageError(`--port must be from 0 to 65535, got ${port}`, '--port');
+  if (host === '') throw usageError('--host must not be empty', '--host');
+  return { host, port };
+}
+
+/** Only this machine can reach it. A name other than `localhost` may be any address. */
+export function isLoopbackHost(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+function createCommandLogger({ io, values }: CommandContext): Logger {
+  const logger = createJsonLogger((line) => io.stderr.write(line), Date.now);
+  const isVerbose = values['--log'] === true;
+  return {
+    log(level, event, fields) {
+      if (isVerbose || level !== 'info') logger.log(level, event, fields);
+    },
+  };
+}
+
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+}

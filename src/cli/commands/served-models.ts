@@ -1,0 +1,86 @@
+import { statSync } from 'node:fs';
+import { basename } from 'node:path';
+import { loadModel } from '../../platform/node/load-model.ts';
+import type { ModelConfig } from '../../runtime/model-config.ts';
+import type { ModelEntry } from '../../server/model-host.ts';
+import { chooseModel, describeChoice } from '../choose-model.ts';
+import type { CommandContext } from '../command.ts';
+import { PHASE_LABELS } from '../load-model.ts';
+import { openHub } from '../open-hub.ts';
+import { usageError } from '../usage-error.ts';
+
+/** `NAME=MODEL`; a `=` inside a path is left alone. */
+const NAMED = /^([\w.:-]{1,200})=(.+)$/;
+
+/** The models of a server: those that were named, else the default one. Files are fetched now and loaded when needed. */
+export async function resolveServedModels(
+  context: CommandContext,
+  config: ModelConfig,
+): Promise<{ readonly entries: readonly ModelEntry[] }> {
+  const wanted = context.args.map((text) => {
+    const [, name, reference] = NAMED.exec(text) ?? [];
+    return { name: name ?? null, reference: reference ?? text };
+  });
+  const found =
+    wanted.length === 0 ? [await findDefault(context)] : await Promise.all(wanted.map((one) => findFile(context, one)));
+  const aliases = readAliases(context, new Set(found.map(({ id }) => id)));
+  return {
+    entries: found.map(({ id, path }, index) => {
+      const { size, mtimeMs } = statSync(path);
+      return {
+        id,
+        aliases: [...(aliases.get(id) ?? []), ...(index === 0 && id !== 'default' ? ['default'] : [])],
+        created: Math.floor(mtimeMs / 1000),
+        sizeBytes: size,
+        load: (signal) => loadModel(path, { ...config, signal }),
+      };
+    }),
+  };
+}
+
+interface FoundModel {
+  readonly id: string;
+  readonly path: string;
+}
+
+async function findDefault(context: CommandContext): Promise<FoundModel> {
+  const chosen = await chooseModel(context, undefined);
+  context.output.note(describeChoice(chosen));
+  return { id: nameOf(chosen.reference), path: chosen.source };
+}
+
+async function findFile(
+  { io, output }: CommandContext,
+  { name, reference }: { name: string | null; reference: string },
+): Promise<FoundModel> {
+  const progress = output.progress();
+  try {
+    const path = await openHub().resolveModelPath(reference, {
+      download: true,
+      signal: io.signal,
+      onProgress: ({ phase, doneBytes, totalBytes }) =>
+        progress.update({ label: `${PHASE_LABELS[phase]} ${reference}`, doneBytes, totalBytes }),
+    });
+    return { id: name ?? nameOf(reference), path };
+  } finally {
+    progress.finish();
+  }
+}
+
+/** Where a file lies is not for clients to see: its name is enough. */
+function nameOf(reference: string): string {
+  return /\.gguf$/i.test(reference) ? basename(reference).replace(/\.gguf$/i, '') : reference;
+}
+
+function readAliases({ values }: CommandContext, ids: ReadonlySet<string>): Map<string, string[]> {
+  const aliases = new Map<string, string[]>();
+  for (const text of (values['--alias'] as string[] | undefined) ?? []) {
+    const [, alias, id] = NAMED.exec(text) ?? [];
+    if (alias === undefined || !ids.has(id!)) {
+      const known = [...ids].join(', ');
+      throw usageError(`--alias must be NAME=MODEL with one of ${known}, got ${JSON.stringify(text)}`, '--alias');
+    }
+    aliases.set(id!, [...(aliases.get(id!) ?? []), alias]);
+  }
+  return aliases;
+}

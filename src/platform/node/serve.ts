@@ -1,0 +1,73 @@
+import { createServer as createHttpServer, type Server as HttpServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import { RuvLLMError } from '../../core/errors.ts';
+import type { Server } from '../../server/app.ts';
+
+export interface ListenOptions {
+  /** Name or address. */
+  readonly host: string;
+  /** 0: any that is free. */
+  readonly port: number;
+}
+
+export interface Listening {
+  readonly url: string;
+  readonly port: number;
+  /** Takes no more connections, finishes or aborts what is in progress after `deadlineMs`, unloads the models. */
+  close(deadlineMs: number): Promise<void>;
+}
+
+/** Headers of a request together; Node answers 431 itself. */
+const MAX_HEADER_BYTES = 16 * 1024;
+/** A client that takes longer for its headers, or its whole request, holds a connection and sends nothing. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 60_000;
+/** Open connections, idle ones included: each takes memory. */
+const MAX_CONNECTIONS = 2048;
+
+/** Serves on a socket. */
+export async function listen(server: Server, { host, port }: ListenOptions): Promise<Listening> {
+  const http = createHttpServer(
+    {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      // How often Node looks for the two above; its default of 30 s would make them three times as long.
+      connectionsCheckingInterval: 1000,
+    },
+    getRequestListener((request) => server.fetch(request), { overrideGlobalObjects: false }),
+  );
+  http.maxConnections = MAX_CONNECTIONS;
+  await bind(http, host, port);
+  const address = http.address() as AddressInfo;
+  const name = host.includes(':') ? `[${host}]` : host;
+  return {
+    url: `http://${name}:${address.port}`,
+    port: address.port,
+    async close(deadlineMs) {
+      const closed = new Promise<void>((resolve) => http.close(() => resolve()));
+      http.closeIdleConnections();
+      await server.shutDown(deadlineMs);
+      // What is still open has been told of its end; a client that does not read it would keep us for ever.
+      http.closeIdleConnections();
+      const timer = setTimeout(() => http.closeAllConnections(), 500);
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function bind(http: HttpServer, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    http.once('error', (error: NodeJS.ErrnoException) => {
+      const code = error.code === 'EADDRINUSE' ? 'conflict' : 'io';
+      reject(
+        new RuvLLMError(code, `cannot listen on ${host} port ${port}: ${error.code ?? error.message}`, {
+          cause: error,
+        }),
+      );
+    });
+    http.listen(port, host, () => resolve());
+  });
+}

@@ -1,0 +1,84 @@
+import { type Context, Hono } from 'hono';
+import { type BrowserGuardOptions, createBrowserGuard } from './browser-guard.ts';
+import { type Clock, systemClock } from './clock.ts';
+import { dispatch } from './dispatch.ts';
+import type { FeedbackSink } from './feedback.ts';
+import { createGenerationService } from './generation-service.ts';
+import { createGuard } from './guard.ts';
+import type { KeyStore } from './keys/key-store.ts';
+import { resolveServerLimits, type ServerLimits } from './limits.ts';
+import { type Logger, silentLogger } from './logger.ts';
+import { createServerMetrics } from './metrics/server-metrics.ts';
+import type { ModelHost } from './model-host.ts';
+import { createRequestLog } from './request-log.ts';
+import { createResponseStore } from './response-store.ts';
+import { ROUTES } from './routes/table.ts';
+import type { Services } from './services.ts';
+import { createTenantGate } from './tenant-gate.ts';
+
+export interface ServerOptions {
+  readonly version: string;
+  readonly models: ModelHost;
+  readonly keys: KeyStore;
+  /** Whether everyone is let in without a key. */
+  readonly isOpen: boolean;
+  readonly feedback: FeedbackSink;
+  readonly browsers: BrowserGuardOptions;
+  readonly limits?: Partial<ServerLimits>;
+  /** Default: the process's. */
+  readonly clock?: Clock;
+  /** Default: silent. */
+  readonly logger?: Logger;
+}
+
+/** A server without a socket: requests in, responses out. */
+export interface Server {
+  fetch(request: Request): Promise<Response>;
+  readonly services: Services;
+  /** Admits nobody any more, waits for those inside at most `deadlineMs`, aborts the rest and unloads the models. */
+  shutDown(deadlineMs: number): Promise<void>;
+}
+
+/** Binds the parts of the server together. */
+export function createServer(options: ServerOptions): Server {
+  const { version, models, keys, isOpen, feedback, browsers, clock = systemClock, logger = silentLogger } = options;
+  const limits = resolveServerLimits(options.limits);
+  const gate = createTenantGate(limits, clock);
+  const metrics = createServerMetrics();
+  const requests = createRequestLog(limits.maxRememberedRequests);
+  const services: Services = {
+    version,
+    models,
+    keys,
+    guard: createGuard({ keys, isOpen }),
+    browsers: createBrowserGuard(browsers),
+    gate,
+    limits,
+    metrics,
+    requests,
+    responses: createResponseStore(limits, clock),
+    feedback,
+    clock,
+    logger,
+    generation: createGenerationService({ models, gate, limits, metrics, requests, clock }),
+    startedMs: clock.wallClock(),
+  };
+
+  const app = new Hono();
+  for (const route of ROUTES) {
+    app.on(route.method, route.path, (context: Context) =>
+      dispatch(route, { request: context.req.raw, params: context.req.param(), services }),
+    );
+  }
+  app.notFound((context) => dispatch(null, { request: context.req.raw, params: {}, services }));
+
+  return {
+    fetch: async (request) => app.fetch(request),
+    services,
+    async shutDown(deadlineMs) {
+      gate.close();
+      await gate.empty(deadlineMs);
+      await models.dispose();
+    },
+  };
+}

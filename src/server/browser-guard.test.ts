@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { createTestServer } from '../../test/support/test-server.ts';
+
+const get = (headers: Record<string, string>, method = 'GET'): Request =>
+  new Request('http://127.0.0.1:8080/health', { method, headers });
+const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
+
+test('[K6] on loopback only its own names are answered to, whatever the port', async () => {
+  const { fetch } = createTestServer([], { browsers: { hosts: LOOPBACK, corsOrigins: [] } });
+  for (const host of ['localhost', 'localhost:8080', '127.0.0.1:1', '[::1]:8080', 'LOCALHOST:8080']) {
+    expect((await fetch(get({ host }))).status, host).toBe(200);
+  }
+  for (const host of ['evil.example', 'localhost.evil.example:8080', '127.0.0.1.evil.example', '', '10.0.0.1']) {
+    const response = await fetch(get({ host }));
+    expect(response.status, host).toBe(403);
+    expect(await response.json()).toMatchObject({ error: { code: 'host_not_allowed' } });
+  }
+});
+
+test('[K6] pages of other sites are refused, our own are not', async () => {
+  const { fetch } = createTestServer([], { browsers: { hosts: LOOPBACK, corsOrigins: [] } });
+  const ask = (origin: string): Promise<Response> => fetch(get({ host: 'localhost:8080', origin }));
+  expect((await ask('http://localhost:8080')).status).toBe(200);
+  for (const origin of ['https://evil.example', 'null', 'http://localhost:9999', 'nonsense']) {
+    const response = await ask(origin);
+    expect(response.status, origin).toBe(403);
+    expect(response.headers.get('access-control-allow-origin')).toBeNull();
+  }
+});
+
+test('sites that are allowed get what a browser asks for', async () => {
+  const { fetch } = createTestServer([], {
+    isOpen: false,
+    browsers: { hosts: LOOPBACK, corsOrigins: ['https://good.example'] },
+  });
+  const headers = { host: 'localhost', origin: 'https://good.example', 'access-control-request-method': 'POST' };
+  const preflight = await fetch(get(headers, 'OPTIONS'));
+  expect(preflight.status).toBe(204);
+  expect(preflight.headers.get('access-control-allow-origin')).toBe('https://good.example');
+  expect((await fetch(get({ ...headers, origin: 'https://evil.example' }, 'OPTIONS'))).status).toBe(403);
+});

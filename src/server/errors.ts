@@ -1,0 +1,115 @@
+import { type ErrorCode, RuvLLMError, serializeError } from '../core/errors.ts';
+
+/** A failure as every wire format needs it; each writes its own body from it. */
+export interface Failure {
+  readonly status: number;
+  /** OpenAI's word for the kind of error. */
+  readonly type: string;
+  /** What a program can tell failures apart by. */
+  readonly code: string;
+  /** The field of the request that was wrong; null when it is not about one. */
+  readonly param: string | null;
+  readonly message: string;
+  /** Seconds after which the same request may succeed; null: never as it is. */
+  readonly retryAfterSeconds: number | null;
+}
+
+interface StatusRow {
+  readonly status: number;
+  readonly type: string;
+  readonly retryAfterSeconds?: number;
+}
+
+const INVALID: StatusRow = { status: 400, type: 'invalid_request_error' };
+const BROKEN: StatusRow = { status: 500, type: 'server_error' };
+
+/** Every cause has a status: a new code in `core/errors.ts` does not compile without its row. */
+const STATUS: Readonly<Record<ErrorCode, StatusRow>> = {
+  invalid_option: INVALID,
+  unsupported: INVALID,
+  context_overflow: INVALID,
+  empty_prompt: INVALID,
+  invalid_text: INVALID,
+  invalid_token: INVALID,
+  template_error: INVALID,
+  not_found: { status: 404, type: 'invalid_request_error' },
+  conflict: { status: 409, type: 'conflict_error', retryAfterSeconds: 1 },
+  overloaded: { status: 503, type: 'server_error', retryAfterSeconds: 2 },
+  not_loaded: { status: 503, type: 'server_error', retryAfterSeconds: 5 },
+  out_of_memory: { status: 503, type: 'server_error', retryAfterSeconds: 30 },
+  deadline_exceeded: { status: 504, type: 'timeout_error' },
+  // Whoever left does not read it; the number is for the log (nginx has the same).
+  aborted: { status: 499, type: 'client_closed_request' },
+  invalid_model_file: BROKEN,
+  unknown_architecture: BROKEN,
+  bad_logits: BROKEN,
+  download_failed: { status: 502, type: 'server_error', retryAfterSeconds: 30 },
+  hash_mismatch: BROKEN,
+  disk_full: BROKEN,
+  io: BROKEN,
+  kernel_failed: BROKEN,
+  internal: BROKEN,
+};
+
+/** OpenAI's own names where clients look for them. */
+const WIRE_CODES: Partial<Record<ErrorCode, string>> = {
+  context_overflow: 'context_length_exceeded',
+  invalid_option: 'invalid_value',
+  not_found: 'not_found',
+  internal: 'internal_error',
+};
+
+/** Library options as the wire calls them; others have one name in both. */
+const PARAMS: Readonly<Record<string, string>> = {
+  maxTokens: 'max_tokens',
+  topP: 'top_p',
+  topK: 'top_k',
+  minP: 'min_p',
+  logitBias: 'logit_bias',
+  topLogprobs: 'top_logprobs',
+};
+
+export interface RefusalOptions {
+  readonly param?: string | null;
+  readonly type?: string;
+  readonly retryAfterSeconds?: number | null;
+  readonly cause?: unknown;
+}
+
+/** A refusal with a status of its own, for what only HTTP knows: keys, routes, sizes, rates. */
+export function refusal(status: number, code: string, message: string, options: RefusalOptions = {}): RuvLLMError {
+  const { param = null, type = 'invalid_request_error', retryAfterSeconds = null, cause } = options;
+  return new RuvLLMError('invalid_option', message, {
+    cause,
+    data: { httpStatus: status, httpType: type, httpCode: code, option: param, retryAfterSeconds },
+    isRetryable: retryAfterSeconds !== null,
+  });
+}
+
+/** What an error is to a client. The words of a bug stay in the log. */
+export function describeFailure(error: unknown): Failure {
+  const { code, message, data } = serializeError(error);
+  const option = typeof data['option'] === 'string' ? data['option'] : null;
+  // A client chooses names of fields: `__proto__` is not one of ours.
+  const param = option !== null && Object.hasOwn(PARAMS, option) ? PARAMS[option]! : option;
+  if (typeof data['httpStatus'] === 'number') {
+    return {
+      status: data['httpStatus'],
+      type: String(data['httpType']),
+      code: String(data['httpCode']),
+      param,
+      message,
+      retryAfterSeconds: typeof data['retryAfterSeconds'] === 'number' ? data['retryAfterSeconds'] : null,
+    };
+  }
+  const { status, type, retryAfterSeconds = null } = STATUS[code];
+  const isBug = !(error instanceof RuvLLMError) || code === 'internal';
+  return {
+    status,
+    type,
+    code: WIRE_CODES[code] ?? code,
+    param,
+    message: isBug ? 'internal error; the server log has the details under the request id' : message,
+    retryAfterSeconds,
+  };
+}

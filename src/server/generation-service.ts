@@ -1,0 +1,108 @@
+import type { Model } from '../runtime/model.ts';
+import type { Caller } from './caller.ts';
+import { type Clock, within } from './clock.ts';
+import type { GenerateJob, JobEvent } from './generate-job.ts';
+import type { ServerLimits } from './limits.ts';
+import type { ServerMetrics } from './metrics/server-metrics.ts';
+import type { ModelHost } from './model-host.ts';
+import type { RequestLog } from './request-log.ts';
+import { countPromptTokens, requireSupported, runJob } from './run-job.ts';
+import type { TenantGate } from './tenant-gate.ts';
+
+/** A job that is admitted, on a loaded model, and past its first chance to fail. */
+export interface RunningJob {
+  readonly modelId: string;
+  readonly model: Model;
+  /** To be read once; whoever does not read to the end calls `abort`. */
+  readonly events: AsyncIterable<JobEvent>;
+  /** Ends the sequences and frees their pages; does nothing when they have ended. */
+  abort(): void;
+}
+
+/** The one way from a request to tokens, for every wire format. */
+export interface GenerationService {
+  /** Admits the caller, waits for the model and starts; what is wrong with the request is thrown here where it can be. */
+  start(job: GenerateJob, caller: Caller): Promise<RunningJob>;
+  /** The tokens the model would read, without generating; longer than the context is no mistake here. */
+  countTokens(job: GenerateJob, caller: Caller): Promise<number>;
+}
+
+export interface GenerationServiceOptions {
+  readonly models: ModelHost;
+  readonly gate: TenantGate;
+  readonly limits: ServerLimits;
+  readonly metrics: ServerMetrics;
+  readonly requests: RequestLog;
+  readonly clock: Clock;
+}
+
+export function createGenerationService(options: GenerationServiceOptions): GenerationService {
+  const { models, gate, limits, metrics, requests, clock } = options;
+
+  async function open(job: GenerateJob, caller: Caller, onEnd: () => void): Promise<RunningJob> {
+    const { tenant, requestId } = caller;
+    const lease = await models.acquire(job.model, { signal: caller.signal, waitMs: limits.modelWaitMs });
+    const own = new AbortController();
+    const signal = AbortSignal.any([caller.signal, own.signal]);
+    const end = (): void => {
+      lease.release();
+      onEnd();
+    };
+    const events = metrics.observe(lease.id, runJob(lease.model, job, { tenant, signal }, limits));
+    const iterator = events[Symbol.asyncIterator]();
+    const first = iterator.next();
+    first.catch(() => {}); // read below, or by the reader of the events
+    try {
+      await within(clock, limits.firstEventMs, first);
+    } catch (error) {
+      end();
+      throw error;
+    }
+    requests.add({ requestId, tenant, model: lease.id, createdMs: clock.wallClock() });
+    const abort = (): void => {
+      own.abort();
+      end();
+    };
+    return { modelId: lease.id, model: lease.model, events: readOn(first, iterator, abort), abort };
+  }
+
+  return {
+    async start(job, caller) {
+      requireSupported(job);
+      const leave = gate.enter(caller.tenant);
+      try {
+        return await open(job, caller, leave);
+      } catch (error) {
+        leave();
+        throw error;
+      }
+    },
+    async countTokens(job, caller) {
+      requireSupported(job);
+      const leave = gate.enter(caller.tenant);
+      try {
+        const lease = await models.acquire(job.model, { signal: caller.signal, waitMs: limits.modelWaitMs });
+        try {
+          return countPromptTokens(lease.model, job, limits);
+        } finally {
+          lease.release();
+        }
+      } finally {
+        leave();
+      }
+    },
+  };
+}
+
+/** The events with the first one that was waited for already in front. */
+async function* readOn<T>(
+  first: Promise<IteratorResult<T, void>>,
+  rest: AsyncIterator<T, void, undefined>,
+  abort: () => void,
+): AsyncGenerator<T, void, undefined> {
+  try {
+    for (let next = await first; next.done !== true; next = await rest.next()) yield next.value;
+  } finally {
+    abort();
+  }
+}

@@ -1,0 +1,62 @@
+import { DEFAULT_TENANT } from '../runtime/generate-options.ts';
+import type { Caller } from './caller.ts';
+import { refusal } from './errors.ts';
+import { KEY_SCOPES, type KeyScope, type KeyStore } from './keys/key-store.ts';
+import type { RouteScope } from './route.ts';
+
+/** Which scopes of a key open a route. */
+const OPENED_BY: Readonly<Record<Exclude<RouteScope, 'public'>, readonly KeyScope[]>> = {
+  read: ['read-only', 'inference', 'admin'],
+  inference: ['inference', 'admin'],
+  admin: ['admin'],
+};
+
+/** Says who makes a request and whether the route is open to them. */
+export interface Guard {
+  /** Nobody needs a key. */
+  readonly isOpen: boolean;
+  /** Throws 401 or 403. */
+  admit(headers: Headers, scope: RouteScope): Promise<Pick<Caller, 'tenant' | 'keyId' | 'scopes'>>;
+  /** From now on everyone needs a key. */
+  requireKeys(): void;
+}
+
+/** With `isOpen` everyone is admitted until `requireKeys`. */
+export function createGuard({ keys, isOpen: startsOpen }: { keys: KeyStore; isOpen: boolean }): Guard {
+  let isOpen = startsOpen;
+  return {
+    get isOpen() {
+      return isOpen;
+    },
+    requireKeys() {
+      isOpen = false;
+    },
+    async admit(headers, scope) {
+      if (scope === 'public') return { tenant: DEFAULT_TENANT, keyId: null, scopes: [] };
+      if (isOpen) return { tenant: DEFAULT_TENANT, keyId: null, scopes: KEY_SCOPES };
+      const token = readToken(headers);
+      if (token === null) throw denied('missing_api_key', 'an API key is needed: Authorization: Bearer KEY');
+      const key = await keys.verify(token);
+      if (key === null) throw denied('invalid_api_key', 'the API key is not valid');
+      if (!OPENED_BY[scope].some((opening) => key.scopes.includes(opening))) {
+        throw refusal(
+          403,
+          'insufficient_scope',
+          `the key allows ${key.scopes.join(', ')}; this needs ${OPENED_BY[scope].join(' or ')}`,
+          { type: 'permission_error' },
+        );
+      }
+      return { tenant: key.tenant, keyId: key.id, scopes: key.scopes };
+    },
+  };
+}
+
+/** OpenAI's clients send a bearer token, Anthropic's their own header. */
+function readToken(headers: Headers): string | null {
+  const bearer = /^Bearer +(\S+)\s*$/i.exec(headers.get('authorization') ?? '')?.[1];
+  return bearer ?? headers.get('x-api-key');
+}
+
+function denied(code: string, message: string): Error {
+  return refusal(401, code, message, { type: 'authentication_error' });
+}

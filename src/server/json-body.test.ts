@@ -1,0 +1,110 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { createTestServer, entryOf } from '../../test/support/test-server.ts';
+import { createToyRuntime } from '../../test/support/toy-runtime.ts';
+import { describeFailure, type Failure } from './errors.ts';
+import { readJsonBody } from './json-body.ts';
+
+const LIMITS = { maxBodyBytes: 1000, maxJsonDepth: 5, maxJsonValues: 50 };
+const post = (body: BodyInit, headers: Record<string, string> = {}): Request =>
+  new Request('http://localhost/', {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/json', ...headers },
+    ...(body instanceof ReadableStream ? { duplex: 'half' } : {}),
+  } as RequestInit);
+
+async function refusalOf(request: Request, limits = LIMITS): Promise<Failure> {
+  return describeFailure(
+    await readJsonBody(request, limits).then(
+      () => null,
+      (error: unknown) => error,
+    ),
+  );
+}
+
+test('[S3] bytes, depth and values are bounded, and the refusal says the numbers', async () => {
+  expect(await readJsonBody(post('[[[[[1]]]]]'), LIMITS)).toEqual([[[[[1]]]]]);
+  expect(await refusalOf(post('[[[[[[1]]]]]]'))).toMatchObject({
+    status: 422,
+    code: 'json_too_deep',
+    message: 'the body nests deeper than 5 levels, at byte 5',
+  });
+  expect(await refusalOf(post(JSON.stringify('x'.repeat(999)), { 'content-length': '1001' }))).toMatchObject({
+    status: 413,
+    code: 'body_too_large',
+    message: 'the body has 1001 bytes, at most 1000 are read',
+  });
+  expect(await refusalOf(post(JSON.stringify(Array(60).fill(0))))).toMatchObject({
+    status: 422,
+    message: 'the body has about 61 values, at most 50 are read',
+  });
+  // Brackets and commas inside strings are text, whatever is escaped there.
+  const text = { 'a\\"[[[[[[': '{{{{{{{,,,"\\' };
+  expect(await readJsonBody(post(JSON.stringify(text)), LIMITS)).toEqual(text);
+});
+
+test('[S3] sixty thousand lists in each other are refused, and so is a body without an end', async () => {
+  const deep = '['.repeat(60_000);
+  expect(await refusalOf(post(deep), { ...LIMITS, maxBodyBytes: 1e6 })).toMatchObject({ code: 'json_too_deep' });
+  let isCancelled = false;
+  const endless = new ReadableStream({
+    pull: (controller) => controller.enqueue(new Uint8Array(100).fill(32)),
+    cancel: () => void (isCancelled = true),
+  });
+  expect(await refusalOf(post(endless))).toMatchObject({
+    status: 413,
+    message: expect.stringContaining('1100 or more'),
+  });
+  expect(isCancelled).toBe(true);
+});
+
+test('only JSON is read: a page of another site cannot send that without asking', async () => {
+  for (const type of ['text/plain', 'application/x-www-form-urlencoded', '', 'application/jsonx']) {
+    expect(await refusalOf(post('{}', { 'content-type': type })), type).toMatchObject({ status: 415 });
+  }
+  for (const type of ['application/json', 'application/json; charset=utf-8', 'Application/JSON']) {
+    expect(await readJsonBody(post('{}', { 'content-type': type }), LIMITS)).toEqual({});
+  }
+  expect(await refusalOf(post('{}', { 'content-encoding': 'gzip' }))).toMatchObject({ status: 415 });
+});
+
+const suite = fileURLToPath(new URL('../../../shared/suites/json-test-suite/test_parsing', import.meta.url));
+const hasSuite = existsSync(suite);
+if (!hasSuite) console.log(`JSON suite skipped: ${suite} does not exist`);
+
+test.skipIf(!hasSuite)('[S3] bodies of the JSON test suite: 200 for the valid, 400 for the others', async () => {
+  const { model } = await createToyRuntime();
+  const server = createTestServer([entryOf('toy', async () => model)]);
+  const send = async (body: Uint8Array<ArrayBuffer>): Promise<{ status: number; code: string | null }> => {
+    const url = 'http://localhost/v1/chat/completions';
+    const headers = { 'content-type': 'application/json' };
+    const response = await server.fetch(new Request(url, { method: 'POST', body, headers }));
+    const { error } = (await response.json()) as { error?: { code: string } };
+    return { status: response.status, code: error?.code ?? null };
+  };
+  const head = Buffer.from('{"model":"toy","max_tokens":1,"messages":[{"role":"user","content":"a"}],"metadata":');
+  const counts = { y: 0, n: 0, i: 0 };
+  for (const name of readdirSync(suite)) {
+    const bytes = readFileSync(join(suite, name));
+    const kind = name[0] as keyof typeof counts;
+    counts[kind]++;
+    const whole = await send(new Uint8Array(bytes));
+    const inside = await send(new Uint8Array(Buffer.concat([head, bytes, Buffer.from('}')])));
+    // Alone they are no request, so a valid one fails by its shape, and never because it could not be read.
+    if (kind === 'y') {
+      expect(whole, name).toMatchObject({ status: 400 });
+      expect(whole.code, name).not.toBe('invalid_json');
+      expect(inside, name).toEqual({ status: 200, code: null });
+    } else if (kind === 'n') {
+      expect([400, 422], name).toContain(whole.status);
+      expect(['invalid_json', 'json_too_deep'], name).toContain(whole.code);
+      expect([400, 422], name).toContain(inside.status);
+    } else {
+      expect([200, 400, 422], name).toContain(inside.status);
+    }
+  }
+  expect(counts).toEqual({ y: 95, n: 188, i: 35 });
+});

@@ -1,0 +1,83 @@
+import { refusal } from './errors.ts';
+import type { ServerLimits } from './limits.ts';
+
+type BodyLimits = Pick<ServerLimits, 'maxBodyBytes' | 'maxJsonDepth' | 'maxJsonValues'>;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const OPENS = new Set([0x5b, 0x7b]);
+const CLOSES = new Set([0x5d, 0x7d]);
+
+/** Reads the body of a request as JSON inside the limits; every refusal says the number and the limit. */
+export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
+  const type = request.headers.get('content-type') ?? '';
+  // A page of another site can send text/plain without being asked whether it may; JSON it cannot.
+  if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)) {
+    throw refusal(415, 'unsupported_media_type', `the body must be application/json, got ${JSON.stringify(type)}`);
+  }
+  const encoding = request.headers.get('content-encoding') ?? 'identity';
+  if (encoding !== 'identity') {
+    throw refusal(415, 'unsupported_encoding', `the content-encoding ${JSON.stringify(encoding)} is not supported`);
+  }
+  const bytes = await readBytes(request, limits.maxBodyBytes);
+  checkShape(bytes, limits);
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)) as unknown;
+  } catch (error) {
+    const reason = error instanceof SyntaxError ? 'is not JSON' : 'is not UTF-8';
+    throw refusal(400, 'invalid_json', `the body of ${bytes.length} bytes ${reason}`, { cause: error });
+  }
+}
+
+async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
+  const tooLarge = (size: string): Error =>
+    refusal(413, 'body_too_large', `the body has ${size} bytes, at most ${maxBytes} are read`);
+  const promised = Number(request.headers.get('content-length') ?? 0);
+  if (promised > maxBytes) throw tooLarge(String(promised));
+  if (request.body === null) return new Uint8Array(0);
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of request.body as unknown as AsyncIterable<Uint8Array>) {
+    length += part.length;
+    if (length > maxBytes) throw tooLarge(`${length} or more`); // leaving the loop cancels the body
+    parts.push(part);
+  }
+  if (parts.length === 1) return parts[0]!;
+  const whole = new Uint8Array(length);
+  let offset = 0;
+  for (const part of parts) {
+    whole.set(part, offset);
+    offset += part.length;
+  }
+  return whole;
+}
+
+/** Counts before anything is built: depth and number of values are bounded, whatever else is wrong with the text. */
+function checkShape(bytes: Uint8Array, { maxJsonDepth, maxJsonValues }: BodyLimits): void {
+  let depth = 0;
+  let numValues = 1;
+  for (let index = 0; index < bytes.length; index++) {
+    const byte = bytes[index]!;
+    if (byte === QUOTE) index = endOfString(bytes, index);
+    else if (byte === COMMA) numValues++;
+    else if (OPENS.has(byte)) {
+      numValues++;
+      depth++;
+      if (depth > maxJsonDepth) {
+        throw refusal(422, 'json_too_deep', `the body nests deeper than ${maxJsonDepth} levels, at byte ${index}`);
+      }
+    } else if (CLOSES.has(byte)) depth--;
+  }
+  if (numValues > maxJsonValues) {
+    throw refusal(422, 'json_too_large', `the body has about ${numValues} values, at most ${maxJsonValues} are read`);
+  }
+}
+
+function endOfString(bytes: Uint8Array, start: number): number {
+  for (let index = start + 1; index < bytes.length; index++) {
+    if (bytes[index] === BACKSLASH) index++;
+    else if (bytes[index] === QUOTE) return index;
+  }
+  return bytes.length;
+}

@@ -1,0 +1,52 @@
+import type { EngineStats } from '../../engine/types.ts';
+import type { Services } from '../services.ts';
+import { createMetricRegistry } from './registry.ts';
+
+/** What is read off each loaded engine: name, meaning, value. */
+const GAUGES: readonly (readonly [name: string, help: string, read: (stats: EngineStats) => number])[] = [
+  ['ruvllm_sequences_running', 'Sequences computed side by side: the batch.', (stats) => stats.numRunning],
+  ['ruvllm_sequences_waiting', 'Sequences waiting for their turn.', (stats) => stats.numWaiting],
+  ['ruvllm_pages', 'KV pages the budget holds.', (stats) => stats.numPages],
+  ['ruvllm_pages_free', 'KV pages no running sequence needs.', (stats) => stats.numFreePages],
+  ['ruvllm_steps', 'Steps computed since the model was loaded.', (stats) => stats.numSteps],
+  ['ruvllm_rows_computed', 'Tokens computed since then, prompts included.', (stats) => stats.numComputedTokens],
+  ['ruvllm_preemptions', 'Sequences put off to let others go on.', (stats) => stats.numPreemptions],
+  ['ruvllm_sequences_refused', 'Sequences refused because too many waited.', (stats) => stats.numRefused],
+  ['ruvllm_sequences_expired', 'Sequences that ran out of their own time.', (stats) => stats.numExpired],
+  ['ruvllm_pool_bytes', 'Bytes of the pool in use.', (stats) => stats.cache.usedBytes],
+  ['ruvllm_pool_budget_bytes', 'Bytes the pool may use.', (stats) => stats.cache.budgetBytes],
+  ['ruvllm_pages_cached', 'Pages that later requests may share.', (stats) => stats.cache.numCachedPages],
+];
+
+/** The engines as they are now, in the text format of Prometheus. */
+export async function writeEngineGauges({ models, gate }: Pick<Services, 'models' | 'gate'>): Promise<string> {
+  const registry = createMetricRegistry();
+  registry.gauge('ruvllm_requests_in_progress', 'Requests that generate now.', () => [
+    { labels: {}, value: gate.numRequests },
+  ]);
+  const all = models.list();
+  registry.gauge('ruvllm_model_loaded', 'Whether a model is in memory.', () =>
+    all.map(({ id, state }) => ({ labels: { model: id }, value: state === 'loaded' ? 1 : 0 })),
+  );
+  const engines = await Promise.all(
+    all.flatMap(({ id, model }) => (model === null ? [] : [readStats(id, () => model.stats())])),
+  );
+  for (const [name, help, read] of GAUGES) {
+    registry.gauge(name, help, () =>
+      engines.flatMap(({ id, stats }) => (stats === null ? [] : [{ labels: { model: id }, value: read(stats) }])),
+    );
+  }
+  return registry.write();
+}
+
+/** An engine that is lost in this moment leaves its numbers out; the others are still told. */
+async function readStats(
+  id: string,
+  read: () => Promise<EngineStats>,
+): Promise<{ id: string; stats: EngineStats | null }> {
+  try {
+    return { id, stats: await read() };
+  } catch {
+    return { id, stats: null };
+  }
+}

@@ -1,0 +1,191 @@
+import { expect, test } from 'vitest';
+import { createManualClock, settle } from '../../test/support/manual-clock.ts';
+import { entryOf } from '../../test/support/test-server.ts';
+import { RuvLLMError } from '../core/errors.ts';
+import type { Model } from '../runtime/model.ts';
+import { createModelHost, type ModelEntry } from './model-host.ts';
+
+interface FakeModel {
+  model: Model;
+  isAlive: boolean;
+}
+
+/** Models that are nothing but their size; loads end when the test says so. */
+function createFakes(sizes: Readonly<Record<string, number>>, budgetBytes: number | null = null) {
+  const clock = createManualClock();
+  const loads: string[] = [];
+  const disposed: string[] = [];
+  const pending: { id: string; resolve: () => void; reject: (error: Error) => void }[] = [];
+  const models = new Map<string, FakeModel>();
+  const entries: ModelEntry[] = Object.entries(sizes).map(([id, sizeBytes]) =>
+    entryOf(
+      id,
+      () => {
+        loads.push(id);
+        return new Promise<Model>((resolve, reject) => {
+          pending.push({
+            id,
+            reject,
+            resolve() {
+              const fake: FakeModel = { isAlive: true, model: null! };
+              fake.model = {
+                modelInfo: () => ({ memory: { totalBytes: sizeBytes } }),
+                isLoaded: () => fake.isAlive,
+                async dispose() {
+                  fake.isAlive = false;
+                  disposed.push(id);
+                },
+              } as unknown as Model;
+              models.set(id, fake);
+              resolve(fake.model);
+            },
+          });
+        });
+      },
+      { sizeBytes, aliases: [`${id}-alias`] },
+    ),
+  );
+  const host = createModelHost({ entries, budgetBytes, clock });
+  const acquire = (name: string, waitMs = 1000, signal = new AbortController().signal) =>
+    host.acquire(name, { signal, waitMs });
+  const finish = async (id: string): Promise<void> => {
+    await settle();
+    const index = pending.findIndex((one) => one.id === id);
+    pending.splice(index, 1)[0]!.resolve();
+    await settle();
+  };
+  return { host, clock, loads, disposed, pending, models, acquire, finish };
+}
+
+test('[M1] one load for everyone who asks, by id or alias', async () => {
+  const { host, acquire, finish, loads } = createFakes({ a: 1 });
+  expect(host.find('a')).toMatchObject({ state: 'unloaded', model: null });
+  const both = Promise.all([acquire('a'), acquire('a-alias')]);
+  await settle();
+  expect(host.find('a-alias')).toMatchObject({ id: 'a', state: 'loading', numUsers: 2 });
+  await finish('a');
+  const [first, second] = await both;
+  expect(first!.model).toBe(second!.model);
+  expect(first!.id).toBe('a');
+  expect(loads).toEqual(['a']);
+  first!.release();
+  first!.release();
+  expect(host.find('a')).toMatchObject({ state: 'loaded', numUsers: 1 });
+});
+
+test('an unknown model is a 404 that names it', async () => {
+  const { acquire } = createFakes({ a: 1 });
+  await expect(acquire('b')).rejects.toMatchObject({
+    message: 'the model "b" does not exist here',
+    data: { httpStatus: 404, httpCode: 'model_not_found', option: 'model' },
+  });
+});
+
+test('[M1] a load that fails fails whoever waits, and the next request tries again', async () => {
+  const { host, acquire, pending, finish, loads } = createFakes({ a: 1 });
+  const failing = acquire('a');
+  await settle();
+  pending.pop()!.reject(new RuvLLMError('io', 'no such file'));
+  await expect(failing).rejects.toMatchObject({ code: 'io' });
+  expect(host.find('a')).toMatchObject({ state: 'failed', error: 'no such file', numUsers: 0 });
+  const again = acquire('a');
+  await finish('a');
+  (await again).release();
+  expect(loads).toEqual(['a', 'a']);
+  expect(host.find('a')).toMatchObject({ state: 'loaded', error: null });
+});
+
+test('[M2] the one not used for longest makes place, one in use does not', async () => {
+  const { acquire, finish, disposed, loads } = createFakes({ a: 40, b: 40, c: 40 }, 100);
+  const [a, b] = [acquire('a'), acquire('b')];
+  await finish('a');
+  await finish('b');
+  const leaseA = await a;
+  const leaseB = await b;
+  leaseB.release();
+  leaseA.release(); // a was used last
+  const c = acquire('c');
+  await finish('c');
+  await c;
+  expect(disposed).toEqual(['b']);
+  const againA = await acquire('a');
+  const waiting = acquire('b');
+  await settle();
+  expect(disposed).toEqual(['b']); // a and c are in use
+  expect(loads).toEqual(['a', 'b', 'c']);
+  againA.release();
+  await finish('b');
+  await waiting;
+  expect(disposed).toEqual(['b', 'a']);
+});
+
+test('[M2] two that wait for the same place get it one after the other', async () => {
+  const { acquire, finish, loads, disposed } = createFakes({ a: 80, b: 80 }, 100);
+  const a = acquire('a');
+  const b = acquire('b');
+  await finish('a');
+  const leaseA = await a;
+  await settle();
+  expect(loads).toEqual(['a']);
+  leaseA.release();
+  await finish('b');
+  (await b).release();
+  expect(disposed).toEqual(['a']);
+});
+
+test('a model larger than the budget is refused with both numbers', async () => {
+  const { acquire } = createFakes({ a: 101 }, 100);
+  await expect(acquire('a')).rejects.toMatchObject({
+    code: 'out_of_memory',
+    message: 'model a takes 101 bytes, the budget for models is 100',
+  });
+});
+
+test('[M3] whoever waits too long is told so; the load goes on for the next', async () => {
+  const { clock, acquire, finish, loads } = createFakes({ a: 1 });
+  const late = acquire('a', 500);
+  await settle();
+  clock.advance(500);
+  await expect(late).rejects.toMatchObject({ code: 'overloaded', isRetryable: true, data: { waitMs: 500 } });
+  await expect(acquire('a', 0)).rejects.toMatchObject({ code: 'overloaded' });
+  await finish('a');
+  await acquire('a', 0);
+  expect(loads).toEqual(['a']);
+});
+
+test('a client that leaves stops waiting', async () => {
+  const { host, acquire } = createFakes({ a: 1 });
+  const controller = new AbortController();
+  const leaving = acquire('a', 1000, controller.signal);
+  await settle();
+  controller.abort();
+  await expect(leaving).rejects.toMatchObject({ code: 'aborted' });
+  expect(host.find('a')!.numUsers).toBe(0);
+});
+
+test('[M4] a model whose engine was lost is loaded again', async () => {
+  const { host, acquire, finish, models, loads } = createFakes({ a: 1 });
+  const first = acquire('a');
+  await finish('a');
+  (await first).release();
+  models.get('a')!.isAlive = false;
+  expect(host.find('a')).toMatchObject({ state: 'unloaded', model: null });
+  const again = acquire('a');
+  await finish('a');
+  expect((await again).model).toBe(models.get('a')!.model);
+  expect(loads).toEqual(['a', 'a']);
+});
+
+test('[E1] dispose unloads everything and fails whoever waits for a place', async () => {
+  const { host, acquire, finish, disposed } = createFakes({ a: 80, b: 80 }, 100);
+  const a = acquire('a');
+  await finish('a');
+  await a;
+  const b = acquire('b');
+  b.catch(() => {});
+  await settle();
+  await host.dispose();
+  await expect(b).rejects.toMatchObject({ code: 'overloaded', message: 'the server is shutting down' });
+  await expect(acquire('a')).rejects.toMatchObject({ code: 'overloaded' });
+  expect(disposed).toEqual(['a']);
+});

@@ -1,0 +1,254 @@
+import { RuvLLMError } from '../core/errors.ts';
+import type { Model } from '../runtime/model.ts';
+import { type Clock, within } from './clock.ts';
+import { refusal } from './errors.ts';
+
+/** A model that can be loaded. */
+export interface ModelEntry {
+  readonly id: string;
+  readonly aliases: readonly string[];
+  /** Seconds since 1970: when the file was made, or known. */
+  readonly created: number;
+  /** What loading will take; null: only known afterwards. */
+  readonly sizeBytes: number | null;
+  load(signal: AbortSignal): Promise<Model>;
+}
+
+export type ModelState = 'unloaded' | 'loading' | 'loaded' | 'failed';
+
+/** What is known of a model without touching it. */
+export interface ModelStatus extends Pick<ModelEntry, 'id' | 'aliases' | 'created'> {
+  readonly state: ModelState;
+  readonly numUsers: number;
+  /** The model, when it is loaded; it may be unloaded as soon as nobody uses it. */
+  readonly model: Model | null;
+  /** Why the last load failed. */
+  readonly error: string | null;
+}
+
+/** The use of a loaded model: it stays loaded until `release`, which may be called twice. */
+export interface ModelLease {
+  readonly id: string;
+  readonly model: Model;
+  release(): void;
+}
+
+/** Models by name, loaded when somebody needs them and unloaded when the budget needs their place. */
+export interface ModelHost {
+  list(): readonly ModelStatus[];
+  /** By id or alias; null when there is none. */
+  find(name: string): ModelStatus | null;
+  /** Waits for the model at most `waitMs`, then `overloaded` with the work going on; unknown names are a 404. */
+  acquire(name: string, options: { signal: AbortSignal; waitMs: number }): Promise<ModelLease>;
+  /** Fails whoever waits and unloads everything. */
+  dispose(): Promise<void>;
+}
+
+export interface ModelHostOptions {
+  readonly entries: readonly ModelEntry[];
+  /** Most bytes of loaded models together; null: no limit of its own. */
+  readonly budgetBytes: number | null;
+  readonly clock: Clock;
+}
+
+interface Slot {
+  readonly entry: ModelEntry;
+  model: Model | null;
+  loading: Promise<void> | null;
+  error: unknown;
+  numUsers: number;
+  /** Of the last release or acquire. */
+  lastUsed: number;
+  /** Its memory is being given back. */
+  unloading: Promise<void> | null;
+  /** Place it was given before it is loaded; models still waiting for theirs do not count, or two would wait for each other. */
+  reservedBytes: number;
+}
+
+export function createModelHost({ entries, budgetBytes, clock }: ModelHostOptions): ModelHost {
+  const slots = new Map<string, Slot>();
+  const names = new Map<string, Slot>();
+  const ended = new AbortController();
+  let useCount = 0;
+  /** Called when a model became idle: somebody may wait for its place. */
+  const waiters = new Set<() => void>();
+
+  for (const entry of entries) {
+    const slot: Slot = {
+      entry,
+      model: null,
+      loading: null,
+      error: null,
+      numUsers: 0,
+      lastUsed: 0,
+      unloading: null,
+      reservedBytes: 0,
+    };
+    slots.set(entry.id, slot);
+    for (const name of [entry.id, ...entry.aliases]) {
+      if (names.has(name)) throw new RuvLLMError('invalid_option', `two models are called ${JSON.stringify(name)}`);
+      names.set(name, slot);
+    }
+  }
+
+  const isAlive = (slot: Slot): boolean => slot.model !== null && slot.model.isLoaded();
+
+  function statusOf(slot: Slot): ModelStatus {
+    const { entry, numUsers } = slot;
+    const state: ModelState = isAlive(slot)
+      ? 'loaded'
+      : slot.loading !== null
+        ? 'loading'
+        : slot.error !== null
+          ? 'failed'
+          : 'unloaded';
+    const error = slot.error === null ? null : slot.error instanceof Error ? slot.error.message : String(slot.error);
+    const { id, aliases, created } = entry;
+    return { id, aliases, created, state, numUsers, model: isAlive(slot) ? slot.model : null, error };
+  }
+
+  function usedBytes(except: Slot): number {
+    let total = 0;
+    for (const slot of slots.values()) {
+      if (slot !== except) total += slot.reservedBytes;
+    }
+    return total;
+  }
+
+  async function unload(slot: Slot): Promise<void> {
+    const { model } = slot;
+    if (model === null) return;
+    slot.unloading ??= model.dispose().finally(() => {
+      slot.model = null;
+      slot.unloading = null;
+      slot.reservedBytes = 0;
+    });
+    await slot.unloading;
+  }
+
+  /** Makes place for a model: the one not used for longest goes first, one in use never. */
+  async function makeRoom(wanted: Slot): Promise<void> {
+    const needed = wanted.entry.sizeBytes ?? 0;
+    if (budgetBytes !== null && needed > budgetBytes) {
+      throw new RuvLLMError(
+        'out_of_memory',
+        `model ${wanted.entry.id} takes ${needed} bytes, the budget for models is ${budgetBytes}`,
+        { data: { neededBytes: needed, budgetBytes } },
+      );
+    }
+    while (budgetBytes !== null && usedBytes(wanted) + needed > budgetBytes) {
+      ended.signal.throwIfAborted();
+      const idle = [...slots.values()]
+        .filter((slot) => slot !== wanted && slot.model !== null && slot.numUsers === 0)
+        .sort((a, b) => a.lastUsed - b.lastUsed)[0];
+      if (idle !== undefined) await unload(idle);
+      else await new Promise<void>((resolve) => waiters.add(resolve));
+    }
+    // In the same turn as the last look: whoever else waits would take the same place.
+    wanted.reservedBytes = needed;
+  }
+
+  function wakeWaiters(): void {
+    const waking = [...waiters];
+    waiters.clear();
+    for (const wake of waking) wake();
+  }
+
+  function startLoad(slot: Slot): Promise<void> {
+    const load = async (): Promise<void> => {
+      await slot.unloading;
+      if (slot.model !== null) await unload(slot); // its engine was lost
+      await makeRoom(slot);
+      slot.model = await slot.entry.load(ended.signal);
+      slot.reservedBytes = slot.model.modelInfo().memory.totalBytes;
+      slot.lastUsed = ++useCount;
+    };
+    slot.error = null;
+    slot.loading ??= load()
+      .catch((error: unknown) => {
+        slot.error = error;
+        slot.reservedBytes = 0;
+        throw error;
+      })
+      .finally(() => {
+        slot.loading = null;
+        wakeWaiters();
+      });
+    slot.loading.catch(() => {}); // whoever asked may have left
+    return slot.loading;
+  }
+
+  /** Holds a model's place, loaded or not: what somebody waits for is not idle. */
+  function hold(slot: Slot): () => void {
+    slot.numUsers++;
+    slot.lastUsed = ++useCount;
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      slot.numUsers--;
+      slot.lastUsed = ++useCount;
+      if (slot.numUsers === 0) wakeWaiters();
+    };
+  }
+
+  async function waitFor(slot: Slot, signal: AbortSignal, waitMs: number): Promise<Model> {
+    const startMs = clock.now();
+    while (!isAlive(slot) || slot.unloading !== null) {
+      if (ended.signal.aborted) throw shutDown();
+      const leftMs = waitMs - (clock.now() - startMs);
+      const loading = startLoad(slot);
+      if (leftMs > 0 && (await within(clock, leftMs, untilAborted(signal, loading))) !== null) continue;
+      throw new RuvLLMError('overloaded', `model ${slot.entry.id} is not loaded yet, after ${waitMs} ms`, {
+        data: { waitMs },
+        isRetryable: true,
+      });
+    }
+    return slot.model!;
+  }
+
+  return {
+    list: () => [...slots.values()].map(statusOf),
+    find: (name) => (names.has(name) ? statusOf(names.get(name)!) : null),
+    async acquire(name, { signal, waitMs }) {
+      const slot = names.get(name);
+      if (slot === undefined) {
+        throw refusal(404, 'model_not_found', `the model ${JSON.stringify(name.slice(0, 200))} does not exist here`, {
+          param: 'model',
+        });
+      }
+      const release = hold(slot);
+      try {
+        return { id: slot.entry.id, model: await waitFor(slot, signal, waitMs), release };
+      } catch (error) {
+        release();
+        throw error;
+      }
+    },
+    async dispose() {
+      ended.abort(shutDown());
+      wakeWaiters();
+      await Promise.allSettled([...slots.values()].map((slot) => slot.loading));
+      await Promise.all([...slots.values()].map(unload));
+    },
+  };
+}
+
+function shutDown(): RuvLLMError {
+  return new RuvLLMError('overloaded', 'the server is shutting down', { isRetryable: true });
+}
+
+/** The work, or the signal's abort if that comes first. */
+async function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  let stop = (): void => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(new RuvLLMError('aborted', 'aborted by the caller'));
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

@@ -1,0 +1,82 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { createManualClock } from '../../test/support/manual-clock.ts';
+import { createResponseStore, type StoredResponse } from './response-store.ts';
+
+const LIMITS = { maxStoredResponses: 3, maxStoredBytes: 10_000, maxStoredBytesInAll: 20_000, storedResponseMs: 1000 };
+
+const responseOf = (id: string, numChars = 10): StoredResponse => ({
+  id,
+  body: { id },
+  messages: [{ role: 'user', content: 'x'.repeat(numChars) }],
+});
+
+const idsOf = (store: ReturnType<typeof createResponseStore>, tenant: string, ids: string): string =>
+  [...ids].filter((id) => store.find(tenant, id) !== null).join('');
+
+test('the oldest goes when there are too many, or too large ones', () => {
+  const store = createResponseStore(LIMITS, createManualClock());
+  for (const id of 'abcd') store.put('t', responseOf(id));
+  expect(idsOf(store, 't', 'abcd')).toBe('bcd');
+  store.put('t', responseOf('e', 4000));
+  expect(idsOf(store, 't', 'bcde')).toBe('cde');
+  store.put('t', responseOf('f', 4000));
+  expect(idsOf(store, 't', 'cdef')).toBe('f');
+  store.put('t', responseOf('g', 5000));
+  expect(idsOf(store, 't', 'fg')).toBe('f');
+});
+
+test('what is over is forgotten, and its bytes are free', () => {
+  const clock = createManualClock();
+  const store = createResponseStore(LIMITS, clock);
+  store.put('t', responseOf('a'));
+  clock.advance(999);
+  expect(idsOf(store, 't', 'a')).toBe('a');
+  clock.advance(1);
+  expect(idsOf(store, 't', 'a')).toBe('');
+  expect(store.delete('t', 'a')).toBe(false);
+  expect(store.numBytes).toBe(0);
+});
+
+test('whoever has most makes place', () => {
+  const store = createResponseStore({ ...LIMITS, maxStoredBytesInAll: 12_000 }, createManualClock());
+  store.put('small', responseOf('a', 500));
+  store.put('large', responseOf('b', 1500));
+  store.put('large', responseOf('c', 1500));
+  store.put('other', responseOf('d', 2000));
+  expect(idsOf(store, 'small', 'a') + idsOf(store, 'large', 'bc') + idsOf(store, 'other', 'd')).toBe('acd');
+});
+
+test('a tenant sees and deletes only its own', () => {
+  const store = createResponseStore(LIMITS, createManualClock());
+  store.put('t', responseOf('a'));
+  expect(store.find('u', 'a')).toBeNull();
+  expect(store.delete('u', 'a')).toBe(false);
+  expect(store.delete('t', 'a')).toBe(true);
+  expect(store.find('t', 'a')).toBeNull();
+});
+
+test('whatever is done, the bounds hold and nothing is left at the end', () => {
+  const step = fc.record({
+    tenant: fc.constantFrom('t', 'u', 'v'),
+    id: fc.integer({ min: 0, max: 30 }).map(String),
+    numChars: fc.integer({ min: 0, max: 6000 }),
+    waitMs: fc.integer({ min: 0, max: 400 }),
+    isDelete: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const clock = createManualClock();
+      const store = createResponseStore({ ...LIMITS, maxStoredBytesInAll: 15_000 }, clock);
+      for (const { tenant, id, numChars, waitMs, isDelete } of steps) {
+        clock.advance(waitMs);
+        if (isDelete) store.delete(tenant, id);
+        else store.put(tenant, responseOf(id, numChars));
+        expect(store.numBytes).toBeLessThanOrEqual(15_000);
+      }
+      clock.advance(1000);
+      store.delete('t', 'none');
+      expect(store.numBytes).toBe(0);
+    }),
+  );
+});

@@ -1,0 +1,85 @@
+import { refusal } from '../errors.ts';
+import { KEY_SCOPES, type KeyInfo, type KeyScope } from '../keys/key-store.ts';
+import { json, type Route } from '../route.ts';
+import { choiceField, type Field, listField, readFields, required, schemaOf, stringField } from '../wire/fields.ts';
+import { openaiErrors } from '../wire/openai/error-body.ts';
+
+const NEW_KEY = {
+  name: stringField(256, 1),
+  tenant: stringField(256, 1),
+  scopes: listField(choiceField(KEY_SCOPES), KEY_SCOPES.length, 1),
+} as const;
+
+const writeKey = ({ id, name, tenant, scopes, createdMs, revokedMs }: KeyInfo) => ({
+  id,
+  object: 'api_key',
+  name,
+  tenant,
+  scopes,
+  created: Math.floor(createdMs / 1000),
+  revoked: revokedMs === null ? null : Math.floor(revokedMs / 1000),
+});
+
+const admin = (
+  method: Route['method'],
+  path: string,
+  summary: string,
+  handle: Route['handle'],
+  body: Route['body'] = null,
+): Route => ({ method, path, scope: 'admin', summary, body, errors: openaiErrors, handle });
+
+/** Keys, sessions and adapters, for whoever runs the server. */
+export const adminRoutes: readonly Route[] = [
+  admin('GET', '/admin/keys', 'All keys, revoked ones included; no secrets.', ({ services }) =>
+    json({ object: 'list', data: services.keys.list().map(writeKey) }),
+  ),
+  admin(
+    'POST',
+    '/admin/keys',
+    'A new key. Its secret is in this answer and nowhere else.',
+    async ({ services, readBody }) => {
+      const given = readFields<{ name: string; tenant: string; scopes: readonly KeyScope[] }>(
+        await readBody(),
+        NEW_KEY,
+      );
+      const name = required(given.name, 'name');
+      const { key, token } = await services.keys.create({
+        name,
+        tenant: given.tenant ?? name,
+        scopes: given.scopes ?? ['inference'],
+      });
+      // Whoever makes a key means it: a server that was open would go on ignoring it.
+      services.guard.requireKeys();
+      return json({ ...writeKey(key), token }, 201);
+    },
+    schemaOf(NEW_KEY as Readonly<Record<string, Field<unknown>>>, ['name']),
+  ),
+  admin('DELETE', '/admin/keys/:id', 'Ends a key for good.', ({ params, services }) => {
+    const key = services.keys.revoke(params['id']!);
+    if (key === null) throw refusal(404, 'key_not_found', `there is no key ${JSON.stringify(params['id'])}`);
+    return json(writeKey(key));
+  }),
+  admin('GET', '/admin/sessions/:tenant', 'The sessions of a tenant on every loaded model.', ({ params, services }) => {
+    const tenant = params['tenant']!;
+    const data = services.models.list().flatMap(({ id, model }) =>
+      (model?.sessions({ tenant }) ?? []).map(({ id: session, numTokens, numTurns, lastUsedMs }) => ({
+        id: session,
+        object: 'session',
+        model: id,
+        num_tokens: numTokens,
+        num_turns: numTurns,
+        last_used: Math.floor(lastUsedMs / 1000),
+      })),
+    );
+    return json({ object: 'list', data });
+  }),
+  admin('DELETE', '/admin/sessions/:tenant/:id', 'Forgets a session on every loaded model.', ({ params, services }) => {
+    const { tenant, id } = params as { tenant: string; id: string };
+    const deleted = services.models.list().map(({ model }) => model?.deleteSession(id, { tenant }) ?? false);
+    if (deleted.includes(true)) return json({ id, object: 'session.deleted', deleted: true });
+    throw refusal(404, 'session_not_found', `tenant ${JSON.stringify(tenant)} has no session ${JSON.stringify(id)}`);
+  }),
+  admin('GET', '/admin/adapters', 'The adapters; not supported by this version.', () => {
+    throw refusal(501, 'not_implemented', 'adapters are not supported by this version');
+  }),
+];

@@ -1,0 +1,47 @@
+import type { Caller } from '../caller.ts';
+import { describeFailure } from '../errors.ts';
+import type { RunningJob } from '../generation-service.ts';
+import type { ErrorFormat } from '../route.ts';
+import type { Services } from '../services.ts';
+import type { SseMessage } from '../sse.ts';
+import type { AnswerHead } from '../wire/openai/chat-response.ts';
+
+/** What every object of an answer says about it; the id is the request's, with the format's own prefix. */
+export function answerHead(
+  prefix: string,
+  { requestId }: Caller,
+  { clock, version }: Services,
+  { modelId, model }: RunningJob,
+): AnswerHead {
+  return {
+    id: `${prefix}-${requestId}`,
+    created: Math.floor(clock.wallClock() / 1000),
+    model: modelId,
+    fingerprint: `ruvllm-${version}-${model.modelInfo().kernels}`,
+  };
+}
+
+/** The request's id, for formats that join the prefix in another way. */
+export function answerId(prefix: string, { requestId }: Caller): string {
+  return `${prefix}_${requestId}`;
+}
+
+/** The last message of a stream that failed in the middle: the format's error body. */
+export function toSseError(
+  errors: ErrorFormat,
+  { requestId }: Caller,
+  { logger }: Services,
+  event?: string,
+): (error: unknown) => SseMessage {
+  return (error) => {
+    const failure = describeFailure(error);
+    if (failure.status !== 499) {
+      logger.log(failure.status >= 500 ? 'error' : 'warn', 'stream failed', {
+        requestId,
+        code: failure.code,
+        ...(failure.status < 500 ? {} : { reason: error instanceof Error ? (error.stack ?? '') : String(error) }),
+      });
+    }
+    return { ...(event === undefined ? {} : { event }), data: JSON.stringify(errors.body(failure, requestId)) };
+  };
+}

@@ -1,0 +1,55 @@
+import { resolveServerLimits } from '../limits.ts';
+import { json, type Route } from '../route.ts';
+import { countPromptTokens } from '../run-job.ts';
+import { createSseResponse } from '../sse.ts';
+import { anthropicErrors } from '../wire/anthropic/error-body.ts';
+import { writeMessage } from '../wire/anthropic/message-response.ts';
+import { PING, writeMessageStream } from '../wire/anthropic/message-stream.ts';
+import {
+  countRequestSchema,
+  messagesRequestSchema,
+  readCountRequest,
+  readMessagesRequest,
+} from '../wire/anthropic/messages-request.ts';
+import { answerId, toSseError } from './answer.ts';
+
+const documented = resolveServerLimits();
+
+/** `POST /v1/messages` and the counting of its tokens. */
+export const anthropicRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/v1/messages',
+    scope: 'inference',
+    summary: "Answers a conversation in Anthropic's format, at once or as a stream.",
+    body: messagesRequestSchema(documented),
+    errors: anthropicErrors,
+    async handle({ caller, services, readBody }) {
+      const { limits, clock } = services;
+      const { job, isStream } = readMessagesRequest(await readBody(), limits);
+      const running = await services.generation.start(job, caller);
+      const head = { id: answerId('msg', caller), model: running.modelId };
+      if (!isStream) return json(await writeMessage(head, running.events));
+      return createSseResponse({
+        messages: writeMessageStream(head, running.events, () => countPromptTokens(running.model, job, limits)),
+        abort: running.abort,
+        toError: toSseError(anthropicErrors, caller, services, 'error'),
+        keepAliveMs: limits.keepAliveMs,
+        keepAlive: PING,
+        clock,
+      });
+    },
+  },
+  {
+    method: 'POST',
+    path: '/v1/messages/count_tokens',
+    scope: 'inference',
+    summary: 'The tokens a conversation in that format has.',
+    body: countRequestSchema(documented),
+    errors: anthropicErrors,
+    async handle({ caller, services, readBody }) {
+      const job = readCountRequest(await readBody(), services.limits);
+      return json({ input_tokens: await services.generation.countTokens(job, caller) });
+    },
+  },
+];

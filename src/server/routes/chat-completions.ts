@@ -1,0 +1,32 @@
+import { json, type Route } from '../route.ts';
+import { createSseResponse } from '../sse.ts';
+import { chatRequestSchema, readChatRequest } from '../wire/openai/chat-request.ts';
+import { writeChatCompletion } from '../wire/openai/chat-response.ts';
+import { writeChatStream } from '../wire/openai/chat-stream.ts';
+import { openaiErrors } from '../wire/openai/error-body.ts';
+import { resolveServerLimits } from '../limits.ts';
+import { answerHead, toSseError } from './answer.ts';
+
+/** `POST /v1/chat/completions`. */
+export const chatCompletions: Route = {
+  method: 'POST',
+  path: '/v1/chat/completions',
+  scope: 'inference',
+  summary: 'Answers a conversation, at once or as a stream.',
+  body: chatRequestSchema(resolveServerLimits()),
+  errors: openaiErrors,
+  async handle({ caller, services, readBody }) {
+    const { job, isStream, hasUsageChunk } = readChatRequest(await readBody(), services.limits);
+    const running = await services.generation.start(job, caller);
+    const head = answerHead('chatcmpl', caller, services, running);
+    const options = { numChoices: job.numChoices, tokenizer: running.model.tokenizer, hasUsageChunk };
+    if (!isStream) return json(await writeChatCompletion(head, running.events, options));
+    return createSseResponse({
+      messages: writeChatStream(head, running.events, options),
+      abort: running.abort,
+      toError: toSseError(openaiErrors, caller, services),
+      keepAliveMs: services.limits.keepAliveMs,
+      clock: services.clock,
+    });
+  },
+};

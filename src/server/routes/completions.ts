@@ -1,0 +1,31 @@
+import { resolveServerLimits } from '../limits.ts';
+import { json, type Route } from '../route.ts';
+import { createSseResponse } from '../sse.ts';
+import { completionRequestSchema, readCompletionRequest } from '../wire/openai/completion-request.ts';
+import { writeCompletion, writeCompletionStream } from '../wire/openai/completion-response.ts';
+import { openaiErrors } from '../wire/openai/error-body.ts';
+import { answerHead, toSseError } from './answer.ts';
+
+/** `POST /v1/completions`. */
+export const completions: Route = {
+  method: 'POST',
+  path: '/v1/completions',
+  scope: 'inference',
+  summary: 'Continues one text or several, at once or as a stream.',
+  body: completionRequestSchema(resolveServerLimits()),
+  errors: openaiErrors,
+  async handle({ caller, services, readBody }) {
+    const { job, isStream, hasUsageChunk, hasEcho } = readCompletionRequest(await readBody(), services.limits);
+    const running = await services.generation.start(job, caller);
+    const head = answerHead('cmpl', caller, services, running);
+    const options = { job, tokenizer: running.model.tokenizer, hasEcho, hasUsageChunk };
+    if (!isStream) return json(await writeCompletion(head, running.events, options));
+    return createSseResponse({
+      messages: writeCompletionStream(head, running.events, options),
+      abort: running.abort,
+      toError: toSseError(openaiErrors, caller, services),
+      keepAliveMs: services.limits.keepAliveMs,
+      clock: services.clock,
+    });
+  },
+};

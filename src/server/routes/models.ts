@@ -1,0 +1,46 @@
+import { refusal } from '../errors.ts';
+import type { ModelStatus } from '../model-host.ts';
+import { json, type Route } from '../route.ts';
+import { openaiErrors } from '../wire/openai/error-body.ts';
+
+const writeModel = ({ id, created, state, aliases }: ModelStatus) => ({
+  id,
+  object: 'model',
+  created,
+  owned_by: 'ruvllm',
+  state,
+  aliases,
+});
+
+/** `GET /v1/models` and one of them. */
+export const modelRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/v1/models',
+    scope: 'read',
+    summary: 'The models that can be asked for.',
+    body: null,
+    errors: openaiErrors,
+    handle: ({ services }) => json({ object: 'list', data: services.models.list().map(writeModel) }),
+  },
+  {
+    method: 'GET',
+    path: '/v1/models/:id{.+}',
+    scope: 'read',
+    summary: 'One model, by id or alias.',
+    body: null,
+    errors: openaiErrors,
+    handle({ params, services }) {
+      const status = services.models.find(params['id']!);
+      if (status !== null) return json(writeModel(status));
+      throw refusal(
+        404,
+        'model_not_found',
+        `the model ${JSON.stringify(params['id']!.slice(0, 200))} does not exist here`,
+        {
+          param: 'model',
+        },
+      );
+    },
+  },
+];

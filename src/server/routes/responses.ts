@@ -1,0 +1,90 @@
+import { refusal } from '../errors.ts';
+import type { FinishedEvent } from '../generate-job.ts';
+import { resolveServerLimits } from '../limits.ts';
+import { collectParts, type OutputPart } from '../output-parts.ts';
+import type { StoredResponse } from '../response-store.ts';
+import { type Exchange, json, type Route } from '../route.ts';
+import { createSseResponse } from '../sse.ts';
+import { openaiErrors } from '../wire/openai/error-body.ts';
+import { readResponseRequest, responseRequestSchema } from '../wire/openai/responses/request.ts';
+import { type ResponseHead, toTurn, writeEnded } from '../wire/openai/responses/response-object.ts';
+import { createResponseStream } from '../wire/openai/responses/stream.ts';
+import { answerHead, answerId, toSseError } from './answer.ts';
+
+function findStored({ caller, services }: Exchange, id: string, code: string, param: string | null): StoredResponse {
+  const stored = services.responses.find(caller.tenant, id);
+  if (stored !== null) return stored;
+  const message = `the response ${JSON.stringify(id.slice(0, 200))} is not stored here`;
+  throw refusal(404, code, message, { param });
+}
+
+async function create(exchange: Exchange): Promise<Response> {
+  const { caller, services, readBody } = exchange;
+  const { limits, clock, responses } = services;
+  const request = readResponseRequest(await readBody(), limits, (id) =>
+    findStored(exchange, id, 'previous_response_not_found', 'previous_response_id'),
+  );
+  const running = await services.generation.start(request.job, caller);
+  const { created, model } = answerHead('resp', caller, services, running);
+  const id = answerId('resp', caller);
+  const head: ResponseHead = { id, created, model, echo: request.echo, tokenizer: running.model.tokenizer };
+
+  const end = (parts: readonly OutputPart[], finished: FinishedEvent) => {
+    const body = writeEnded(head, parts, finished, Math.floor(clock.wallClock() / 1000));
+    if (request.isStored) responses.put(caller.tenant, { id, body, messages: [...request.messages, toTurn(parts)] });
+    return body;
+  };
+
+  if (!request.isStream) {
+    const { parts, finished } = await collectParts(running.events, { hasText: true });
+    return json(end(parts, finished));
+  }
+  const { messages, writeFailed } = createResponseStream(head, running.events, end);
+  return createSseResponse({
+    messages,
+    abort: running.abort,
+    toError: toSseError({ body: writeFailed }, caller, services, 'response.failed'),
+    keepAliveMs: limits.keepAliveMs,
+    clock,
+  });
+}
+
+/** `POST /v1/responses`, and the stored ones by id. */
+export const responseRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/v1/responses',
+    scope: 'inference',
+    summary: 'Answers, from the beginning or from a stored response on, at once or as a stream.',
+    body: responseRequestSchema(resolveServerLimits()),
+    errors: openaiErrors,
+    handle: create,
+  },
+  {
+    method: 'GET',
+    path: '/v1/responses/:id',
+    scope: 'read',
+    summary: 'A stored response.',
+    body: null,
+    errors: openaiErrors,
+    handle(exchange) {
+      if (new URL(exchange.request.url).searchParams.get('stream') === 'true') {
+        throw refusal(400, 'unsupported', "'stream': a stored response is not streamed again", { param: 'stream' });
+      }
+      return json(findStored(exchange, exchange.params['id']!, 'not_found', null).body);
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/v1/responses/:id',
+    scope: 'inference',
+    summary: 'Forgets a stored response; those that continue it stay.',
+    body: null,
+    errors: openaiErrors,
+    handle(exchange) {
+      const { id } = findStored(exchange, exchange.params['id']!, 'not_found', null);
+      exchange.services.responses.delete(exchange.caller.tenant, id);
+      return json({ id, object: 'response', deleted: true });
+    },
+  },
+];

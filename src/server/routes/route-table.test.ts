@@ -1,0 +1,170 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { createMemoryKeys, createTestServer, entryOf, type TestServer } from '../../../test/support/test-server.ts';
+import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
+import { createKeyStore, type KeyScope } from '../keys/key-store.ts';
+import type { Route } from '../route.ts';
+import { ROUTES } from './table.ts';
+
+/** What each route is called with, and what somebody with the right key gets. */
+const CALLS: Readonly<Record<string, { path?: string; body?: object; status: number; read?: number }>> = {
+  'POST /v1/chat/completions': {
+    body: { model: 'toy', messages: [{ role: 'user', content: 'hi' }], max_tokens: 2 },
+    status: 200,
+  },
+  'POST /v1/completions': { body: { model: 'toy', prompt: 'hi', max_tokens: 2 }, status: 200 },
+  'POST /v1/responses': { body: { model: 'toy', input: 'hi', max_output_tokens: 2 }, status: 200 },
+  'GET /v1/responses/:id': { path: '/v1/responses/resp_none', status: 404 },
+  'DELETE /v1/responses/:id': { path: '/v1/responses/resp_none', status: 404 },
+  'POST /v1/messages': {
+    body: { model: 'toy', messages: [{ role: 'user', content: 'hi' }], max_tokens: 2 },
+    status: 200,
+  },
+  'POST /v1/messages/count_tokens': {
+    body: { model: 'toy', messages: [{ role: 'user', content: 'hi' }] },
+    status: 200,
+  },
+  'POST /v1/embeddings': { body: { model: 'toy', input: 'hi' }, status: 501 },
+  'POST /v1/feedback': { body: { request_id: 'unknown', thumbs: 'up' }, status: 404 },
+  'GET /v1/models': { status: 200 },
+  'GET /v1/models/:id{.+}': { path: '/v1/models/toy', status: 200 },
+  'POST /tokenize': { body: { content: 'hi' }, status: 200 },
+  'POST /detokenize': { body: { tokens: [4] }, status: 200 },
+  'POST /apply-template': { body: { messages: [{ role: 'user', content: 'hi' }] }, status: 200 },
+  'GET /health': { status: 200 },
+  'GET /metrics': { status: 200 },
+  'GET /props': { status: 200 },
+  'GET /slots': { status: 200 },
+  'GET /admin/keys': { status: 200 },
+  'POST /admin/keys': { body: { name: 'new' }, status: 201 },
+  'DELETE /admin/keys/:id': { path: '/admin/keys/000000000000000000', status: 404 },
+  'GET /admin/sessions/:tenant': { path: '/admin/sessions/alice', status: 200 },
+  'DELETE /admin/sessions/:tenant/:id': { path: '/admin/sessions/alice/none', status: 404 },
+  'GET /admin/adapters': { status: 501 },
+  'GET /openapi.json': { status: 200 },
+};
+
+const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
+/** The scope a key needs at least, by the scope of the route. */
+const ENOUGH = { public: [], read: ['read-only'], inference: ['inference'], admin: ['admin'] } as const;
+const TOO_LITTLE = { public: [], read: [], inference: ['read-only'], admin: ['read-only', 'inference'] } as const;
+
+let server: TestServer;
+const tokens = new Map<string, string>();
+
+beforeAll(async () => {
+  const { model } = await createToyRuntime();
+  const keys = createKeyStore(createMemoryKeys(), () => 1000);
+  server = createTestServer([entryOf('toy', async () => model)], { keys, isOpen: false });
+  for (const scope of ['inference', 'admin', 'read-only'] as KeyScope[]) {
+    tokens.set(scope, (await keys.create({ name: scope, tenant: 'alice', scopes: [scope] })).token);
+  }
+  tokens.set('bob', (await keys.create({ name: 'bob', tenant: 'bob', scopes: ['inference'] })).token);
+  const revoked = await keys.create({ name: 'old', tenant: 'alice', scopes: ['inference', 'admin', 'read-only'] });
+  keys.revoke(revoked.key.id);
+  tokens.set('revoked', revoked.token);
+});
+
+async function call(route: Route, token: string | null): Promise<Response> {
+  const { path = route.path, body } = CALLS[nameOf(route)]!;
+  return server.fetch(
+    new Request(`http://localhost${path}`, {
+      method: route.method,
+      headers: {
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    }),
+  );
+}
+
+/** The body of a failure, in the format of the route. */
+function failureOf(
+  route: Route,
+  { status, headers }: Response,
+  { type, code }: { type: string; code: string },
+): object {
+  const message = expect.any(String) as string;
+  return route.errors.body(
+    { status, type, code, message, param: null, retryAfterSeconds: null },
+    headers.get('x-request-id')!,
+  );
+}
+
+test('[S1] the calls below name every route', () => {
+  expect(ROUTES.map(nameOf).sort()).toEqual(Object.keys(CALLS).sort());
+});
+
+describe.each(ROUTES.map((route) => [nameOf(route), route] as const))('[S1] %s', (name, route) => {
+  const { status } = CALLS[name]!;
+  const isPublic = route.scope === 'public';
+
+  test('without a key, with a wrong one, with a revoked one', async () => {
+    const good = tokens.get('admin')!;
+    const wrong = good.slice(0, -1) + (good.endsWith('A') ? 'B' : 'A');
+    for (const token of [null, 'nonsense', wrong, tokens.get('revoked')!]) {
+      const response = await call(route, token);
+      expect(response.status).toBe(isPublic ? status : 401);
+      expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+      if (isPublic) continue;
+      expect(response.headers.get('www-authenticate')).toBe('Bearer');
+      const code = token === null ? 'missing_api_key' : 'invalid_api_key';
+      expect(await response.json()).toEqual(failureOf(route, response, { type: 'authentication_error', code }));
+    }
+  });
+
+  test('with a key that allows it, and with one that allows too little', async () => {
+    for (const scope of [...ENOUGH[route.scope], 'admin']) {
+      expect((await call(route, tokens.get(scope)!)).status, scope).toBe(status);
+    }
+    for (const scope of TOO_LITTLE[route.scope]) {
+      const response = await call(route, tokens.get(scope)!);
+      expect(response.status, scope).toBe(403);
+      const body = failureOf(route, response, { type: 'permission_error', code: 'insufficient_scope' });
+      expect(await response.json()).toEqual(body);
+    }
+  });
+});
+
+test('[S1] an unknown path needs a key too, and is a 404 with one', async () => {
+  const ask = (path: string, token?: string, method = 'GET'): Promise<Response> =>
+    server.fetch(new Request(`http://localhost${path}`, { method, headers: token ? { 'x-api-key': token } : {} }));
+  for (const [path, method] of [
+    ['/', 'GET'],
+    ['/v1/nothing', 'GET'],
+    ['/v1/models', 'PUT'],
+    ['/v1//models', 'GET'],
+    ['/health/', 'GET'],
+    ['/HEALTH', 'GET'],
+  ]) {
+    expect((await ask(path!, undefined, method)).status, path).toBe(401);
+    expect((await ask(path!, tokens.get('read-only'), method)).status, path).toBe(404);
+  }
+});
+
+test("[K4] another tenant's request cannot be judged, and does not exist", async () => {
+  const answer = await call(
+    ROUTES.find(({ path }) => path === '/v1/chat/completions')!,
+    tokens.get('inference')!,
+  );
+  const { id } = (await answer.json()) as { id: string };
+  const judge = (token: string, requestId: string): Promise<Response> =>
+    server.fetch(
+      new Request('http://localhost/v1/feedback', {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ request_id: requestId, score: 0.5, correction: 'better' }),
+      }),
+    );
+  expect((await judge(tokens.get('bob')!, id)).status).toBe(404);
+  expect(server.feedbacks).toEqual([]);
+  expect((await judge(tokens.get('inference')!, id)).status).toBe(200);
+  expect((await judge(tokens.get('inference')!, answer.headers.get('x-request-id')!)).status).toBe(200);
+  expect(server.feedbacks).toHaveLength(2);
+  expect(server.feedbacks[0]).toMatchObject({
+    request: { tenant: 'alice', model: 'toy' },
+    score: 0.5,
+    thumbs: null,
+    correction: 'better',
+  });
+});

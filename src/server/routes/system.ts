@@ -1,0 +1,65 @@
+import { json, type Route } from '../route.ts';
+import { openaiErrors } from '../wire/openai/error-body.ts';
+
+/** What the server says about itself. */
+export const systemRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/health',
+    scope: 'public',
+    summary: 'Whether it can serve: 503 while a model is loading and none is loaded, or while it shuts down.',
+    body: null,
+    errors: openaiErrors,
+    handle({ services }) {
+      const states = services.models.list().map(({ state }) => state);
+      if (services.gate.isClosed) return json({ status: 'shutting down' }, 503);
+      const isLoading = states.includes('loading') && !states.includes('loaded');
+      return isLoading ? json({ status: 'loading model' }, 503) : json({ status: 'ok' });
+    },
+  },
+  {
+    method: 'GET',
+    path: '/metrics',
+    scope: 'read',
+    summary: 'Numbers in the text format of Prometheus.',
+    body: null,
+    errors: openaiErrors,
+    handle: async ({ services }) =>
+      new Response(await services.metrics.write(services), {
+        headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
+      }),
+  },
+  {
+    method: 'GET',
+    path: '/props',
+    scope: 'read',
+    summary: 'The version, the limits and the models as they are loaded.',
+    body: null,
+    errors: openaiErrors,
+    handle: ({ services }) =>
+      json({
+        version: services.version,
+        started: Math.floor(services.startedMs / 1000),
+        is_open: services.guard.isOpen,
+        limits: services.limits,
+        models: services.models.list().map(({ id, aliases, state, error, model }) => {
+          // Where the file lies is nobody's business over the network.
+          const { path: _path, ...info } = model?.modelInfo() ?? { path: null };
+          return { id, aliases, state, error, info: model === null ? null : info };
+        }),
+      }),
+  },
+  {
+    method: 'GET',
+    path: '/slots',
+    scope: 'read',
+    summary: 'What each loaded engine is doing.',
+    body: null,
+    errors: openaiErrors,
+    async handle({ services }) {
+      const loaded = services.models.list().filter(({ model }) => model !== null);
+      const slots = loaded.map(async ({ id, model }) => ({ model: id, ...(await model!.stats()) }));
+      return json({ num_requests: services.gate.numRequests, slots: await Promise.all(slots) });
+    },
+  },
+];

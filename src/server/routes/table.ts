@@ -1,0 +1,27 @@
+import type { Route } from '../route.ts';
+import { adminRoutes } from './admin.ts';
+import { anthropicRoutes } from './anthropic.ts';
+import { chatCompletions } from './chat-completions.ts';
+import { completions } from './completions.ts';
+import { embeddings } from './embeddings.ts';
+import { feedback } from './feedback.ts';
+import { modelRoutes } from './models.ts';
+import { openapiRoute } from './openapi.ts';
+import { responseRoutes } from './responses.ts';
+import { systemRoutes } from './system.ts';
+import { tokenizeRoutes } from './tokenize.ts';
+
+/** Every route there is. */
+export const ROUTES: readonly Route[] = [
+  chatCompletions,
+  completions,
+  ...responseRoutes,
+  ...anthropicRoutes,
+  embeddings,
+  feedback,
+  ...modelRoutes,
+  ...tokenizeRoutes,
+  ...systemRoutes,
+  ...adminRoutes,
+  openapiRoute(() => ROUTES),
+];

@@ -1,0 +1,106 @@
+import type { ChatMessage } from '../../chat/types.ts';
+import type { Model } from '../../runtime/model.ts';
+import type { Tokenizer } from '../../tokenizers/types.ts';
+import { refusal } from '../errors.ts';
+import { json, type Exchange, type Route } from '../route.ts';
+import {
+  booleanField,
+  type Field,
+  integerField,
+  listField,
+  readFields,
+  required,
+  schemaOf,
+  stringField,
+} from '../wire/fields.ts';
+import { MAX_MODEL_NAME } from '../wire/openai/chat-request.ts';
+import { openaiErrors } from '../wire/openai/error-body.ts';
+import { messageField } from '../wire/openai/messages.ts';
+
+/** Text is tokenized on the thread that serves everyone: this much takes some ten milliseconds. */
+const MAX_CHARS = 2 ** 17;
+const MAX_TOKENS = 2 ** 17;
+const modelField = stringField(MAX_MODEL_NAME, 1);
+
+interface TokenizeFields {
+  model: string;
+  content: string;
+  add_special: boolean;
+  with_pieces: boolean;
+}
+const TOKENIZE = {
+  model: modelField,
+  content: stringField(MAX_CHARS),
+  add_special: booleanField,
+  with_pieces: booleanField,
+} as const;
+const DETOKENIZE = { model: modelField, tokens: listField(integerField(0, 2 ** 31 - 1), MAX_TOKENS) } as const;
+const TEMPLATE = { model: modelField, messages: listField(messageField, 2048, 1) } as const;
+
+/** Runs `work` with the model that was named, or the only one there is. */
+async function withModel(
+  { services, caller }: Exchange,
+  name: string | null,
+  work: (model: Model) => object,
+): Promise<Response> {
+  const all = services.models.list();
+  if (name === null && all.length !== 1) required(name, 'model');
+  const { limits, gate, models } = services;
+  const leave = gate.enter(caller.tenant);
+  try {
+    const lease = await models.acquire(name ?? all[0]!.id, { signal: caller.signal, waitMs: limits.modelWaitMs });
+    try {
+      return json(work(lease.model));
+    } finally {
+      lease.release();
+    }
+  } finally {
+    leave();
+  }
+}
+
+function checkIds(ids: readonly number[], { vocabSize }: Tokenizer): void {
+  const bad = ids.findIndex((id) => id >= vocabSize);
+  if (bad < 0) return;
+  const message = `'tokens[${bad}]' is ${ids[bad]}, the vocabulary has ${vocabSize}`;
+  throw refusal(400, 'invalid_token', message, { param: `tokens[${bad}]` });
+}
+
+const route = (path: string, summary: string, fields: object, names: string[], handle: Route['handle']): Route => ({
+  method: 'POST',
+  path,
+  scope: 'inference',
+  summary,
+  body: schemaOf(fields as Readonly<Record<string, Field<unknown>>>, names),
+  errors: openaiErrors,
+  handle,
+});
+
+/** `/tokenize`, `/detokenize` and `/apply-template`. */
+export const tokenizeRoutes: readonly Route[] = [
+  route('/tokenize', 'The tokens of a text.', TOKENIZE, ['content'], async (exchange) => {
+    const given = readFields<TokenizeFields>(await exchange.readBody(), TOKENIZE);
+    const content = required(given.content, 'content');
+    return withModel(exchange, given.model, ({ tokenizer }) => {
+      const tokens = tokenizer.encode(content, { addSpecial: given.add_special ?? false });
+      if (given.with_pieces !== true) return { tokens };
+      return { tokens: tokens.map((id) => ({ id, piece: tokenizer.piece(id) })) };
+    });
+  }),
+  route('/detokenize', 'The text of tokens.', DETOKENIZE, ['tokens'], async (exchange) => {
+    const given = readFields<{ model: string; tokens: readonly number[] }>(await exchange.readBody(), DETOKENIZE);
+    const tokens = required(given.tokens, 'tokens');
+    return withModel(exchange, given.model, ({ tokenizer }) => {
+      checkIds(tokens, tokenizer);
+      return { content: tokenizer.decode(tokens) };
+    });
+  }),
+  route('/apply-template', 'What the model reads for a conversation.', TEMPLATE, ['messages'], async (exchange) => {
+    const given = readFields<{ model: string; messages: readonly ChatMessage[] }>(await exchange.readBody(), TEMPLATE);
+    const messages = required(given.messages, 'messages');
+    return withModel(exchange, given.model, (model) => {
+      const tokens = model.encodePrompt(messages);
+      return { prompt: model.tokenizer.decode(tokens, { skipSpecial: false }), tokens };
+    });
+  }),
+];

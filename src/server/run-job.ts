@@ -1,0 +1,132 @@
+import { RuvLLMError } from '../core/errors.ts';
+import type { GenerateOptions } from '../runtime/generate-options.ts';
+import type { GenerateChunk } from '../runtime/generation-types.ts';
+import type { Model } from '../runtime/model.ts';
+import { isChat, type Prompt } from '../runtime/prompt.ts';
+import { refusal } from './errors.ts';
+import type { GenerateJob, JobEvent } from './generate-job.ts';
+import type { ServerLimits } from './limits.ts';
+
+/** Who calls: added to every sequence of a job. */
+export interface JobCaller {
+  readonly tenant: string;
+  readonly signal: AbortSignal;
+}
+
+type JobLimits = Pick<ServerLimits, 'maxTokens' | 'maxCharsPerToken'>;
+
+/** Refuses what no part of the runtime can do yet: served without it, the answer would pretend. */
+export function requireSupported({ constraint, tools }: GenerateJob): void {
+  const missing = (feature: string, param: string): never => {
+    throw new RuvLLMError('unsupported', `${feature} is not supported by this version`, { data: { option: param } });
+  };
+  if (constraint !== null) missing(`structured output (${constraint.kind})`, 'response_format');
+  if (tools.length > 0) missing('tool calling', 'tools');
+}
+
+/** Runs every sequence of a job side by side; leaving early ends all of them. */
+export async function* runJob(
+  model: Model,
+  job: GenerateJob,
+  caller: JobCaller,
+  limits: JobLimits,
+): AsyncGenerator<JobEvent, void, undefined> {
+  requireSupported(job);
+  const own = new AbortController();
+  const call = { tenant: caller.tenant, signal: AbortSignal.any([caller.signal, own.signal]) };
+  const streams = job.prompts.flatMap((prompt, promptIndex) => {
+    const options = fitOptions(model, prompt, job, limits);
+    return Array.from({ length: job.numChoices }, (_, index) => {
+      const choice = promptIndex * job.numChoices + index;
+      return readChoice(model.generateStream(prompt, { ...seeded(options, index), ...call }), choice);
+    });
+  });
+  try {
+    if (streams.length === 1) yield* streams[0]!;
+    else yield* merge(streams);
+  } finally {
+    own.abort(); // a sequence whose sibling failed would go on to its next token before it noticed
+  }
+}
+
+/** The same seed for several answers would give the same answer several times. */
+function seeded(options: GenerateOptions, index: number): GenerateOptions {
+  const { seed } = options;
+  return typeof seed === 'number' ? { ...options, seed: (seed + index) % Number.MAX_SAFE_INTEGER } : options;
+}
+
+/** An answer without a limit of its own may fill the context: that is what clients of this API expect. */
+function fitOptions(model: Model, prompt: Prompt, job: GenerateJob, limits: JobLimits): GenerateOptions {
+  const { maxContext } = model.modelInfo();
+  checkLength(prompt, Math.floor(maxContext * limits.maxCharsPerToken), maxContext);
+  const { maxTokens } = job.options;
+  if (maxTokens !== undefined) {
+    if (maxTokens <= limits.maxTokens) return job.options;
+    throw refusal(422, 'limit_exceeded', `max_tokens is ${maxTokens}, at most ${limits.maxTokens} are allowed`, {
+      param: 'max_tokens',
+    });
+  }
+  const { parseSpecial } = job.options;
+  const room = maxContext - model.encodePrompt(prompt, parseSpecial === undefined ? {} : { parseSpecial }).length;
+  return { ...job.options, maxTokens: Math.max(1, Math.min(room, limits.maxTokens)) };
+}
+
+/** The tokens of the first prompt of a job; refuses what generating would refuse. */
+export function countPromptTokens(model: Model, job: GenerateJob, limits: JobLimits): number {
+  requireSupported(job);
+  const prompt = job.prompts[0]!;
+  const { maxContext } = model.modelInfo();
+  checkLength(prompt, Math.floor(maxContext * limits.maxCharsPerToken), maxContext);
+  return model.encodePrompt(prompt).length;
+}
+
+/** Tokenizing takes time on the thread that serves everyone: what can never fit is refused by its length. */
+function checkLength(prompt: Prompt, maxChars: number, maxContext: number): void {
+  let length = prompt.length;
+  if (isChat(prompt)) for (const message of prompt) length += (message as { content: string }).content.length;
+  if (length <= maxChars) return;
+  throw new RuvLLMError(
+    'context_overflow',
+    `the prompt has ${length} characters; for the context of ${maxContext} tokens at most ${maxChars} are read`,
+    { data: { length, maxChars, maxContext } },
+  );
+}
+
+async function* readChoice(
+  chunks: AsyncGenerator<GenerateChunk, void, undefined>,
+  choice: number,
+): AsyncGenerator<JobEvent, void, undefined> {
+  for await (const chunk of chunks) {
+    const { text, logprobs } = chunk;
+    if (text !== '' || (logprobs !== null && logprobs.length > 0)) yield { type: 'text', choice, text, logprobs };
+    if (chunk.finishReason === null) continue;
+    const { finishReason, usage, timings, seed, stopString } = chunk;
+    yield { type: 'finished', choice, finishReason, usage, timings, seed, stopString };
+  }
+}
+
+/** Whatever comes first, from any of them; one that fails ends all. */
+async function* merge<T>(streams: readonly AsyncGenerator<T, void, undefined>[]): AsyncGenerator<T, void, undefined> {
+  const pending = new Map(streams.map((stream) => [stream, readNext(stream)]));
+  try {
+    while (pending.size > 0) {
+      const { stream, result } = await Promise.race(pending.values());
+      if (result.done === true) {
+        pending.delete(stream);
+        continue;
+      }
+      pending.set(stream, readNext(stream));
+      yield result.value;
+    }
+  } finally {
+    for (const [stream, next] of pending) {
+      // Their failures follow from the first one; unheard they would end the process.
+      next.catch(() => {});
+      stream.return().catch(() => {});
+    }
+  }
+}
+
+async function readNext<T>(stream: AsyncGenerator<T, void, undefined>) {
+  return { stream, result: await stream.next() };
+}

@@ -1,0 +1,33 @@
+import type { BrowserGuard } from './browser-guard.ts';
+import type { Clock } from './clock.ts';
+import type { FeedbackSink } from './feedback.ts';
+import type { GenerationService } from './generation-service.ts';
+import type { Guard } from './guard.ts';
+import type { KeyStore } from './keys/key-store.ts';
+import type { ServerLimits } from './limits.ts';
+import type { Logger } from './logger.ts';
+import type { ServerMetrics } from './metrics/server-metrics.ts';
+import type { ModelHost } from './model-host.ts';
+import type { RequestLog } from './request-log.ts';
+import type { ResponseStore } from './response-store.ts';
+import type { TenantGate } from './tenant-gate.ts';
+
+/** Everything a route may use. */
+export interface Services {
+  readonly version: string;
+  readonly models: ModelHost;
+  readonly generation: GenerationService;
+  readonly keys: KeyStore;
+  readonly guard: Guard;
+  readonly browsers: BrowserGuard;
+  readonly gate: TenantGate;
+  readonly limits: ServerLimits;
+  readonly metrics: ServerMetrics;
+  readonly requests: RequestLog;
+  readonly responses: ResponseStore;
+  readonly feedback: FeedbackSink;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Milliseconds since 1970. */
+  readonly startedMs: number;
+}

@@ -1,0 +1,102 @@
+import { type Clock, within } from './clock.ts';
+import { refusal } from './errors.ts';
+import type { ServerLimits } from './limits.ts';
+
+type GateLimits = Pick<ServerLimits, 'maxRequests' | 'maxRequestsPerTenant' | 'requestsPerMinute' | 'burst'>;
+
+/** Lets requests in: how many at a time, and how often. */
+export interface TenantGate {
+  readonly numRequests: number;
+  /** Admits a request or throws 429 or 503; the function returned ends its stay and may be called twice. */
+  enter(tenant: string): () => void;
+  /** Whether nobody is let in any more. */
+  readonly isClosed: boolean;
+  close(): void;
+  /** Resolves when nobody is inside any more, or after `deadlineMs`. */
+  empty(deadlineMs: number): Promise<void>;
+}
+
+interface Tenant {
+  numRequests: number;
+  tokens: number;
+  filledMs: number;
+}
+
+/** Tenants whose bucket is full again are forgotten; this many are looked at whenever the table has grown. */
+const MAX_IDLE_TENANTS = 10_000;
+
+export function createTenantGate(limits: GateLimits, clock: Clock): TenantGate {
+  const { maxRequests, maxRequestsPerTenant, requestsPerMinute, burst } = limits;
+  const tenants = new Map<string, Tenant>();
+  let numRequests = 0;
+  let isClosed = false;
+  let onEmpty = (): void => {};
+
+  function refill(tenant: Tenant): void {
+    const nowMs = clock.now();
+    tenant.tokens = Math.min(burst, tenant.tokens + ((nowMs - tenant.filledMs) * requestsPerMinute) / 60_000);
+    tenant.filledMs = nowMs;
+  }
+
+  function forgetIdle(): void {
+    for (const [name, tenant] of tenants) {
+      refill(tenant);
+      if (tenant.numRequests === 0 && tenant.tokens >= burst) tenants.delete(name);
+    }
+  }
+
+  function find(name: string): Tenant {
+    const known = tenants.get(name);
+    if (known !== undefined) return known;
+    if (tenants.size >= MAX_IDLE_TENANTS) forgetIdle();
+    const tenant = { numRequests: 0, tokens: burst, filledMs: clock.now() };
+    tenants.set(name, tenant);
+    return tenant;
+  }
+
+  const tooMany = (status: number, code: string, message: string, retryAfterSeconds: number): Error =>
+    refusal(status, code, message, { type: status === 429 ? 'rate_limit_error' : 'server_error', retryAfterSeconds });
+
+  return {
+    get numRequests() {
+      return numRequests;
+    },
+    get isClosed() {
+      return isClosed;
+    },
+    enter(name) {
+      if (isClosed) throw tooMany(503, 'shutting_down', 'the server is shutting down', 5);
+      if (numRequests >= maxRequests) {
+        throw tooMany(503, 'overloaded', `${numRequests} requests are in progress, at most ${maxRequests} may be`, 2);
+      }
+      const tenant = find(name);
+      if (tenant.numRequests >= maxRequestsPerTenant) {
+        const message = `${tenant.numRequests} of your requests are in progress, at most ${maxRequestsPerTenant} may be`;
+        throw tooMany(429, 'too_many_requests', message, 1);
+      }
+      refill(tenant);
+      if (tenant.tokens < 1) {
+        const waitSeconds = Math.ceil(((1 - tenant.tokens) * 60) / requestsPerMinute);
+        const message = `more than ${requestsPerMinute} requests a minute; the next is allowed in ${waitSeconds} s`;
+        throw tooMany(429, 'rate_limit_exceeded', message, waitSeconds);
+      }
+      tenant.tokens--;
+      tenant.numRequests++;
+      numRequests++;
+      let isInside = true;
+      return () => {
+        if (!isInside) return;
+        isInside = false;
+        tenant.numRequests--;
+        numRequests--;
+        if (numRequests === 0) onEmpty();
+      };
+    },
+    close() {
+      isClosed = true;
+    },
+    async empty(deadlineMs) {
+      if (numRequests > 0) await within(clock, deadlineMs, new Promise<void>((resolve) => (onEmpty = resolve)));
+    },
+  };
+}

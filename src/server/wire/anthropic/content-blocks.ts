@@ -1,0 +1,120 @@
+import {
+  booleanField,
+  type Field,
+  type Fields,
+  invalid,
+  isObject,
+  type JsonSchema,
+  objectField,
+  readFields,
+  required,
+  stringField,
+} from '../fields.ts';
+import type { MessageCall } from '../tool-messages.ts';
+import { unsupported } from '../unsupported.ts';
+
+/** A block of a message, read. */
+export type Block =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'tool_use'; readonly call: MessageCall }
+  | { readonly type: 'tool_result'; readonly id: string; readonly text: string };
+
+const MAX_TEXT = 2 ** 28;
+const MAX_BLOCKS = 4096;
+const MAX_NAME = 256;
+/** Caching happens by itself; answers that are sent back carry fields of their own. */
+const IGNORED = ['cache_control', 'caller', 'toolset_name'] as const;
+
+const citationsField: Field<null> = {
+  schema: { type: 'array', maxItems: 0 },
+  read(value, path) {
+    if (Array.isArray(value) && value.length === 0) return null;
+    throw unsupported(path, 'citations');
+  },
+};
+
+const TEXT: Fields<{ type: string; text: string; citations: null }> = {
+  type: stringField(MAX_NAME),
+  text: stringField(MAX_TEXT),
+  citations: citationsField as Field<never>,
+};
+const TOOL_USE: Fields<{ type: string; id: string; name: string; input: object }> = {
+  type: stringField(MAX_NAME),
+  id: stringField(MAX_NAME, 1),
+  name: stringField(MAX_NAME, 1),
+  input: objectField,
+};
+const TOOL_RESULT: Fields<{ type: string; tool_use_id: string; content: string; is_error: boolean }> = {
+  type: stringField(MAX_NAME),
+  tool_use_id: stringField(MAX_NAME, 1),
+  content: {
+    schema: {},
+    read: (value, path) =>
+      readBlocks(value, path)
+        .map((block) => (block.type === 'text' ? block.text : refuse(block.type, path)))
+        .join('\n\n'),
+  },
+  // Templates have no word for it; the text of a failed call says that it failed.
+  is_error: booleanField,
+};
+
+/** How each type of block is read: all there are. */
+const READERS: Readonly<Record<string, (value: object, path: string) => Block>> = {
+  text(value, path) {
+    const { text } = readFields(value, TEXT, { path, ignored: IGNORED });
+    return { type: 'text', text: required(text, `${path}.text`) };
+  },
+  tool_use(value, path) {
+    const { id, name, input } = readFields(value, TOOL_USE, { path, ignored: IGNORED });
+    const call = {
+      id: required(id, `${path}.id`),
+      name: required(name, `${path}.name`),
+      arguments: JSON.stringify(required(input, `${path}.input`)),
+    };
+    return { type: 'tool_use', call };
+  },
+  tool_result(value, path) {
+    const { tool_use_id: id, content } = readFields(value, TOOL_RESULT, { path, ignored: IGNORED });
+    return { type: 'tool_result', id: required(id, `${path}.tool_use_id`), text: content ?? '' };
+  },
+};
+
+function refuse(type: string, path: string): never {
+  throw unsupported(path, `a content block ${JSON.stringify(type.slice(0, 40))}`);
+}
+
+/** Text alone, or a list of blocks. */
+export function readBlocks(value: unknown, path: string): readonly Block[] {
+  if (typeof value === 'string') return [{ type: 'text', text: value }];
+  if (!Array.isArray(value) || value.length > MAX_BLOCKS) {
+    throw invalid(path, `a string or a list of at most ${MAX_BLOCKS} blocks`, value);
+  }
+  return value.map((block: unknown, index) => {
+    const where = `${path}[${index}]`;
+    if (!isObject(block)) throw invalid(where, 'an object', block);
+    const { type } = block;
+    if (typeof type !== 'string') throw invalid(`${where}.type`, 'a string', type);
+    const read = Object.hasOwn(READERS, type) ? READERS[type]! : null;
+    return read === null ? refuse(type, `${where}.type`) : read(block, where);
+  });
+}
+
+export const BLOCKS_SCHEMA: JsonSchema = {
+  oneOf: [
+    { type: 'string' },
+    {
+      type: 'array',
+      maxItems: MAX_BLOCKS,
+      items: { type: 'object', properties: { type: { enum: Object.keys(READERS) } }, required: ['type'] },
+    },
+  ],
+};
+
+/** `system`: text, or blocks of text. */
+export const systemField: Field<string> = {
+  schema: BLOCKS_SCHEMA,
+  read: (value, path) =>
+    readBlocks(value, path)
+      .map((block, index) => (block.type === 'text' ? block.text : refuse(block.type, `${path}[${index}].type`)))
+      .join('\n\n'),
+};

@@ -1,0 +1,147 @@
+import type { ChatMessage } from '../../../chat/types.ts';
+import type { GenerateJob, OutputConstraint, ToolSpec } from '../../generate-job.ts';
+import type { ServerLimits } from '../../limits.ts';
+import {
+  booleanField,
+  type Field,
+  type Fields,
+  integerField,
+  type JsonSchema,
+  listField,
+  numberField,
+  readFields,
+  required,
+  schemaOf,
+  stringField,
+} from '../fields.ts';
+import { MAX_MODEL_NAME, maxTokensField } from '../openai/chat-request.ts';
+import { SAMPLING_FIELDS, toGenerateOptions } from '../openai/sampling-fields.ts';
+import { refuseToolMessages, type ToolMessage } from '../tool-messages.ts';
+import { refusedField, unsupported } from '../unsupported.ts';
+import { systemField } from './content-blocks.ts';
+import { joinTurns, messageField } from './messages.ts';
+import { outputConfigField, thinkingField } from './output-config.ts';
+import { toolChoiceField, toolField, type ToolUse } from './tools.ts';
+
+/** What counting and generating have in common. */
+interface PromptFields {
+  model: string;
+  messages: readonly (readonly ToolMessage[])[];
+  system: string;
+  tools: readonly ToolSpec[];
+  tool_choice: ToolUse;
+  output_config: { readonly constraint: OutputConstraint | null };
+  thinking: 'disabled';
+}
+
+/** Our own fields, under the names they have in the other API too. */
+const { stop: _stop, user: _user, logit_bias: _bias, top_k: _topK, ...OWN_SAMPLING } = SAMPLING_FIELDS;
+
+interface MessagesFields extends PromptFields {
+  max_tokens: number;
+  stop_sequences: readonly string[];
+  metadata: { readonly user_id: string | null };
+  stream: boolean;
+  temperature: number;
+  top_p: number;
+  top_k: number;
+  container: never;
+}
+
+/** A request for a message: what to generate, and how to answer. */
+export interface MessagesRequest {
+  readonly job: GenerateJob;
+  readonly isStream: boolean;
+}
+
+const MAX_TOOLS = 128;
+/** Known, without an effect here: they are about Anthropic's own machines, billing and caches. */
+const IGNORED = [
+  'cache_control',
+  'service_tier',
+  'inference_geo',
+  'speed',
+  'diagnostics',
+  'user_profile_id',
+  'workspace_id',
+] as const;
+
+const metadataField: Field<{ readonly user_id: string | null }> = {
+  schema: { type: 'object', properties: { user_id: { type: 'string', maxLength: 512 } } },
+  read: (value, path) => readFields<{ user_id: string }>(value, { user_id: stringField(512) }, { path }),
+};
+
+function promptFields(limits: ServerLimits): Fields<PromptFields> {
+  return {
+    model: stringField(MAX_MODEL_NAME, 1),
+    messages: listField(messageField, limits.maxMessages, 1),
+    system: systemField,
+    tools: listField(toolField, MAX_TOOLS),
+    tool_choice: toolChoiceField,
+    output_config: outputConfigField,
+    thinking: thinkingField,
+  };
+}
+
+function messagesFields(limits: ServerLimits): Fields<MessagesFields> & typeof OWN_SAMPLING {
+  return {
+    ...OWN_SAMPLING,
+    ...promptFields(limits),
+    max_tokens: maxTokensField,
+    stop_sequences: listField(stringField(512, 1), 16),
+    metadata: metadataField,
+    stream: booleanField,
+    temperature: numberField(0, 1),
+    top_p: numberField(0, 1),
+    top_k: integerField(0, 2 ** 31 - 1),
+    container: refusedField('a container'),
+  };
+}
+
+type Given<T> = { readonly [K in keyof T]: NonNullable<T[K]> | null };
+
+function toPrompt({ messages, system }: Given<PromptFields>): readonly ChatMessage[] {
+  const turns = joinTurns(required(messages, 'messages').flat());
+  if (turns.at(-1)!.role === 'assistant') throw unsupported('messages', 'beginning the answer for the model');
+  const prompt = refuseToolMessages(turns, 'messages');
+  return system === null ? prompt : [{ role: 'system', content: system }, ...prompt];
+}
+
+function toJob(given: Given<PromptFields>, options: GenerateJob['options']): GenerateJob {
+  const { choice = 'auto', canCallInParallel = true } = given.tool_choice ?? {};
+  return {
+    model: required(given.model, 'model'),
+    prompts: [toPrompt(given)],
+    numChoices: 1,
+    options,
+    constraint: given.output_config?.constraint ?? null,
+    tools: choice === 'none' ? [] : (given.tools ?? []),
+    toolChoice: choice,
+    canCallInParallel,
+  };
+}
+
+/** Reads the body of `POST /v1/messages`. */
+export function readMessagesRequest(body: unknown, limits: ServerLimits): MessagesRequest {
+  const given = readFields(body, messagesFields(limits) as Fields<Sampled>, { ignored: IGNORED });
+  const maxTokens = required(given.max_tokens, 'max_tokens');
+  const sampling = { ...given, stop: given.stop_sequences, user: null, logit_bias: null };
+  const job = toJob(given, { ...toGenerateOptions(sampling), maxTokens });
+  return { job, isStream: given.stream ?? false };
+}
+
+type Sampled = MessagesFields & { [K in keyof typeof OWN_SAMPLING]: ReturnType<(typeof OWN_SAMPLING)[K]['read']> };
+
+/** Reads the body of `POST /v1/messages/count_tokens`. */
+export function readCountRequest(body: unknown, limits: ServerLimits): GenerateJob {
+  return toJob(readFields(body, promptFields(limits), { ignored: IGNORED }), {});
+}
+
+const describe = (fields: object, names: string[]): JsonSchema =>
+  schemaOf(fields as Readonly<Record<string, Field<unknown>>>, names);
+
+/** The documentation of both bodies. */
+export const messagesRequestSchema = (limits: ServerLimits): JsonSchema =>
+  describe(messagesFields(limits), ['model', 'messages', 'max_tokens']);
+export const countRequestSchema = (limits: ServerLimits): JsonSchema =>
+  describe(promptFields(limits), ['model', 'messages']);

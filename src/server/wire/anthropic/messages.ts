@@ -1,0 +1,64 @@
+import { choiceField, type Field, invalid, readFields, required } from '../fields.ts';
+import type { ToolMessage } from '../tool-messages.ts';
+import { type Block, BLOCKS_SCHEMA, readBlocks } from './content-blocks.ts';
+
+type Role = 'user' | 'assistant' | 'system';
+
+const FIELDS = {
+  role: choiceField(['user', 'assistant', 'system']),
+  content: { schema: BLOCKS_SCHEMA, read: readBlocks } as Field<readonly Block[]>,
+} as const;
+
+/** Blocks of a person are paragraphs; an answer may have been cut into blocks in the middle of a word. */
+const SEPARATORS: Readonly<Record<Role, string>> = { user: '\n\n', system: '\n\n', assistant: '' };
+
+/** One message of the wire: a turn, behind the results of tools where it brings some. */
+export const messageField: Field<readonly ToolMessage[]> = {
+  schema: {
+    type: 'object',
+    properties: { role: FIELDS.role.schema, content: BLOCKS_SCHEMA },
+    required: ['role', 'content'],
+  },
+  read(value, path) {
+    const { role, content } = readFields<{ role: Role; content: readonly Block[] }>(value, FIELDS, { path });
+    return toTurns(required(role, `${path}.role`), required(content, `${path}.content`), `${path}.content`);
+  },
+};
+
+function toTurns(role: Role, blocks: readonly Block[], path: string): ToolMessage[] {
+  const turns: ToolMessage[] = [];
+  const texts: string[] = [];
+  const calls: Extract<Block, { type: 'tool_use' }>['call'][] = [];
+  for (const [index, block] of blocks.entries()) {
+    const where = `${path}[${index}]`;
+    if (block.type === 'text') texts.push(block.text);
+    else if (block.type === 'tool_use') {
+      if (role !== 'assistant') throw invalid(where, "a block of this role; only 'assistant' uses tools", block.type);
+      calls.push(block.call);
+    } else {
+      if (role !== 'user') throw invalid(where, "a block of this role; only 'user' has results", block.type);
+      // The result answers the turn before: text between the two would be read as its answer.
+      if (texts.length > 0) throw invalid(where, 'before the text of its message', block.type);
+      turns.push({ role: 'tool', content: block.text, toolCallId: block.id });
+    }
+  }
+  const content = texts.join(SEPARATORS[role]);
+  if (calls.length > 0) turns.push({ role, content, toolCalls: calls });
+  else if (texts.length > 0 || turns.length === 0) turns.push({ role, content });
+  return turns;
+}
+
+/** Turns of one role behind each other are one turn, as in the API this one follows; many templates allow no others. */
+export function joinTurns(turns: readonly ToolMessage[]): ToolMessage[] {
+  const joined: ToolMessage[] = [];
+  for (const turn of turns) {
+    const last = joined.at(-1);
+    if (last === undefined || last.role !== turn.role || turn.role === 'tool' || last.toolCalls !== undefined) {
+      joined.push(turn);
+      continue;
+    }
+    const separator = SEPARATORS[turn.role as Role];
+    joined[joined.length - 1] = { ...turn, content: `${last.content}${separator}${turn.content}` };
+  }
+  return joined;
+}

@@ -1,0 +1,125 @@
+import type { ChatMessage } from '../../../chat/types.ts';
+import type { GenerateJob, OutputConstraint, ToolChoice, ToolSpec } from '../../generate-job.ts';
+import type { ServerLimits } from '../../limits.ts';
+import {
+  booleanField,
+  type Field,
+  type Fields,
+  integerField,
+  invalid,
+  type JsonSchema,
+  listField,
+  readFields,
+  required,
+  schemaOf,
+  stringField,
+} from '../fields.ts';
+import { messageField } from './messages.ts';
+import { constraintOf, responseFormatField } from './response-format.ts';
+import { SAMPLING_FIELDS, type SamplingFields, toGenerateOptions } from './sampling-fields.ts';
+import { type StreamOptions, streamOptionsField } from './stream-options.ts';
+import { toolChoiceField, toolField } from './tools.ts';
+
+export interface ChatFields extends SamplingFields {
+  model: string;
+  messages: readonly ChatMessage[];
+  max_tokens: number;
+  max_completion_tokens: number;
+  n: number;
+  logprobs: boolean;
+  top_logprobs: number;
+  stream: boolean;
+  stream_options: StreamOptions;
+  response_format: OutputConstraint | 'text';
+  grammar: string;
+  regex: string;
+  tools: readonly ToolSpec[];
+  tool_choice: ToolChoice;
+  parallel_tool_calls: boolean;
+}
+
+/** A chat request: what to generate, and how to answer. */
+export interface ChatRequest {
+  readonly job: GenerateJob;
+  readonly isStream: boolean;
+  readonly hasUsageChunk: boolean;
+}
+
+const MAX_GRAMMAR = 65_536;
+const MAX_TOOLS = 128;
+export const MAX_MODEL_NAME = 512;
+export const maxTokensField = integerField(1, 2 ** 31 - 1);
+
+/** Known, without an effect here: they are about OpenAI's own storage, billing and caches. */
+export const IGNORED_FIELDS = [
+  'metadata',
+  'store',
+  'service_tier',
+  'safety_identifier',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'verbosity',
+] as const;
+
+/** Only their neutral value is accepted: the rest would be pretended. */
+const modalitiesField: Field<true> = {
+  schema: { type: 'array', items: { type: 'string', enum: ['text'] } },
+  read(value, path) {
+    if (Array.isArray(value) && value.every((one) => one === 'text')) return true;
+    throw invalid(path, "['text']", value);
+  },
+};
+
+function chatFields(limits: ServerLimits): Fields<ChatFields & { modalities: true }> {
+  return {
+    model: stringField(MAX_MODEL_NAME, 1),
+    messages: listField(messageField, limits.maxMessages, 1),
+    max_tokens: maxTokensField,
+    max_completion_tokens: maxTokensField,
+    n: integerField(1, limits.maxChoices),
+    logprobs: booleanField,
+    top_logprobs: integerField(0, 20),
+    stream: booleanField,
+    stream_options: streamOptionsField,
+    response_format: responseFormatField,
+    grammar: stringField(MAX_GRAMMAR, 1),
+    regex: stringField(MAX_GRAMMAR, 1),
+    tools: listField(toolField, MAX_TOOLS),
+    tool_choice: toolChoiceField,
+    parallel_tool_calls: booleanField,
+    modalities: modalitiesField,
+    ...SAMPLING_FIELDS,
+  };
+}
+
+/** Reads the body of `POST /v1/chat/completions`. */
+export function readChatRequest(body: unknown, limits: ServerLimits): ChatRequest {
+  const given = readFields(body, chatFields(limits), { ignored: IGNORED_FIELDS });
+  const maxTokens = given.max_completion_tokens ?? given.max_tokens;
+  if (given.top_logprobs !== null && given.logprobs !== true) {
+    throw invalid('top_logprobs', "left out unless 'logprobs' is true", given.top_logprobs);
+  }
+  if (given.stream_options !== null && given.stream !== true) {
+    throw invalid('stream_options', "left out unless 'stream' is true", {});
+  }
+  const job: GenerateJob = {
+    model: required(given.model, 'model'),
+    prompts: [required(given.messages, 'messages')],
+    numChoices: given.n ?? 1,
+    options: {
+      ...toGenerateOptions(given),
+      ...(maxTokens === null ? {} : { maxTokens }),
+      ...(given.logprobs === true ? { topLogprobs: given.top_logprobs ?? 0 } : {}),
+    },
+    constraint: constraintOf(given),
+    tools: given.tool_choice === 'none' ? [] : (given.tools ?? []),
+    toolChoice: given.tool_choice ?? 'auto',
+    canCallInParallel: given.parallel_tool_calls ?? true,
+  };
+  return { job, isStream: given.stream ?? false, hasUsageChunk: given.stream_options?.hasUsage ?? false };
+}
+
+/** The documentation of the body. */
+export function chatRequestSchema(limits: ServerLimits): JsonSchema {
+  return schemaOf(chatFields(limits) as Readonly<Record<string, Field<unknown>>>, ['model', 'messages']);
+}

@@ -1,0 +1,77 @@
+import type { SampledToken } from '../../../sampling/types.ts';
+import type { Tokenizer } from '../../../tokenizers/types.ts';
+import { addUsage, type FinishedEvent, type JobEvent, type ToolCallEvent } from '../../generate-job.ts';
+import { toChatLogprobs } from './logprobs.ts';
+import { toWireUsage } from './usage.ts';
+
+/** What every object of one answer says about it. */
+export interface AnswerHead {
+  readonly id: string;
+  /** Seconds since 1970. */
+  readonly created: number;
+  readonly model: string;
+  /** Changes whenever the same seed may give another text. */
+  readonly fingerprint: string;
+}
+
+interface ChoiceParts {
+  text: string;
+  logprobs: SampledToken[] | null;
+  toolCalls: { id: string; name: string; arguments: string }[];
+  finished: FinishedEvent | null;
+}
+
+/** Reads a job to its end and writes the `chat.completion` object. */
+export async function writeChatCompletion(
+  head: AnswerHead,
+  events: AsyncIterable<JobEvent>,
+  { numChoices, tokenizer }: { numChoices: number; tokenizer: Tokenizer },
+): Promise<object> {
+  const choices: ChoiceParts[] = Array.from({ length: numChoices }, () => ({
+    text: '',
+    logprobs: null,
+    toolCalls: [],
+    finished: null,
+  }));
+  for await (const event of events) {
+    const parts = choices[event.choice]!;
+    if (event.type === 'text') {
+      parts.text += event.text;
+      if (event.logprobs !== null) (parts.logprobs ??= []).push(...event.logprobs);
+    } else if (event.type === 'tool_call') addToolCall(parts.toolCalls, event);
+    else parts.finished = event;
+  }
+  const finished = choices.map((parts) => parts.finished!);
+  return {
+    id: head.id,
+    object: 'chat.completion',
+    created: head.created,
+    model: head.model,
+    choices: choices.map((parts, index) => ({
+      index,
+      message: writeMessage(parts),
+      logprobs: toChatLogprobs(parts.logprobs, tokenizer),
+      finish_reason: parts.finished!.finishReason,
+    })),
+    usage: toWireUsage(addUsage(finished, numChoices)),
+    system_fingerprint: head.fingerprint,
+  };
+}
+
+function writeMessage({ text, toolCalls }: ChoiceParts): object {
+  const message = { role: 'assistant', content: text === '' && toolCalls.length > 0 ? null : text, refusal: null };
+  if (toolCalls.length === 0) return message;
+  const calls = toolCalls.map(({ id, name, arguments: args }) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: args },
+  }));
+  return { ...message, tool_calls: calls };
+}
+
+function addToolCall(calls: ChoiceParts['toolCalls'], event: ToolCallEvent): void {
+  const call = (calls[event.call] ??= { id: '', name: '', arguments: '' });
+  call.id = event.id ?? call.id;
+  call.name = event.name ?? call.name;
+  call.arguments += event.arguments;
+}

@@ -1,0 +1,94 @@
+import type { Prompt } from '../../../runtime/prompt.ts';
+import type { SampledToken } from '../../../sampling/types.ts';
+import type { Tokenizer } from '../../../tokenizers/types.ts';
+import { addUsage, type FinishedEvent, type GenerateJob, type JobEvent } from '../../generate-job.ts';
+import type { SseMessage } from '../../sse.ts';
+import type { AnswerHead } from './chat-response.ts';
+import { DONE } from './chat-stream.ts';
+import { toCompletionLogprobs } from './completion-logprobs.ts';
+import { toWireUsage } from './usage.ts';
+
+export interface CompletionOptions {
+  readonly job: GenerateJob;
+  readonly tokenizer: Tokenizer;
+  readonly hasEcho: boolean;
+  readonly hasUsageChunk: boolean;
+}
+
+/** What each answer begins with: the prompt where that was asked for. */
+function beginnings({ job, tokenizer, hasEcho }: CompletionOptions): string[] {
+  const textOf = (prompt: Prompt): string =>
+    typeof prompt === 'string' ? prompt : tokenizer.decode(prompt as readonly number[]);
+  return job.prompts.flatMap((prompt) => Array<string>(job.numChoices).fill(hasEcho ? textOf(prompt) : ''));
+}
+
+/** Reads a job to its end and writes the `text_completion` object. */
+export async function writeCompletion(
+  head: AnswerHead,
+  events: AsyncIterable<JobEvent>,
+  options: CompletionOptions,
+): Promise<object> {
+  const texts = beginnings(options);
+  const logprobs: (SampledToken[] | null)[] = texts.map(() => null);
+  const finished: FinishedEvent[] = [];
+  for await (const event of events) {
+    if (event.type === 'finished') finished[event.choice] = event;
+    if (event.type !== 'text') continue;
+    texts[event.choice] += event.text;
+    if (event.logprobs !== null) (logprobs[event.choice] ??= []).push(...event.logprobs);
+  }
+  return {
+    id: head.id,
+    object: 'text_completion',
+    created: head.created,
+    model: head.model,
+    choices: texts.map((text, index) => ({
+      text,
+      index,
+      logprobs: toCompletionLogprobs(logprobs[index]!, options.tokenizer, 0),
+      finish_reason: finished[index]!.finishReason,
+    })),
+    usage: toWireUsage(addUsage(finished, options.job.numChoices)),
+    system_fingerprint: head.fingerprint,
+  };
+}
+
+/** The chunks of a streamed completion. */
+export async function* writeCompletionStream(
+  head: AnswerHead,
+  events: AsyncIterable<JobEvent>,
+  options: CompletionOptions,
+): AsyncGenerator<SseMessage, void, undefined> {
+  const { tokenizer, hasUsageChunk, hasEcho } = options;
+  const texts = beginnings(options);
+  const offsets = texts.map(({ length }) => length);
+  const finished: FinishedEvent[] = [];
+  const write = (choices: readonly object[], usage: object | null): SseMessage => ({
+    data: JSON.stringify({
+      id: head.id,
+      object: 'text_completion',
+      created: head.created,
+      model: head.model,
+      system_fingerprint: head.fingerprint,
+      choices,
+      ...(hasUsageChunk ? { usage } : {}),
+    }),
+  });
+  if (hasEcho) {
+    for (const [index, text] of texts.entries())
+      yield write([{ text, index, logprobs: null, finish_reason: null }], null);
+  }
+  for await (const event of events) {
+    const index = event.choice;
+    if (event.type === 'text') {
+      const logprobs = toCompletionLogprobs(event.logprobs, tokenizer, offsets[index]!);
+      offsets[index]! += event.text.length;
+      yield write([{ text: event.text, index, logprobs, finish_reason: null }], null);
+    } else if (event.type === 'finished') {
+      finished.push(event);
+      yield write([{ text: '', index, logprobs: null, finish_reason: event.finishReason }], null);
+    }
+  }
+  if (hasUsageChunk) yield write([], toWireUsage(addUsage(finished, options.job.numChoices)));
+  yield DONE;
+}

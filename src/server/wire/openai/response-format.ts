@@ -1,0 +1,67 @@
+import type { OutputConstraint } from '../../generate-job.ts';
+import {
+  booleanField,
+  choiceField,
+  type Field,
+  invalid,
+  objectField,
+  readFields,
+  required,
+  stringField,
+} from '../fields.ts';
+
+const formatTypeField = choiceField(['text', 'json_object', 'json_schema']);
+
+interface JsonSchemaFields {
+  name: string;
+  description: string;
+  schema: Readonly<Record<string, unknown>>;
+  strict: boolean;
+}
+
+/** `response_format`: what the answer must look like. */
+export const responseFormatField: Field<OutputConstraint | 'text'> = {
+  schema: {
+    type: 'object',
+    properties: { type: formatTypeField.schema, json_schema: { type: 'object' } },
+    required: ['type'],
+  },
+  read(value, path) {
+    const { type, json_schema: given } = readFields<{
+      type: 'text' | 'json_object' | 'json_schema';
+      json_schema: object;
+    }>(value, { type: formatTypeField, json_schema: objectField }, { path });
+    if (required(type, `${path}.type`) === 'text') return 'text';
+    if (type === 'json_object') return { kind: 'json_object' };
+    const where = `${path}.json_schema`;
+    const { name, schema, strict } = readFields<JsonSchemaFields>(
+      required(given, where),
+      { name: stringField(64, 1), description: stringField(65_536), schema: objectField, strict: booleanField },
+      { path: where },
+    );
+    // OpenAI allows a schema to be left out: then any JSON object will do.
+    return {
+      kind: 'json_schema',
+      name: required(name, `${where}.name`),
+      schema: schema ?? {},
+      isStrict: strict ?? false,
+    };
+  },
+};
+
+/** The one constraint of a request; two at once contradict each other. */
+export function constraintOf(given: {
+  readonly response_format: OutputConstraint | 'text' | null;
+  readonly grammar: string | null;
+  readonly regex: string | null;
+}): OutputConstraint | null {
+  const { response_format: format, grammar, regex } = given;
+  const constraints: OutputConstraint[] = [];
+  if (format !== null && format !== 'text') constraints.push(format);
+  if (grammar !== null) constraints.push({ kind: 'grammar', grammar });
+  if (regex !== null) constraints.push({ kind: 'regex', pattern: regex });
+  if (constraints.length > 1) {
+    throw invalid('response_format', "the only one of 'response_format', 'grammar' and 'regex'", constraints);
+  }
+  return constraints[0] ?? null;
+}

@@ -1,0 +1,182 @@
+import type { GenerateJob, OutputConstraint, ToolChoice, ToolSpec } from '../../../generate-job.ts';
+import type { ServerLimits } from '../../../limits.ts';
+import type { StoredResponse } from '../../../response-store.ts';
+import {
+  booleanField,
+  choiceField,
+  type Field,
+  type Fields,
+  integerField,
+  invalid,
+  isObject,
+  type JsonSchema,
+  listField,
+  readFields,
+  required,
+  schemaOf,
+  stringField,
+} from '../../fields.ts';
+import { refuseToolMessages, type ToolMessage } from '../../tool-messages.ts';
+import { refusedField, unsupported } from '../../unsupported.ts';
+import { MAX_MODEL_NAME, maxTokensField } from '../chat-request.ts';
+import { SAMPLING_FIELDS, type SamplingFields, toGenerateOptions } from '../sampling-fields.ts';
+import { functionChoiceField, functionToolField } from './function-tools.ts';
+import { inputField } from './input-items.ts';
+import { textField } from './text-format.ts';
+
+interface ResponseFields extends SamplingFields {
+  model: string;
+  input: readonly ToolMessage[];
+  instructions: string;
+  previous_response_id: string;
+  store: boolean;
+  stream: boolean;
+  max_output_tokens: number;
+  top_logprobs: number;
+  include: readonly string[];
+  metadata: Readonly<Record<string, string>>;
+  text: { readonly constraint: OutputConstraint | null };
+  tools: readonly ToolSpec[];
+  tool_choice: ToolChoice;
+  parallel_tool_calls: boolean;
+  truncation: 'disabled';
+  reasoning: null;
+  background: never;
+  conversation: never;
+  prompt: never;
+  max_tool_calls: never;
+  context_management: never;
+  moderation: never;
+}
+
+/** A request for a response: what to generate, what to remember, and how to answer. */
+export interface ResponseRequest {
+  readonly job: GenerateJob;
+  /** The conversation that is continued, without instructions: what the next response continues too. */
+  readonly messages: readonly ToolMessage[];
+  readonly isStream: boolean;
+  readonly isStored: boolean;
+  readonly hasLogprobs: boolean;
+  /** What the response repeats of its request. */
+  readonly echo: object;
+}
+
+const LOGPROBS = 'message.output_text.logprobs';
+const IGNORED = [
+  'service_tier',
+  'safety_identifier',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'prompt_cache_options',
+  'stream_options',
+] as const;
+
+const metadataField: Field<Readonly<Record<string, string>>> = {
+  schema: { type: 'object', maxProperties: 16, additionalProperties: { type: 'string', maxLength: 512 } },
+  read(value, path) {
+    const isText = ([key, text]: [string, unknown]): boolean =>
+      key.length <= 64 && typeof text === 'string' && text.length <= 512;
+    if (!isObject(value) || Object.keys(value).length > 16 || !Object.entries(value).every(isText)) {
+      throw invalid(path, 'an object of at most 16 texts of 512 characters, under keys of 64', value);
+    }
+    return value as Readonly<Record<string, string>>;
+  },
+};
+
+/** There is no reasoning to be set: what asks for none is fine. */
+const reasoningField: Field<null> = {
+  schema: { type: 'object' },
+  read(value, path) {
+    if (!isObject(value)) throw invalid(path, 'an object', value);
+    const asked = Object.entries(value).find(([, given]) => given !== null && given !== 'none');
+    if (asked !== undefined) throw unsupported(`${path}.${asked[0].slice(0, 40)}`, 'reasoning');
+    return null;
+  },
+};
+
+function responseFields(limits: ServerLimits): Fields<ResponseFields> {
+  return {
+    ...SAMPLING_FIELDS,
+    model: stringField(MAX_MODEL_NAME, 1),
+    input: inputField(limits.maxMessages),
+    instructions: stringField(2 ** 28),
+    previous_response_id: stringField(128, 1),
+    store: booleanField,
+    stream: booleanField,
+    max_output_tokens: maxTokensField,
+    top_logprobs: integerField(0, 20),
+    include: listField(stringField(128), 16),
+    metadata: metadataField,
+    text: textField,
+    tools: listField(functionToolField, 128),
+    tool_choice: functionChoiceField,
+    parallel_tool_calls: booleanField,
+    truncation: choiceField(['disabled']),
+    reasoning: reasoningField as Field<never>,
+    background: refusedField('a response in the background'),
+    conversation: refusedField('a stored conversation'),
+    prompt: refusedField('a stored prompt'),
+    max_tool_calls: refusedField('a limit on built-in tools'),
+    context_management: refusedField('context management'),
+    moderation: refusedField('moderation'),
+  };
+}
+
+/** Reads the body of `POST /v1/responses`; `find` gives the response that is continued, or throws. */
+export function readResponseRequest(
+  body: unknown,
+  limits: ServerLimits,
+  find: (id: string) => StoredResponse,
+): ResponseRequest {
+  const given = readFields(body, responseFields(limits), { ignored: IGNORED });
+  const { instructions, previous_response_id: previousId, max_output_tokens: maxTokens } = given;
+  const model = required(given.model, 'model');
+  const input = required(given.input, 'input');
+  const messages = previousId === null ? input : [...find(previousId).messages, ...input];
+  if (messages.length > limits.maxMessages) {
+    throw invalid('input', `at most ${limits.maxMessages} messages with those before`, messages);
+  }
+  const prompt = refuseToolMessages(messages, 'input');
+  const hasLogprobs = given.include?.includes(LOGPROBS) ?? false;
+  const job: GenerateJob = {
+    model,
+    prompts: [instructions === null ? prompt : [{ role: 'system', content: instructions }, ...prompt]],
+    numChoices: 1,
+    options: {
+      ...toGenerateOptions(given),
+      ...(maxTokens === null ? {} : { maxTokens }),
+      ...(hasLogprobs ? { topLogprobs: given.top_logprobs ?? 0 } : {}),
+    },
+    constraint: given.text?.constraint ?? null,
+    tools: given.tool_choice === 'none' ? [] : (given.tools ?? []),
+    toolChoice: given.tool_choice ?? 'auto',
+    canCallInParallel: given.parallel_tool_calls ?? true,
+  };
+  const raw = body as Readonly<Record<string, unknown>>;
+  const echo = {
+    background: false,
+    instructions,
+    max_output_tokens: maxTokens,
+    max_tool_calls: null,
+    metadata: given.metadata ?? {},
+    parallel_tool_calls: job.canCallInParallel,
+    previous_response_id: previousId,
+    reasoning: { effort: null, summary: null },
+    service_tier: 'default',
+    store: given.store ?? true,
+    temperature: given.temperature ?? 1,
+    text: raw['text'] ?? { format: { type: 'text' } },
+    tool_choice: raw['tool_choice'] ?? 'auto',
+    tools: raw['tools'] ?? [],
+    top_logprobs: given.top_logprobs ?? 0,
+    top_p: given.top_p ?? 1,
+    truncation: 'disabled',
+    ...(given.user === null ? {} : { user: given.user }),
+  };
+  return { job, messages, isStream: given.stream ?? false, isStored: given.store ?? true, hasLogprobs, echo };
+}
+
+/** The documentation of the body. */
+export function responseRequestSchema(limits: ServerLimits): JsonSchema {
+  return schemaOf(responseFields(limits) as Readonly<Record<string, Field<unknown>>>, ['model', 'input']);
+}

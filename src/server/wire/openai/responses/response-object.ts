@@ -1,0 +1,107 @@
+import type { Tokenizer } from '../../../../tokenizers/types.ts';
+import type { SampledToken } from '../../../../sampling/types.ts';
+import type { Usage } from '../../../../runtime/generation-types.ts';
+import type { FinishedEvent } from '../../../generate-job.ts';
+import type { OutputPart } from '../../../output-parts.ts';
+import type { ToolMessage } from '../../tool-messages.ts';
+import { toChatLogprobs } from '../logprobs.ts';
+
+/** What every form of one response says about it. */
+export interface ResponseHead {
+  readonly id: string;
+  /** Seconds since 1970. */
+  readonly created: number;
+  readonly model: string;
+  readonly echo: object;
+  /** To spell log-probabilities with. */
+  readonly tokenizer: Tokenizer;
+}
+
+type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
+
+/** The response before anything is known of the answer. */
+export function writeStarted({ id, created, model, echo }: ResponseHead) {
+  return {
+    id,
+    object: 'response',
+    created_at: created,
+    completed_at: null as number | null,
+    status: 'in_progress',
+    error: null as object | null,
+    incomplete_details: null as object | null,
+    ...echo,
+    model,
+    output: [] as readonly object[],
+  };
+}
+
+/** The response at its end. */
+export function writeEnded(
+  head: ResponseHead,
+  parts: readonly OutputPart[],
+  { finishReason, usage }: FinishedEvent,
+  nowSeconds: number,
+) {
+  const isCut = finishReason === 'length';
+  const last = parts.length - 1;
+  return {
+    ...writeStarted(head),
+    completed_at: isCut ? null : nowSeconds,
+    status: isCut ? 'incomplete' : 'completed',
+    incomplete_details: isCut ? { reason: 'max_output_tokens' } : null,
+    output: parts.map((part, index) =>
+      writeItem(head, part, index, isCut && index === last ? 'incomplete' : 'completed'),
+    ),
+    usage: toResponseUsage(usage),
+  };
+}
+
+/** Items of one response have ids of their own, that tell where they belong. */
+export function itemId({ id }: ResponseHead, part: OutputPart, index: number): string {
+  return `${part.type === 'text' ? 'msg' : 'fc'}_${id.slice('resp_'.length)}_${index}`;
+}
+
+/** An item as it stands; while it is in progress it has nothing in it yet. */
+export function writeItem(head: ResponseHead, part: OutputPart, index: number, status: ItemStatus) {
+  const id = itemId(head, part, index);
+  const isOpen = status === 'in_progress';
+  if (part.type === 'text') {
+    const content = isOpen ? [] : [writeTextPart(head, part.text, part.logprobs)];
+    return { id, type: 'message', status, role: 'assistant', content };
+  }
+  const { id: callId, name, arguments: args } = part;
+  return { id, type: 'function_call', status, call_id: callId, name, arguments: isOpen ? '' : args };
+}
+
+export function writeTextPart(head: ResponseHead, text: string, logprobs: readonly SampledToken[] | null) {
+  return { type: 'output_text', text, annotations: [], logprobs: writeLogprobs(head, logprobs) };
+}
+
+/** Tokens that are no text have no bytes; here that is an empty list. */
+export function writeLogprobs({ tokenizer }: ResponseHead, tokens: readonly SampledToken[] | null): readonly object[] {
+  const content = toChatLogprobs(tokens, tokenizer)?.content ?? [];
+  const withBytes = <T extends { readonly bytes: readonly number[] | null }>(one: T) => ({
+    ...one,
+    bytes: one.bytes ?? [],
+  });
+  return content.map((token) => ({ ...withBytes(token), top_logprobs: token.top_logprobs.map(withBytes) }));
+}
+
+export function toResponseUsage({ promptTokens, cachedTokens, completionTokens }: Usage) {
+  return {
+    input_tokens: promptTokens,
+    input_tokens_details: { cached_tokens: cachedTokens, cache_write_tokens: 0 },
+    output_tokens: completionTokens,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: promptTokens + completionTokens,
+  };
+}
+
+/** The answer as the turn it is in a conversation. */
+export function toTurn(parts: readonly OutputPart[]): ToolMessage {
+  const calls = parts.filter((part) => part.type === 'tool_call');
+  const content = parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
+  if (calls.length === 0) return { role: 'assistant', content };
+  const toolCalls = calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args }));
+  return { role: 'assistant', content, toolCalls };
+}

@@ -1,0 +1,90 @@
+import type { Failure } from '../../../errors.ts';
+import type { FinishedEvent, JobEvent } from '../../../generate-job.ts';
+import { type OutputPart, type PartEvent, toPartEvents } from '../../../output-parts.ts';
+import type { SseMessage } from '../../../sse.ts';
+import { itemId, type ResponseHead, writeItem, writeLogprobs, writeStarted, writeTextPart } from './response-object.ts';
+
+/** A response that is told event by event. */
+export interface ResponseStream {
+  readonly messages: AsyncGenerator<SseMessage, void, undefined>;
+  /** The last event of a response that failed in the middle. */
+  writeFailed(failure: Failure): object;
+}
+
+type Numbered = { readonly type: string; readonly sequence_number: number };
+
+/**
+ * The events of a streamed response, numbered from 0. `end` writes the finished response and remembers it: whoever reads
+ * the last event can continue from it at once.
+ */
+export function createResponseStream(
+  head: ResponseHead,
+  events: AsyncIterable<JobEvent>,
+  end: (parts: readonly OutputPart[], finished: FinishedEvent) => { readonly status: string },
+): ResponseStream {
+  let sequence = 0;
+  const number = (type: string, fields: object): Numbered => ({ type, sequence_number: sequence++, ...fields });
+  const send = (type: string, fields: object): SseMessage => {
+    const event = number(type, fields);
+    return { event: type, data: JSON.stringify(event) };
+  };
+
+  async function* write(): AsyncGenerator<SseMessage, void, undefined> {
+    yield send('response.created', { response: writeStarted(head) });
+    yield send('response.in_progress', { response: writeStarted(head) });
+    for await (const event of toPartEvents(events, { hasText: true })) {
+      if (event.type !== 'finished') {
+        yield* writePart(event);
+        continue;
+      }
+      const response = end(event.parts, event.finished);
+      yield send(`response.${response.status}`, { response });
+    }
+  }
+
+  function* writePart(event: Exclude<PartEvent, { type: 'finished' }>): Generator<SseMessage> {
+    const { index, part } = event;
+    const item = { item_id: itemId(head, part, index), output_index: index };
+    const text = { ...item, content_index: 0 };
+    if (event.type === 'open') {
+      yield send('response.output_item.added', {
+        output_index: index,
+        item: writeItem(head, part, index, 'in_progress'),
+      });
+      if (part.type !== 'text') return;
+      yield send('response.content_part.added', { ...text, part: writeTextPart(head, '', null) });
+    } else if (event.type === 'delta') {
+      const { text: delta, logprobs } = event;
+      if (part.type === 'tool_call') yield send('response.function_call_arguments.delta', { ...item, delta });
+      else yield send('response.output_text.delta', { ...text, delta, logprobs: writeLogprobs(head, logprobs) });
+    } else {
+      yield* writeClosed(event, item);
+    }
+  }
+
+  function* writeClosed(
+    { index, part, isCut }: Extract<PartEvent, { type: 'close' }>,
+    item: object,
+  ): Generator<SseMessage> {
+    if (part.type === 'text') {
+      const whole = writeTextPart(head, part.text, part.logprobs);
+      const text = { ...item, content_index: 0 };
+      yield send('response.output_text.done', { ...text, text: part.text, logprobs: whole.logprobs });
+      yield send('response.content_part.done', { ...text, part: whole });
+    } else {
+      yield send('response.function_call_arguments.done', { ...item, name: part.name, arguments: part.arguments });
+    }
+    const status = isCut ? 'incomplete' : 'completed';
+    yield send('response.output_item.done', { output_index: index, item: writeItem(head, part, index, status) });
+  }
+
+  return {
+    messages: write(),
+    writeFailed: ({ status, message }) => {
+      // The API knows few codes; the words say more.
+      const code = status === 429 ? 'rate_limit_exceeded' : status < 500 ? 'invalid_prompt' : 'server_error';
+      const response = { ...writeStarted(head), status: 'failed', error: { code, message } };
+      return number('response.failed', { response });
+    },
+  };
+}

@@ -1,0 +1,115 @@
+import type { GenerateOptions } from '../../../runtime/generate-options.ts';
+import { booleanField, type Field, integerField, invalid, isObject, numberField, stringField } from '../fields.ts';
+
+/** The sampling part of a body: OpenAI's fields, then ours. */
+export interface SamplingFields {
+  temperature: number;
+  top_p: number;
+  presence_penalty: number;
+  frequency_penalty: number;
+  seed: number;
+  stop: readonly string[];
+  logit_bias: Readonly<Record<string, number>>;
+  user: string;
+  top_k: number;
+  min_p: number;
+  typical_p: number;
+  repetition_penalty: number;
+  ignore_eos: boolean;
+  cache_prefix: boolean;
+  priority: number;
+  session: string;
+  timeout_ms: number;
+}
+
+const MAX_STOP_LENGTH = 512;
+const MAX_STOPS = 16;
+const MAX_BIASES = 4096;
+const MAX_NAME = 256;
+/** 24.8 days: the longest delay a timer can have. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+const stopField: Field<readonly string[]> = {
+  schema: {
+    oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string', minLength: 1 }, maxItems: MAX_STOPS }],
+  },
+  read(value, path) {
+    const stops = typeof value === 'string' ? [value] : value;
+    const isGood = (stop: unknown): stop is string =>
+      typeof stop === 'string' && stop.length > 0 && stop.length <= MAX_STOP_LENGTH;
+    if (!Array.isArray(stops) || stops.length > MAX_STOPS || !stops.every(isGood)) {
+      throw invalid(path, `a string or a list of at most ${MAX_STOPS}, of 1 to ${MAX_STOP_LENGTH} characters`, value);
+    }
+    return stops;
+  },
+};
+
+const biasField: Field<Readonly<Record<string, number>>> = {
+  schema: { type: 'object', additionalProperties: { type: 'number', minimum: -100, maximum: 100 } },
+  read(value, path) {
+    if (!isObject(value)) throw invalid(path, 'an object from token id to number', value);
+    const entries = Object.entries(value);
+    if (entries.length > MAX_BIASES) throw invalid(path, `at most ${MAX_BIASES} entries`, `${entries.length} entries`);
+    for (const [id, bias] of entries) {
+      if (!/^\d{1,10}$/.test(id)) throw invalid(path, 'an object whose keys are token ids', id);
+      if (typeof bias !== 'number' || !(Math.abs(bias) <= 100)) {
+        throw invalid(`${path}.${id}`, 'a number from -100 to 100', bias);
+      }
+    }
+    return Object.fromEntries(entries) as Record<string, number>;
+  },
+};
+
+/** How each is read; a field here is in the documentation too. */
+export const SAMPLING_FIELDS: { readonly [K in keyof SamplingFields]: Field<SamplingFields[K]> } = {
+  temperature: numberField(0, 2),
+  top_p: numberField(0, 1),
+  presence_penalty: numberField(-2, 2),
+  frequency_penalty: numberField(-2, 2),
+  seed: integerField(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
+  stop: stopField,
+  logit_bias: biasField,
+  user: stringField(MAX_NAME),
+  top_k: integerField(0, 2 ** 31 - 1),
+  min_p: numberField(0, 1),
+  typical_p: numberField(0, 1),
+  repetition_penalty: numberField(0.01, 10),
+  ignore_eos: booleanField,
+  cache_prefix: booleanField,
+  priority: integerField(-10, 10),
+  session: stringField(MAX_NAME, 1),
+  timeout_ms: integerField(1, MAX_TIMEOUT_MS),
+};
+
+type Given = { readonly [K in keyof SamplingFields]: SamplingFields[K] | null };
+
+/** OpenAI's defaults, where ours differ: a client that sets nothing expects these. */
+const DEFAULTS = { temperature: 1, topP: 1 } as const;
+
+/** The library's options for what a body says. */
+export function toGenerateOptions(given: Given): Omit<GenerateOptions, 'signal' | 'tenant'> {
+  const options: GenerateOptions = { ...DEFAULTS };
+  const set = <K extends keyof GenerateOptions>(name: K, value: NonNullable<GenerateOptions[K]> | null): void => {
+    if (value !== null) options[name] = value;
+  };
+  set('temperature', given.temperature);
+  set('topP', given.top_p);
+  set('presencePenalty', given.presence_penalty);
+  set('frequencyPenalty', given.frequency_penalty);
+  // Negative seeds are fine with OpenAI; ours count from 0.
+  set('seed', given.seed === null ? null : Math.abs(given.seed));
+  set('stop', given.stop);
+  set('logitBias', given.logit_bias as Record<number, number> | null);
+  set('topK', given.top_k);
+  set('minP', given.min_p);
+  set('typicalP', given.typical_p);
+  set('repetitionPenalty', given.repetition_penalty);
+  set('ignoreEos', given.ignore_eos);
+  set('cachePrefix', given.cache_prefix);
+  set('priority', given.priority);
+  set('session', given.session);
+  set('timeoutMs', given.timeout_ms);
+  // OpenAI counts every generated and prompt token; a window would be a penalty of our own.
+  if (given.presence_penalty !== null || given.frequency_penalty !== null) options.penaltyWindow = -1;
+  return options;
+}

@@ -1,0 +1,115 @@
+// `client.responses` of the official client against a real server on loopback, with a random model of our own behind it.
+import OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type DistServer, isServerBuilt, startDistServer } from '../support/dist-server.ts';
+import { hasOpenapi, violationsOf } from '../support/openapi-schemas.ts';
+
+let server: DistServer;
+let client: OpenAI;
+
+beforeAll(async () => {
+  if (!isServerBuilt) return;
+  server = await startDistServer();
+  client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0 });
+});
+afterAll(() => server?.[Symbol.asyncDispose]());
+
+const ask = { model: 'random', input: 'hello there', max_output_tokens: 30 };
+/** Our own field: the same answer each time. */
+const seeded = { ...ask, seed: 3 };
+
+describe.skipIf(!isServerBuilt)('openai responses', () => {
+  test('plain, read again, continued, deleted', async () => {
+    const first = await client.responses.create({ ...seeded, instructions: 'be kind', metadata: { a: 'b' } });
+    expect(first).toMatchObject({ object: 'response', model: 'random', metadata: { a: 'b' } });
+    expect(first.output_text).not.toBe('');
+    const again = await client.responses.retrieve(first.id);
+    expect(again.output_text).toBe(first.output_text);
+    const second = await client.responses.create({ ...seeded, input: 'go on', previous_response_id: first.id });
+    expect(second.usage!.input_tokens).toBeGreaterThan(first.usage!.input_tokens);
+    await client.responses.delete(first.id);
+    await expect(client.responses.retrieve(first.id)).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+    const lost = client.responses.create({ ...seeded, previous_response_id: first.id });
+    await expect(lost).rejects.toMatchObject({ status: 404, code: 'previous_response_not_found' });
+  });
+
+  test('a conversation by id is the conversation sent whole', async () => {
+    const first = await client.responses.create({ ...seeded, max_output_tokens: 8 });
+    const byId = await client.responses.create({ ...seeded, input: 'go on', previous_response_id: first.id });
+    const whole = await client.responses.create({
+      ...seeded,
+      input: [{ role: 'user', content: 'hello there' }, ...(first.output as []), { role: 'user', content: 'go on' }],
+    });
+    expect(whole.output_text).toBe(byId.output_text);
+    expect(whole.usage!.input_tokens).toBe(byId.usage!.input_tokens);
+    expect(whole.usage!.input_tokens_details.cached_tokens).toBe(byId.usage!.input_tokens - 1);
+  });
+
+  test('the stream, put together, is the plain answer', async () => {
+    const plain = await client.responses.create(seeded);
+    const stream = client.responses.stream(seeded);
+    const types: string[] = [];
+    let text = '';
+    for await (const event of stream) {
+      types.push(event.type);
+      if (event.type === 'response.output_text.delta') text += event.delta;
+    }
+    const response = await stream.finalResponse();
+    expect(text).toBe(plain.output_text);
+    expect(response.output_text).toBe(plain.output_text);
+    expect(response.status).toBe(plain.status);
+    expect(types.filter((type) => type !== 'response.output_text.delta')).toEqual([
+      'response.created',
+      'response.in_progress',
+      'response.output_item.added',
+      'response.content_part.added',
+      'response.output_text.done',
+      'response.content_part.done',
+      'response.output_item.done',
+      `response.${plain.status}`,
+    ]);
+  });
+
+  test('incomplete at the limit', async () => {
+    const cut = await client.responses.create({ ...seeded, max_output_tokens: 2 });
+    expect(cut).toMatchObject({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } });
+    expect(cut.usage!.output_tokens).toBe(2);
+  });
+
+  test.skipIf(!hasOpenapi)('log-probabilities, and what the description says of them', async () => {
+    const response = await client.responses.create({
+      ...seeded,
+      max_output_tokens: 4,
+      include: ['message.output_text.logprobs'],
+      top_logprobs: 2,
+    });
+    const [item] = response.output as OpenAI.Responses.ResponseOutputMessage[];
+    const [part] = item!.content as OpenAI.Responses.ResponseOutputText[];
+    expect(part!.logprobs).toHaveLength(4);
+    expect(part!.logprobs![0]!.top_logprobs).toHaveLength(2);
+    expect(violationsOf('Response', response)).toEqual([]);
+  });
+
+  test('what is not there is refused by name', async () => {
+    const tools = [{ type: 'web_search' as const }];
+    await expect(client.responses.create({ ...ask, tools })).rejects.toMatchObject({
+      status: 400,
+      param: 'tools[0].type',
+    });
+    const long = client.responses.create({ ...ask, input: 'hello '.repeat(600) });
+    await expect(long).rejects.toMatchObject({ status: 400, code: 'context_length_exceeded' });
+  });
+
+  test('a client that leaves ends its answer', async () => {
+    const stream = await client.responses.create({
+      ...ask,
+      max_output_tokens: 400,
+      ignore_eos: true,
+      stream: true,
+    } as never);
+    for await (const event of stream as unknown as AsyncIterable<{ type: string }>) {
+      if (event.type === 'response.output_text.delta') break;
+    }
+    await expect.poll(async () => (await server.model.stats()).numRunning).toBe(0);
+  });
+});

@@ -1,0 +1,66 @@
+// The built server on a real socket, with a small random model: what an installed package would do.
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { Model } from '../../src/runtime/model.ts';
+import type { ModelConfig } from '../../src/runtime/model-config.ts';
+import type { ServerOptions } from '../../src/server/app.ts';
+import { buildRandomModel } from './random-model.ts';
+import { createMemoryKeys } from './test-server.ts';
+
+const dist = fileURLToPath(new URL('../../dist', import.meta.url));
+export const isServerBuilt = existsSync(join(dist, 'server/app.js'));
+if (!isServerBuilt) console.log('server tests skipped: dist/ is not built, run "npm run build"');
+
+// Everything from dist/: a class of the sources is not the class of the build.
+const load = async <T>(path: string): Promise<T> => (await import(pathToFileURL(join(dist, path)).href)) as T;
+
+export interface DistServer extends AsyncDisposable {
+  readonly url: string;
+  readonly model: Model;
+}
+
+/** Starts it; the model is called `random`, and also `gpt-4o-mini`. */
+export async function startDistServer(
+  options: Partial<ServerOptions> = {},
+  config: ModelConfig = {},
+): Promise<DistServer> {
+  const [{ createServer }, { createModelHost }, { createKeyStore }, { systemClock }, { listen }, { loadModel }] =
+    await Promise.all([
+      load<typeof import('../../src/server/app.ts')>('server/app.js'),
+      load<typeof import('../../src/server/model-host.ts')>('server/model-host.js'),
+      load<typeof import('../../src/server/keys/key-store.ts')>('server/keys/key-store.js'),
+      load<typeof import('../../src/server/clock.ts')>('server/clock.js'),
+      load<typeof import('../../src/platform/node/serve.ts')>('platform/node/serve.js'),
+      load<typeof import('../../src/index.ts')>('index.js'),
+    ]);
+  const folder = mkdtempSync(join(tmpdir(), 'ruvllm-server-'));
+  const path = join(folder, 'random.gguf');
+  const shape = { contextLength: 512 };
+  writeFileSync(path, buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 7, shape }));
+  const model = await loadModel(path, { kernels: 'wasm', numThreads: 1, ...config });
+  const entry = { id: 'random', aliases: ['gpt-4o-mini'], created: 1_700_000_000, sizeBytes: null };
+  const server = createServer({
+    version: '0.0.0',
+    models: createModelHost({
+      entries: [{ ...entry, load: async () => model }],
+      budgetBytes: null,
+      clock: systemClock,
+    }),
+    keys: createKeyStore(createMemoryKeys(), () => Date.now()),
+    isOpen: true,
+    feedback: { async put() {} },
+    browsers: { hosts: ['127.0.0.1'], corsOrigins: [] },
+    ...options,
+  });
+  const listening = await listen(server, { host: '127.0.0.1', port: 0 });
+  return {
+    url: listening.url,
+    model,
+    async [Symbol.asyncDispose]() {
+      await listening.close(5000);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,32 @@
+import type { GenerateChunk, GenerateSummary } from '../../src/runtime/generation-types.ts';
+import type { ModelInfo } from '../../src/runtime/model-info.ts';
+import { createEchoModel, type EchoModel } from './echo-model.ts';
+
+/** What such a model says: a text piece by piece, or something to throw. */
+export type Script = readonly (string | Error)[];
+
+/** The model of words as a server can hold it. */
+export function createHostedEcho(maxContext: number): EchoModel {
+  const info = { maxContext, kernels: 'scalar', memory: { totalBytes: 0 } } as ModelInfo;
+  return Object.assign(createEchoModel(maxContext), {
+    modelInfo: () => info,
+    isLoaded: () => true,
+    dispose: async () => {},
+  });
+}
+
+/** A model that says what it is told to; the summary of its answers can be bent. */
+export function createScriptedModel(script: Script, summary: Partial<GenerateSummary> = {}): EchoModel {
+  const model = createHostedEcho(1000);
+  const base = model.generateStream.bind(model);
+  model.generateStream = async function* (prompt, options) {
+    let last: GenerateChunk | null = null;
+    for await (const chunk of base(prompt, options)) last = chunk;
+    for (const piece of script) {
+      if (typeof piece !== 'string') throw piece;
+      yield { text: piece, tokenIds: [1], logprobs: null, finishReason: null };
+    }
+    yield { ...(last as GenerateChunk & GenerateSummary), ...summary };
+  };
+  return model;
+}
