@@ -69,6 +69,7 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
   const slots = new Map<string, Slot>();
   const names = new Map<string, Slot>();
   const ended = new AbortController();
+  const budget = budgetBytes ?? Infinity;
   let useCount = 0;
   /** Called when a model became idle: somebody may wait for its place. */
   const waiters = new Set<() => void>();
@@ -129,14 +130,14 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
   /** Makes place for a model: the one not used for longest goes first, one in use never. */
   async function makeRoom(wanted: Slot): Promise<void> {
     const needed = wanted.entry.sizeBytes ?? 0;
-    if (budgetBytes !== null && needed > budgetBytes) {
+    if (needed > budget) {
       throw new RuvLLMError(
         'out_of_memory',
-        `model ${wanted.entry.id} takes ${needed} bytes, the budget for models is ${budgetBytes}`,
-        { data: { neededBytes: needed, budgetBytes } },
+        `model ${wanted.entry.id} takes ${needed} bytes, the budget for models is ${budget}`,
+        { data: { neededBytes: needed, budgetBytes: budget } },
       );
     }
-    while (budgetBytes !== null && usedBytes(wanted) + needed > budgetBytes) {
+    while (usedBytes(wanted) + needed > budget) {
       ended.signal.throwIfAborted();
       const idle = [...slots.values()]
         .filter((slot) => slot !== wanted && slot.model !== null && slot.numUsers === 0)

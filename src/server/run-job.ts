@@ -119,14 +119,13 @@ async function* merge<T>(streams: readonly AsyncGenerator<T, void, undefined>[])
       yield result.value;
     }
   } finally {
-    for (const [stream, next] of pending) {
-      // Their failures follow from the first one; unheard they would end the process.
-      next.catch(() => {});
-      stream.return().catch(() => {});
-    }
+    for (const stream of pending.keys()) stream.return().catch(() => {}); // their failures follow from the first one
   }
 }
 
-async function readNext<T>(stream: AsyncGenerator<T, void, undefined>) {
-  return { stream, result: await stream.next() };
+/** Heard from the start: one may fail while nobody reads, and an unheard failure ends the process. */
+function readNext<T>(stream: AsyncGenerator<T, void, undefined>) {
+  const next = stream.next().then((result) => ({ stream, result }));
+  next.catch(() => {});
+  return next;
 }

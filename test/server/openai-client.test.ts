@@ -1,5 +1,5 @@
 // The official client against a real server on loopback, with a random model of our own behind it.
-import OpenAI from 'openai';
+import OpenAI, { BadRequestError, NotFoundError, UnprocessableEntityError } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DistServer, isServerBuilt, startDistServer } from '../support/dist-server.ts';
 
@@ -49,4 +49,115 @@ describe.skipIf(!isServerBuilt)('openai', () => {
     expect(chunks.at(-2)!.choices[0]!.finish_reason).toBe(plain.choices[0]!.finish_reason);
     expect(new Set(chunks.map(({ id }) => id)).size).toBe(1);
   });
+
+  test('several answers, log-probabilities and the text of completions', async () => {
+    const many = await client.chat.completions.create({
+      model: 'gpt-4o-mini',
+      messages,
+      n: 3,
+      max_tokens: 5,
+      logprobs: true,
+      top_logprobs: 2,
+      seed: 1,
+    });
+    expect(many.model).toBe('random');
+    expect(many.choices.map(({ index }) => index)).toEqual([0, 1, 2]);
+    for (const { logprobs } of many.choices) {
+      expect(logprobs!.content!.length).toBeGreaterThan(0);
+      for (const { top_logprobs: top, logprob } of logprobs!.content!) {
+        expect(top).toHaveLength(2);
+        expect(logprob).toBeLessThanOrEqual(0);
+      }
+    }
+    const texts = await client.completions.create({ model: 'random', prompt: ['a b', 'c'], max_tokens: 4, echo: true });
+    expect(texts.choices.map(({ text }) => text.slice(0, 3))).toEqual(['a b', expect.stringMatching(/^c/)]);
+    expect(texts.choices).toHaveLength(2);
+  });
+
+  test('models are listed and found by alias', async () => {
+    const models = await client.models.list();
+    expect(models.data.map(({ id }) => id)).toEqual(['random']);
+    expect(await client.models.retrieve('gpt-4o-mini')).toMatchObject({ id: 'random', object: 'model' });
+  });
+
+  test("failures are the client's own classes, with what was wrong", async () => {
+    const ask = (more: object) => client.chat.completions.create({ model: 'random', messages, ...more });
+    await expect(ask({ model: 'nope' })).rejects.toBeInstanceOf(NotFoundError);
+    await expect(ask({ model: 'nope' })).rejects.toMatchObject({ code: 'model_not_found', param: 'model' });
+    await expect(ask({ temperature: 9 })).rejects.toBeInstanceOf(BadRequestError);
+    await expect(ask({ messages: [] })).rejects.toBeInstanceOf(UnprocessableEntityError);
+    await expect(ask({ temperature: 9 })).rejects.toMatchObject({
+      requestID: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    });
+    await expect(ask({ max_tokens: 10_000 })).rejects.toMatchObject({ code: 'context_length_exceeded' });
+    await expect(client.embeddings.create({ model: 'random', input: 'x' })).rejects.toMatchObject({ status: 501 });
+  });
+
+  test('[G2] an aborted stream frees its pages', async () => {
+    const stream = await client.chat.completions.create({
+      model: 'random',
+      messages,
+      stream: true,
+      max_tokens: 400,
+      ignore_eos: true,
+    } as OpenAI.ChatCompletionCreateParamsStreaming);
+    for await (const _chunk of stream) break;
+    stream.controller.abort();
+    await expectFree();
+  });
+
+  test('[G2] a hundred clients that leave at different moments leave no page behind', async () => {
+    const leave = async (index: number): Promise<void> => {
+      const controller = new AbortController();
+      const body = {
+        model: 'random',
+        messages,
+        max_tokens: 300,
+        ignore_eos: true,
+        stream: index % 2 === 0,
+        n: 1 + (index % 3),
+      };
+      const response = fetch(`${server.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+        signal: controller.signal,
+      });
+      response.then((answer) => answer.text()).catch(() => {});
+      await new Promise((resolve) => setTimeout(resolve, index % 7));
+      controller.abort();
+    };
+    for (let index = 0; index < 100; index += 10) {
+      await Promise.all(Array.from({ length: 10 }, (_, i) => leave(index + i)));
+    }
+    await expectFree();
+  });
+
+  test('sixteen streams at once: each is what it is alone', async () => {
+    const read = async (seed: number): Promise<string> => {
+      const stream = await client.chat.completions.create({
+        model: 'random',
+        messages,
+        stream: true,
+        max_tokens: 24,
+        seed,
+      });
+      let text = '';
+      for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? '';
+      return text;
+    };
+    const together = await Promise.all(Array.from({ length: 16 }, (_, seed) => read(seed)));
+    for (const seed of [0, 7, 15]) expect(together[seed]).toBe(await read(seed));
+    expect(new Set(together).size).toBeGreaterThan(8);
+  });
 });
+
+async function expectFree(): Promise<void> {
+  for (;;) {
+    const stats = await server.model.stats();
+    if (stats.numRunning + stats.numWaiting > 0) continue;
+    expect(stats.numFreePages).toBe(stats.numPages);
+    const slots = (await (await fetch(`${server.url}/slots`)).json()) as { num_requests: number };
+    if (slots.num_requests === 0) return;
+  }
+}

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Model } from '../../src/runtime/model.ts';
 import type { ModelConfig } from '../../src/runtime/model-config.ts';
+import type { SocketTimeouts } from '../../src/platform/node/serve.ts';
 import type { ServerOptions } from '../../src/server/app.ts';
 import { buildRandomModel } from './random-model.ts';
 import { createMemoryKeys } from './test-server.ts';
@@ -23,9 +24,10 @@ export interface DistServer extends AsyncDisposable {
 
 /** Starts it; the model is called `random`, and also `gpt-4o-mini`. */
 export async function startDistServer(
-  options: Partial<ServerOptions> = {},
+  options: Partial<ServerOptions> & { timeouts?: SocketTimeouts } = {},
   config: ModelConfig = {},
 ): Promise<DistServer> {
+  const { timeouts, ...more } = options;
   const [{ createServer }, { createModelHost }, { createKeyStore }, { systemClock }, { listen }, { loadModel }] =
     await Promise.all([
       load<typeof import('../../src/server/app.ts')>('server/app.js'),
@@ -52,9 +54,13 @@ export async function startDistServer(
     isOpen: true,
     feedback: { async put() {} },
     browsers: { hosts: ['127.0.0.1'], corsOrigins: [] },
-    ...options,
+    ...more,
   });
-  const listening = await listen(server, { host: '127.0.0.1', port: 0 });
+  const listening = await listen(server, {
+    host: '127.0.0.1',
+    port: 0,
+    ...(timeouts === undefined ? {} : { timeouts }),
+  });
   return {
     url: listening.url,
     model,

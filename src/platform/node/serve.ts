@@ -9,6 +9,17 @@ export interface ListenOptions {
   readonly host: string;
   /** 0: any that is free. */
   readonly port: number;
+  readonly timeouts?: SocketTimeouts;
+}
+
+/** A client that takes longer holds a connection and sends nothing. */
+export interface SocketTimeouts {
+  /** For its headers. */
+  readonly headersMs: number;
+  /** For its whole request. */
+  readonly requestMs: number;
+  /** How often Node looks for the two above; with its own 30 s they would be three times as long. */
+  readonly checkMs: number;
 }
 
 export interface Listening {
@@ -20,21 +31,18 @@ export interface Listening {
 
 /** Headers of a request together; Node answers 431 itself. */
 const MAX_HEADER_BYTES = 16 * 1024;
-/** A client that takes longer for its headers, or its whole request, holds a connection and sends nothing. */
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 60_000;
+const TIMEOUTS: SocketTimeouts = { headersMs: 10_000, requestMs: 60_000, checkMs: 1000 };
 /** Open connections, idle ones included: each takes memory. */
 const MAX_CONNECTIONS = 2048;
 
 /** Serves on a socket. */
-export async function listen(server: Server, { host, port }: ListenOptions): Promise<Listening> {
+export async function listen(server: Server, { host, port, timeouts = TIMEOUTS }: ListenOptions): Promise<Listening> {
   const http = createHttpServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      // How often Node looks for the two above; its default of 30 s would make them three times as long.
-      connectionsCheckingInterval: 1000,
+      headersTimeout: timeouts.headersMs,
+      requestTimeout: timeouts.requestMs,
+      connectionsCheckingInterval: timeouts.checkMs,
     },
     getRequestListener((request) => server.fetch(request), { overrideGlobalObjects: false }),
   );

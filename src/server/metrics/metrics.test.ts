@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import { createTestServer, entryOf } from '../../../test/support/test-server.ts';
+import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
+import { createMetricRegistry } from './registry.ts';
+
+test('counters, histograms and gauges in the text format', () => {
+  const registry = createMetricRegistry();
+  const counter = registry.counter('a_total', 'What a is.');
+  const histogram = registry.histogram('h', 'Times.', [1, 2]);
+  registry.gauge('g', 'Now.', () => [{ labels: { m: 'x"\\\n' }, value: 5 }]);
+  counter.add(1, { route: '/x' });
+  counter.add(2, { route: '/x' });
+  counter.add(1);
+  for (const value of [0.5, 1, 1.5, 7]) histogram.observe(value, { k: 'v' });
+  expect(registry.write()).toBe(
+    [
+      '# HELP a_total What a is.',
+      '# TYPE a_total counter',
+      'a_total{route="/x"} 3',
+      'a_total 1',
+      '# HELP h Times.',
+      '# TYPE h histogram',
+      'h_bucket{k="v",le="1"} 2',
+      'h_bucket{k="v",le="2"} 3',
+      'h_bucket{k="v",le="+Inf"} 4',
+      'h_sum{k="v"} 10',
+      'h_count{k="v"} 4',
+      '# HELP g Now.',
+      '# TYPE g gauge',
+      'g{m="x\\"\\\\\\n"} 5',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('labels that clients choose do not grow without bound', () => {
+  const registry = createMetricRegistry();
+  const counter = registry.counter('a', 'A.');
+  for (let i = 0; i < 5000; i++) counter.add(1, { i: String(i) });
+  const lines = registry.write().split('\n');
+  expect(lines.length).toBeLessThan(1010);
+  expect(lines).toContain('a{series="other"} 4000');
+});
+
+test('a request is counted with its tokens, its times and the state of the engine', async () => {
+  const { model } = await createToyRuntime();
+  const { fetch } = createTestServer([entryOf('toy', async () => model)]);
+  const body = { model: 'toy', messages: [{ role: 'user', content: 'hi' }], max_tokens: 7, ignore_eos: true, n: 2 };
+  await fetch(
+    new Request('http://localhost/v1/chat/completions', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    }),
+  );
+  await fetch(new Request('http://localhost/secret-path-of-somebody'));
+  const text = await (await fetch(new Request('http://localhost/metrics'))).text();
+  for (const line of [
+    'ruvllm_requests_total{route="/v1/chat/completions",status="200"} 1',
+    'ruvllm_requests_total{route="unknown",status="404"} 1',
+    'ruvllm_tokens_total{model="toy",kind="completion"} 14',
+    'ruvllm_answers_total{model="toy",reason="length"} 2',
+    'ruvllm_time_to_first_token_seconds_count{model="toy"} 2',
+    'ruvllm_inter_token_seconds_count{model="toy"} 2',
+    'ruvllm_requests_in_progress 0',
+    'ruvllm_model_loaded{model="toy"} 1',
+    'ruvllm_sequences_running{model="toy"} 0',
+    'ruvllm_pages{model="toy"} 64',
+  ]) {
+    expect(text.split('\n')).toContain(line);
+  }
+  expect(text).not.toContain('secret-path');
+});

@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest';
+import { createManualClock, settle } from '../../test/support/manual-clock.ts';
+import { createTestServer, entryOf } from '../../test/support/test-server.ts';
+import { createToyRuntime } from '../../test/support/toy-runtime.ts';
+import type { Model } from '../runtime/model.ts';
+
+const get = (path: string, token?: string): Request =>
+  new Request(`http://localhost${path}`, { headers: token === undefined ? {} : { authorization: `Bearer ${token}` } });
+
+test('[K5] a server without keys is open until one is made; then everyone needs one, at once', async () => {
+  const { model } = await createToyRuntime();
+  const { fetch } = createTestServer([entryOf('toy', async () => model)]);
+  expect((await fetch(get('/v1/models'))).status).toBe(200);
+  const made = await fetch(
+    new Request('http://localhost/admin/keys', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'first', tenant: 'alice', scopes: ['admin'] }),
+    }),
+  );
+  expect(made.status).toBe(201);
+  const { token, id } = (await made.json()) as { token: string; id: string };
+  expect((await fetch(get('/v1/models'))).status).toBe(401);
+  const list = await (await fetch(get('/admin/keys', token))).text();
+  expect(JSON.parse(list)).toEqual({
+    object: 'list',
+    data: [{ id, object: 'api_key', name: 'first', tenant: 'alice', scopes: ['admin'], created: 1, revoked: null }],
+  });
+  expect(list).not.toContain(token);
+});
+
+test('/health is 503 while the first model is loading, /props never shows where files lie', async () => {
+  const { model } = await createToyRuntime();
+  let finish = (_model: Model): void => {};
+  const { fetch, services } = createTestServer([
+    entryOf('toy', () => new Promise<Model>((resolve) => (finish = resolve))),
+  ]);
+  const health = async (): Promise<number> => (await fetch(get('/health'))).status;
+  expect(await health()).toBe(200); // nothing is wrong with a server nobody has asked yet
+  const lease = services.models.acquire('toy', { signal: new AbortController().signal, waitMs: 1000 });
+  await settle();
+  expect(await health()).toBe(503);
+  finish(model);
+  (await lease).release();
+  expect(await health()).toBe(200);
+  const props = await (await fetch(get('/props'))).text();
+  expect(JSON.parse(props)).toMatchObject({ is_open: true, models: [{ id: 'toy', state: 'loaded' }] });
+  expect(props).not.toContain('toy.gguf');
+});
+
+test('[M3] a request that waits too long for its model is told when to come back', async () => {
+  const clock = createManualClock();
+  const { fetch } = createTestServer([entryOf('toy', () => new Promise<Model>(() => {}))], { clock });
+  const answer = fetch(
+    new Request('http://localhost/v1/completions', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'toy', prompt: 'a' }),
+    }),
+  );
+  await settle();
+  clock.advance(120_000);
+  const response = await answer;
+  expect(response.status).toBe(503);
+  expect(response.headers.get('retry-after')).toBe('2');
+});
+
+test('[S2] the documentation names every route with its scope', async () => {
+  const { fetch } = createTestServer([]);
+  const { paths } = (await (await fetch(get('/openapi.json'))).json()) as {
+    paths: Record<string, Record<string, { 'x-scope': string; requestBody?: object }>>;
+  };
+  expect(paths['/v1/models/{id}']!['get']).toMatchObject({ 'x-scope': 'read' });
+  expect(paths['/v1/chat/completions']!['post']!.requestBody).toMatchObject({
+    content: { 'application/json': { schema: { required: ['model', 'messages'], additionalProperties: false } } },
+  });
+});
+
+test('sessions of a tenant are listed and forgotten by the administrator', async () => {
+  const { model } = await createToyRuntime();
+  const { fetch } = createTestServer([entryOf('toy', async () => model)]);
+  await fetch(
+    new Request('http://localhost/v1/chat/completions', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'toy',
+        messages: [{ role: 'user', content: 'hi' }],
+        session: 's/1',
+        max_tokens: 2,
+      }),
+    }),
+  );
+  const list = async (tenant: string): Promise<unknown[]> =>
+    ((await (await fetch(get(`/admin/sessions/${tenant}`))).json()) as { data: unknown[] }).data;
+  expect(await list('local')).toMatchObject([{ id: 's/1', model: 'toy', num_turns: 1 }]);
+  expect(await list('other')).toEqual([]);
+  const forget = (tenant: string): Promise<Response> =>
+    fetch(new Request(`http://localhost/admin/sessions/${tenant}/s%2F1`, { method: 'DELETE' }));
+  expect((await forget('other')).status).toBe(404);
+  expect((await forget('local')).status).toBe(200);
+  expect(await list('local')).toEqual([]);
+});
