@@ -61,13 +61,14 @@ export async function openEngineModel(
   try {
     const shape = readShape(gguf);
     const kvPacking = planPacking(spec, shape, paths);
-    const { numPages, leastPages } = planPages(spec, shape, kvPacking.precision);
+    // An encoder computes a sequence in one step.
+    const maxBatchTokens = shape.isCausal ? spec.maxBatchTokens : Math.max(spec.maxBatchTokens, spec.maxContext);
+    const { numPages, leastPages } = planPages({ ...spec, maxBatchTokens }, shape, kvPacking.precision);
     const factory = await createKernelFactory(spec.kernels, { numThreads, types: matrixTypes(gguf), warn });
     const load = (pages: number): Promise<LoadedModel> =>
       loadModel(gguf, factory, {
         limits: {
-          // An encoder computes a sequence in one step.
-          maxBatchTokens: shape.isCausal ? spec.maxBatchTokens : Math.max(spec.maxBatchTokens, spec.maxContext),
+          maxBatchTokens,
           maxSequences: spec.maxSequences,
           maxLogitRows: spec.maxSequences,
           numPages: pages,

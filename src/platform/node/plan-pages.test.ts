@@ -3,7 +3,7 @@ import type { DecoderShape } from '../../models/types.ts';
 import { type PageWishes, planPages } from './plan-pages.ts';
 
 /** 22 layers of 4 heads of 64 values: 22 × 16 384 bytes a page of 16 tokens in f16. */
-const shape = { numLayers: 22, numKvHeads: 4, headDim: 64 } as DecoderShape;
+const shape = { isCausal: true, numLayers: 22, numKvHeads: 4, headDim: 64 } as DecoderShape;
 const PAGE = 22 * 16_384;
 
 const wishes = (some: Partial<PageWishes>): PageWishes => ({
@@ -12,6 +12,7 @@ const wishes = (some: Partial<PageWishes>): PageWishes => ({
   maxContext: 2048,
   isContextGiven: false,
   maxSequences: 8,
+  maxBatchTokens: 512,
   kvPrecision: 'f16',
   ...some,
 });
@@ -28,8 +29,15 @@ test('a budget is filled with pages, and never exceeded', () => {
 test('without wishes: half a gibibyte, though at least a context, and less where memory is short', () => {
   expect(planPages(wishes({}), shape, null)).toEqual({ numPages: Math.floor(2 ** 29 / PAGE), leastPages: 256 });
   expect(planPages(wishes({ maxContext: 2 ** 16 }), shape, null)).toEqual({ numPages: 4096, leastPages: 4096 });
-  const small = { numLayers: 1, numKvHeads: 1, headDim: 8 } as DecoderShape;
+  const small = { isCausal: true, numLayers: 1, numKvHeads: 1, headDim: 8 } as DecoderShape;
   expect(planPages(wishes({ maxContext: 100 }), small, null)).toEqual({ numPages: 4096, leastPages: 50 });
+});
+
+test('an encoder keeps nothing: pages for one step, unless more are asked for', () => {
+  const encoder = { ...shape, isCausal: false };
+  expect(planPages(wishes({}), encoder, null)).toEqual({ numPages: 32 + 16, leastPages: 32 + 16 });
+  expect(planPages(wishes({ maxBatchTokens: 8192, maxSequences: 1 }), encoder, null).numPages).toBe(512 + 2);
+  expect(planPages(wishes({ kvCacheTokens: 64 }), encoder, null).numPages).toBe(4);
 });
 
 test('a budget smaller than one sequence is refused with both numbers; packed pages need less', () => {

@@ -12,7 +12,13 @@ const LEAST_TOKENS = 4096;
 
 export type PageWishes = Pick<
   ModelSpec,
-  'kvCacheTokens' | 'memoryBudgetBytes' | 'maxContext' | 'isContextGiven' | 'maxSequences' | 'kvPrecision'
+  | 'kvCacheTokens'
+  | 'memoryBudgetBytes'
+  | 'maxContext'
+  | 'isContextGiven'
+  | 'maxSequences'
+  | 'maxBatchTokens'
+  | 'kvPrecision'
 >;
 
 export interface PagePlan {
@@ -26,6 +32,11 @@ export interface PagePlan {
 export function planPages(wishes: PageWishes, shape: DecoderShape, packed: PackedKvPrecision | null): PagePlan {
   const { kvCacheTokens, memoryBudgetBytes, maxContext, maxSequences, kvPrecision } = wishes;
   const numPagesFor = (numTokens: number): number => Math.ceil(numTokens / PAGE_TOKENS);
+  if (!shape.isCausal && kvCacheTokens === null && memoryBudgetBytes === null) {
+    // Nothing is kept from step to step: one step's tokens, a page begun and one to spare for each sequence.
+    const numPages = numPagesFor(wishes.maxBatchTokens) + 2 * maxSequences;
+    return { numPages, leastPages: numPages };
+  }
   if (memoryBudgetBytes !== null) {
     const wanted = kvCacheTokens === null ? Infinity : numPagesFor(kvCacheTokens);
     const numPages = Math.min(wanted, numPagesWithin(memoryBudgetBytes, shape, kvPrecision));
