@@ -311,16 +311,21 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     expect(none).toMatchObject({ code: 1, document: { error: { code: 'not_found' } } });
   });
 
-  test.skipIf(!canStart)('npm start hands its arguments and the exit code on', () => {
-    const start = (...args: string[]) => {
-      const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, 'scripts/start.mjs'), ...args]);
-      return { status, stdout: stdout.toString(), stderr: stderr.toString() };
-    };
-    const started = start(chatty, '--kernels', 'reference', '--context', '64');
-    expect(started).toMatchObject({ status: 0, stdout: '' });
-    expect(started.stderr).toContain(`model ${chatty} (as you asked)`);
-    expect(started.stderr).toContain('context 64 of 128 · reference kernels');
-    expect(start('--nope')).toMatchObject({ status: 2 });
+  test.skipIf(!canStart)('npm start serves, hands its arguments, signals and the exit code on', async () => {
+    const script = join(root, 'scripts/start.mjs');
+    const options = ['--kernels', 'reference', '--context', '64', '--port', '0', '--json'];
+    const started = spawn(process.execPath, [script, chatty, ...options], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const exit = new Promise<number | null>((resolve) => started.once('exit', resolve));
+    const text = await new Promise<string>((resolve, reject) => {
+      started.stdout.setEncoding('utf8').once('data', resolve);
+      void exit.then((code) => reject(new Error(`it ended with ${code}`)));
+    });
+    const { url } = JSON.parse(text) as { url: string };
+    const { models } = (await (await fetch(`${url}/props`)).json()) as { models: { info: object }[] };
+    expect(models[0]!.info).toMatchObject({ maxContext: 64, kernels: 'reference' });
+    started.kill('SIGTERM');
+    expect(await exit).toBe(0);
+    expect(spawnSync(process.execPath, [script, '--nope']).status).toBe(2);
   });
 
   test('doctor tells of the machine, the kernels and the cache', async () => {

@@ -27,7 +27,10 @@ const MAIN_EXPORTS: Record<string, readonly string[]> = {
   'ruvllm/chat': ['createChatTemplate'],
   'ruvllm/kernels': ['createReferencePackFactory', 'createWasmPackFactory', 'PAGE_TOKENS'],
   'ruvllm/hub': ['createHub', 'parseModelReference'],
+  'ruvllm/server': ['createServer', 'createModelHost', 'createKeyStore'],
   'ruvllm/node': [
+    'listen',
+    'openKeyFolder',
     'createNodeHubPlatform',
     'createNodeWasmPlatform',
     'openModelFile',

@@ -15,6 +15,7 @@ import { createResponseStore } from './response-store.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Services } from './services.ts';
 import { createTenantGate } from './tenant-gate.ts';
+import { silentTracer, type Tracer } from './tracing.ts';
 
 export interface ServerOptions {
   readonly version: string;
@@ -29,6 +30,8 @@ export interface ServerOptions {
   readonly clock?: Clock;
   /** Default: silent. */
   readonly logger?: Logger;
+  /** Default: none. */
+  readonly tracer?: Tracer;
 }
 
 /** A server without a socket: requests in, responses out. */
@@ -42,6 +45,7 @@ export interface Server {
 /** Binds the parts of the server together. */
 export function createServer(options: ServerOptions): Server {
   const { version, models, keys, isOpen, feedback, browsers, clock = systemClock, logger = silentLogger } = options;
+  const { tracer = silentTracer } = options;
   const limits = resolveServerLimits(options.limits);
   const gate = createTenantGate(limits, clock);
   const metrics = createServerMetrics();
@@ -60,7 +64,7 @@ export function createServer(options: ServerOptions): Server {
     feedback,
     clock,
     logger,
-    generation: createGenerationService({ models, gate, limits, metrics, requests, clock }),
+    generation: createGenerationService({ models, gate, limits, metrics, requests, clock, tracer }),
     startedMs: clock.wallClock(),
   };
 

@@ -1,13 +1,15 @@
 import type { Model } from '../runtime/model.ts';
 import type { Caller } from './caller.ts';
 import { type Clock, within } from './clock.ts';
+import { describeFailure } from './errors.ts';
 import type { GenerateJob, JobEvent } from './generate-job.ts';
 import type { ServerLimits } from './limits.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
-import type { ModelHost } from './model-host.ts';
+import type { ModelHost, ModelLease } from './model-host.ts';
 import type { RequestLog } from './request-log.ts';
 import { countPromptTokens, requireSupported, runJob } from './run-job.ts';
 import type { TenantGate } from './tenant-gate.ts';
+import { type Span, startJobSpan, traceJob, type Tracer } from './tracing.ts';
 
 /** A job that is admitted, on a loaded model, and past its first chance to fail. */
 export interface RunningJob {
@@ -34,23 +36,32 @@ export interface GenerationServiceOptions {
   readonly metrics: ServerMetrics;
   readonly requests: RequestLog;
   readonly clock: Clock;
+  readonly tracer: Tracer;
 }
 
 export function createGenerationService(options: GenerationServiceOptions): GenerationService {
-  const { models, gate, limits, metrics, requests, clock } = options;
+  const { models, gate, limits, metrics, requests, clock, tracer } = options;
 
-  async function open(job: GenerateJob, caller: Caller, onEnd: () => void): Promise<RunningJob> {
+  async function acquire(job: GenerateJob, { signal }: Caller, span: Span): Promise<ModelLease> {
+    try {
+      return await models.acquire(job.model, { signal, waitMs: limits.modelWaitMs });
+    } catch (error) {
+      span.end(describeFailure(error).code); // from here on the events end it
+      throw error;
+    }
+  }
+
+  async function open(job: GenerateJob, caller: Caller, span: Span, onEnd: () => void): Promise<RunningJob> {
     const { tenant, requestId } = caller;
-    const lease = await models.acquire(job.model, { signal: caller.signal, waitMs: limits.modelWaitMs });
+    const lease = await acquire(job, caller, span);
     const own = new AbortController();
     const signal = AbortSignal.any([caller.signal, own.signal]);
     const end = (): void => {
       lease.release();
       onEnd();
     };
-    const events = metrics.observe(lease.id, runJob(lease.model, job, { tenant, signal }, limits));
-    const iterator = events[Symbol.asyncIterator]();
-    const first = iterator.next();
+    const events = traceJob(span, metrics.observe(lease.id, runJob(lease.model, job, { tenant, signal }, limits)));
+    const first = events.next();
     first.catch(() => {}); // read below, or by the reader of the events
     try {
       await within(clock, limits.firstEventMs, first);
@@ -61,9 +72,10 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
     requests.add({ requestId, tenant, model: lease.id, createdMs: clock.wallClock() });
     const abort = (): void => {
       own.abort();
+      events.return().catch(() => {}); // one that waits at its last event would never tell how it ended
       end();
     };
-    return { modelId: lease.id, model: lease.model, events: readOn(first, iterator, abort), abort };
+    return { modelId: lease.id, model: lease.model, events: readOn(first, events, abort), abort };
   }
 
   return {
@@ -71,7 +83,7 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
       requireSupported(job);
       const leave = gate.enter(caller.tenant);
       try {
-        return await open(job, caller, leave);
+        return await open(job, caller, startJobSpan(tracer, job, caller.requestId), leave);
       } catch (error) {
         leave();
         throw error;

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { openFeedbackRecords } from '../../platform/node/feedback-records.ts';
 import { defaultKeyFolder, openKeyFolder } from '../../platform/node/key-folder.ts';
+import { openTracer } from '../../platform/node/open-tracer.ts';
 import { dataFolder } from '../../platform/node/paths.ts';
 import { listen } from '../../platform/node/serve.ts';
 import { createServer } from '../../server/app.ts';
@@ -53,6 +54,7 @@ export const serve: CommandRunner = async (context) => {
     },
     limits,
     logger: createCommandLogger(context),
+    tracer: await openTracer(),
   });
   const listening = await listen(server, { host, port });
   try {

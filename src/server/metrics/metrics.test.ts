@@ -53,13 +53,23 @@ test('a request is counted with its tokens, its times and the state of the engin
       body: JSON.stringify(body),
     }),
   );
+  const left = await fetch(
+    new Request('http://localhost/v1/chat/completions', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ...body, n: 1, max_tokens: 200, stream: true }),
+    }),
+  );
+  await left.body!.cancel();
+  while ((await model.stats()).numRunning > 0);
   await fetch(new Request('http://localhost/secret-path-of-somebody'));
   const text = await (await fetch(new Request('http://localhost/metrics'))).text();
   for (const line of [
-    'ruvllm_requests_total{route="/v1/chat/completions",status="200"} 1',
+    'ruvllm_requests_total{route="/v1/chat/completions",status="200"} 2',
     'ruvllm_requests_total{route="unknown",status="404"} 1',
     'ruvllm_tokens_total{model="toy",kind="completion"} 14',
     'ruvllm_answers_total{model="toy",reason="length"} 2',
+    'ruvllm_answers_total{model="toy",reason="unfinished"} 1',
     'ruvllm_time_to_first_token_seconds_count{model="toy"} 2',
     'ruvllm_inter_token_seconds_count{model="toy"} 2',
     'ruvllm_requests_in_progress 0',

@@ -1,0 +1,17 @@
+export { createServer, type Server, type ServerOptions } from './app.ts';
+export type { BrowserGuardOptions } from './browser-guard.ts';
+export { type Clock, systemClock } from './clock.ts';
+export type { Feedback, FeedbackSink } from './feedback.ts';
+export {
+  createKeyStore,
+  type KeyInfo,
+  type KeyRecord,
+  type KeyRecords,
+  type KeyScope,
+  type KeyStore,
+  type NewKey,
+} from './keys/key-store.ts';
+export type { ServerLimits } from './limits.ts';
+export { createJsonLogger, type Logger } from './logger.ts';
+export { createModelHost, type ModelEntry, type ModelHost, type ModelHostOptions } from './model-host.ts';
+export type { Span, Tracer } from './tracing.ts';
