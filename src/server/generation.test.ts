@@ -86,16 +86,9 @@ test('[G5] an answer without a limit may fill the context', async () => {
 });
 
 test('[S4] what cannot be done is refused by its name', async () => {
-  const { ask, post, expectIdle } = await setUp();
+  const { ask, expectIdle } = await setUp();
   const tool = { type: 'function', function: { name: 'f' } };
   for (const [more, param, word] of [
-    [{ response_format: { type: 'json_object' } }, 'response_format', 'structured output (json_object)'],
-    [
-      { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: {} } } },
-      'response_format',
-      'structured output (json_schema)',
-    ],
-    [{ grammar: 'root ::= "a"' }, 'response_format', 'structured output (grammar)'],
     [{ tools: [tool] }, 'tools', 'tool calling'],
     [{ messages: [{ role: 'tool', content: 'x', tool_call_id: 'y' }] }, 'messages[0].role', 'tool calling'],
     [
@@ -109,7 +102,6 @@ test('[S4] what cannot be done is refused by its name', async () => {
     expect(error.message).toContain(word);
   }
   expect((await ask({ tools: [tool], tool_choice: 'none', max_tokens: 1 })).status).toBe(200);
-  expect((await post('/v1/embeddings', { model: 'toy', input: 'x' })).status).toBe(501);
   await expectIdle();
 });
 

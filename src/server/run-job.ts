@@ -6,6 +6,7 @@ import { isChat, type Prompt } from '../runtime/prompt.ts';
 import { refusal } from './errors.ts';
 import type { GenerateJob, JobEvent } from './generate-job.ts';
 import type { ServerLimits } from './limits.ts';
+import { toGrammar } from './output-grammar.ts';
 
 /** Who calls: added to every sequence of a job. */
 export interface JobCaller {
@@ -16,11 +17,10 @@ export interface JobCaller {
 type JobLimits = Pick<ServerLimits, 'maxTokens' | 'maxCharsPerToken'>;
 
 /** Refuses what no part of the runtime can do yet: served without it, the answer would pretend. */
-export function requireSupported({ constraint, tools }: GenerateJob): void {
+export function requireSupported({ tools }: GenerateJob): void {
   const missing = (feature: string, param: string): never => {
     throw new RuvLLMError('unsupported', `${feature} is not supported by this version`, { data: { option: param } });
   };
-  if (constraint !== null) missing(`structured output (${constraint.kind})`, 'response_format');
   if (tools.length > 0) missing('tool calling', 'tools');
 }
 
@@ -35,7 +35,7 @@ export async function* runJob(
   const own = new AbortController();
   const call = { tenant: caller.tenant, signal: AbortSignal.any([caller.signal, own.signal]) };
   const streams = job.prompts.flatMap((prompt, promptIndex) => {
-    const options = fitOptions(model, prompt, job, limits);
+    const options = { ...fitOptions(model, prompt, job, limits), ...constrained(job) };
     return Array.from({ length: job.numChoices }, (_, index) => {
       const choice = promptIndex * job.numChoices + index;
       return readChoice(model.generateStream(prompt, { ...seeded(options, index), ...call }), choice);
@@ -48,6 +48,9 @@ export async function* runJob(
     own.abort(); // a sequence whose sibling failed would go on to its next token before it noticed
   }
 }
+
+const constrained = ({ constraint }: GenerateJob): Pick<GenerateOptions, 'grammar'> =>
+  constraint === null ? {} : { grammar: toGrammar(constraint) };
 
 /** The same seed for several answers would give the same answer several times. */
 function seeded(options: GenerateOptions, index: number): GenerateOptions {

@@ -90,7 +90,64 @@ describe.skipIf(!isServerBuilt)('openai', () => {
       requestID: expect.stringMatching(/^[0-9a-f-]{36}$/),
     });
     await expect(ask({ max_tokens: 10_000 })).rejects.toMatchObject({ code: 'context_length_exceeded' });
-    await expect(client.embeddings.create({ model: 'random', input: 'x' })).rejects.toMatchObject({ status: 501 });
+    const embed = (more: object) => client.embeddings.create({ model: 'random', input: 'x', ...more });
+    await expect(embed({ input: [] })).rejects.toMatchObject({ status: 400, param: 'input' });
+    await expect(embed({ input: [['x']] })).rejects.toMatchObject({ status: 400, param: 'input' });
+    await expect(embed({ dimensions: 1e5 })).rejects.toMatchObject({ status: 400, param: 'dimensions' });
+  });
+
+  test('vectors of texts: as numbers and as bytes, whole and shortened', async () => {
+    const input = ['a text', 'another text'];
+    // The client asks for bytes unless told otherwise, and decodes them.
+    const { data, usage } = await client.embeddings.create({ model: 'random', input });
+    const plain = await client.embeddings.create({ model: 'random', input, encoding_format: 'float' });
+    expect(data.map(({ index }) => index)).toEqual([0, 1]);
+    expect(plain.data.map(({ embedding }) => embedding)).toEqual(data.map(({ embedding }) => Array.from(embedding)));
+    const norm = (vector: readonly number[]): number => Math.hypot(...vector);
+    for (const { embedding } of plain.data) expect(norm(embedding)).toBeCloseTo(1, 5);
+    expect(plain.data[0]!.embedding).not.toEqual(plain.data[1]!.embedding);
+    expect(usage.total_tokens).toBeGreaterThan(3);
+    const short = await client.embeddings.create({
+      model: 'random',
+      input: 'a text',
+      dimensions: 4,
+      encoding_format: 'float',
+    });
+    expect(short.data[0]!.embedding).toHaveLength(4);
+    const scale = norm(plain.data[0]!.embedding.slice(0, 4));
+    short.data[0]!.embedding.forEach((value, i) => expect(value).toBeCloseTo(plain.data[0]!.embedding[i]! / scale, 5));
+  });
+
+  test('structured output: the schema is kept, also when tokens run out', async () => {
+    const schema = {
+      type: 'object',
+      properties: { city: { type: 'string', maxLength: 12 }, is_capital: { type: 'boolean' } },
+      required: ['city', 'is_capital'],
+      additionalProperties: false,
+    };
+    const response_format = { type: 'json_schema', json_schema: { name: 'place', schema, strict: true } } as const;
+    for (const max_tokens of [60, 100]) {
+      const { choices } = await client.chat.completions.create({
+        model: 'random',
+        messages,
+        max_tokens,
+        response_format,
+      });
+      const place = JSON.parse(choices[0]!.message.content!) as { city: string; is_capital: boolean };
+      expect(Object.keys(place).sort()).toEqual(['city', 'is_capital']);
+      expect([typeof place.city, typeof place.is_capital]).toEqual(['string', 'boolean']);
+    }
+    const object = await client.chat.completions.create({
+      model: 'random',
+      messages,
+      max_tokens: 50,
+      response_format: { type: 'json_object' },
+    });
+    expect(JSON.parse(object.choices[0]!.message.content!)).toBeTypeOf('object');
+    const refused = { ...response_format, json_schema: { name: 'x', schema: { type: 'string', pattern: '(?=a)b' } } };
+    await expect(
+      client.chat.completions.create({ model: 'random', messages, max_tokens: 50, response_format: refused }),
+    ).rejects.toMatchObject({ status: 400, code: 'unsupported', message: expect.stringContaining('pattern') });
   });
 
   test('[G2] an aborted stream frees its pages', async () => {

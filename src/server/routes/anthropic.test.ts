@@ -254,12 +254,6 @@ describe('failures', () => {
     [
       400,
       'invalid_request_error',
-      'structured output',
-      { ...ask, output_config: { format: { type: 'json_schema', schema: {} } } },
-    ],
-    [
-      400,
-      'invalid_request_error',
       'beginning the answer for the model',
       { ...ask, messages: [...ask.messages, { role: 'assistant', content: 'Sure' }] },
     ],

@@ -1,17 +1,122 @@
-import { refusal } from '../errors.ts';
-import type { Route } from '../route.ts';
+import type { EmbedInput } from '../../runtime/embeddings.ts';
+import { json, type Route } from '../route.ts';
+import {
+  choiceField,
+  type Field,
+  integerField,
+  invalid,
+  readFields,
+  required,
+  schemaOf,
+  stringField,
+} from '../wire/fields.ts';
+import { MAX_MODEL_NAME } from '../wire/openai/chat-request.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
-/** `POST /v1/embeddings`: refused until a model can embed. */
+/** As the API this one follows allows in one call. */
+const MAX_INPUTS = 2048;
+const MAX_TOKENS = 2 ** 17;
+/** Characters of all texts: they are tokenized on the thread that serves everyone. */
+const MAX_CHARS = 2 ** 20;
+const MAX_DIMENSIONS = 65_536;
+
+const isIds = (value: unknown): value is number[] =>
+  Array.isArray(value) && value.every((id) => Number.isSafeInteger(id) && id >= 0);
+
+/** A text, a list of texts, the tokens of one text, or lists of tokens. */
+const inputField: Field<EmbedInput> = {
+  schema: {
+    anyOf: [
+      { type: 'string' },
+      { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: MAX_INPUTS },
+      { type: 'array', items: { type: 'integer' }, minItems: 1 },
+      { type: 'array', items: { type: 'array', items: { type: 'integer' } }, minItems: 1, maxItems: MAX_INPUTS },
+    ],
+  },
+  read(value, path) {
+    const expected = `a text, a list of 1 to ${MAX_INPUTS} texts, or of tokens`;
+    if (typeof value !== 'string' && !(Array.isArray(value) && value.length > 0)) throw invalid(path, expected, value);
+    if (typeof value === 'string') return checkChars([value], path);
+    if (isIds(value)) return checkTokens([value], path);
+    if (value.length > MAX_INPUTS) throw invalid(path, expected, value);
+    if (value.every((text): text is string => typeof text === 'string')) return checkChars(value, path);
+    if (value.every(isIds)) return checkTokens(value, path);
+    throw invalid(path, expected, value);
+  },
+};
+
+function checkChars(texts: readonly string[], path: string): string[] {
+  const numChars = texts.reduce((sum, { length }) => sum + length, 0);
+  if (numChars > MAX_CHARS) throw invalid(path, `at most ${MAX_CHARS} characters`, `${numChars} characters`);
+  return [...texts];
+}
+
+function checkTokens(lists: readonly (readonly number[])[], path: string): number[][] {
+  const numTokens = lists.reduce((sum, { length }) => sum + length, 0);
+  if (numTokens > MAX_TOKENS) throw invalid(path, `at most ${MAX_TOKENS} tokens`, `${numTokens} tokens`);
+  return lists.map((ids) => [...ids]);
+}
+
+interface EmbeddingFields {
+  model: string;
+  input: EmbedInput;
+  encoding_format: 'float' | 'base64';
+  dimensions: number;
+}
+const FIELDS = {
+  model: stringField(MAX_MODEL_NAME, 1),
+  input: inputField,
+  encoding_format: choiceField(['float', 'base64']),
+  dimensions: integerField(1, MAX_DIMENSIONS),
+} as const;
+
+/** Little-endian float32, as clients decode it. */
+function toBase64(vector: Float32Array): string {
+  const view = new DataView(new ArrayBuffer(vector.length * 4));
+  vector.forEach((value, index) => view.setFloat32(index * 4, value, true));
+  let binary = '';
+  for (const byte of new Uint8Array(view.buffer)) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}
+
+/** `POST /v1/embeddings`: vectors of texts, by an encoder or by the hidden states of a decoder. */
 export const embeddings: Route = {
   method: 'POST',
   path: '/v1/embeddings',
   scope: 'inference',
-  summary: 'Vectors of texts; not supported by this version.',
-  body: { type: 'object' },
+  summary: 'Vectors of texts.',
+  body: schemaOf(FIELDS as unknown as Readonly<Record<string, Field<unknown>>>, ['model', 'input']),
   errors: openaiErrors,
-  async handle({ readBody }) {
-    await readBody();
-    throw refusal(501, 'not_implemented', 'embeddings are not supported by this version');
+  async handle({ readBody, services, caller }) {
+    const given = readFields<EmbeddingFields>(await readBody(), FIELDS, { ignored: ['user'] });
+    const name = required(given.model, 'model');
+    const input = required(given.input, 'input');
+    const { limits, gate, models } = services;
+    const leave = gate.enter(caller.tenant);
+    try {
+      const lease = await models.acquire(name, { signal: caller.signal, waitMs: limits.modelWaitMs });
+      try {
+        const { embeddings: vectors, usage } = await lease.model.embed(input, {
+          tenant: caller.tenant,
+          signal: caller.signal,
+          ...(given.dimensions === null ? {} : { dimensions: given.dimensions }),
+        });
+        const isBase64 = given.encoding_format === 'base64';
+        return json({
+          object: 'list',
+          model: name,
+          data: vectors.map((vector, index) => ({
+            object: 'embedding',
+            index,
+            embedding: isBase64 ? toBase64(vector) : Array.from(vector),
+          })),
+          usage: { prompt_tokens: usage.promptTokens, total_tokens: usage.totalTokens },
+        });
+      } finally {
+        lease.release();
+      }
+    } finally {
+      leave();
+    }
   },
 };

@@ -317,7 +317,6 @@ describe('refusals', () => {
     ['tool calling', { ...ask, input: [{ type: 'function_call_output', call_id: 'call_1', output: '3' }] }, 'input'],
     ['tool calling', { ...ask, tools: [{ type: 'function', name: 'add', parameters: {} }] }, 'tools'],
     ['a tool "web_search"', { ...ask, tools: [{ type: 'web_search' }] }, 'tools[0].type'],
-    ['structured output (json_object)', { ...ask, text: { format: { type: 'json_object' } } }, 'response_format'],
     ['reasoning', { ...ask, reasoning: { effort: 'high' } }, 'reasoning.effort'],
     ['in the background', { ...ask, background: true }, 'background'],
     ['a stored conversation', { ...ask, conversation: 'conv_1' }, 'conversation'],

@@ -23,7 +23,7 @@ const CALLS: Readonly<Record<string, { path?: string; body?: object; status: num
     body: { model: 'toy', messages: [{ role: 'user', content: 'hi' }] },
     status: 200,
   },
-  'POST /v1/embeddings': { body: { model: 'toy', input: 'hi' }, status: 501 },
+  'POST /v1/embeddings': { body: { model: 'toy', input: 'hi' }, status: 200 },
   'POST /v1/feedback': { body: { request_id: 'unknown', thumbs: 'up' }, status: 404 },
   'GET /v1/models': { status: 200 },
   'GET /v1/models/:id{.+}': { path: '/v1/models/toy', status: 200 },
