@@ -76,7 +76,7 @@ const SCHEMAS: Record<string, unknown> = {
     type: 'object',
     properties: { a: { type: 'boolean' } },
     if: { properties: { a: { const: true } }, required: ['a'] },
-    ['then']: { required: ['b'] },
+    ...JSON.parse('{"then":{"required":["b"]}}'),
     else: { maxProperties: 2 },
   },
   contains: {
