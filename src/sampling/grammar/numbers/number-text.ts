@@ -155,7 +155,8 @@ function hasLongMantissa(set: NumberSet, text: string, parts: Parts, room: numbe
     if (exponent > LAST_SMALL_EXPONENT && exponent < FIRST_LARGE_EXPONENT) continue;
     if (isNumberText(set, `${text}e${exponent}`)) return true;
   }
-  for (let digit = 0; room > 0 && digit < 10; digit++) {
+  if (room === 0) return false;
+  for (let digit = 0; digit < 10; digit++) {
     if (hasLongMantissa(set, `${text}${digit}`, parts, room - 1)) return true;
   }
   return false;
