@@ -55,6 +55,9 @@ describe('[G11] JSON texts', () => {
     [{}, '\n  [\n    1 , 2 ]', 'whole'],
     [{}, '     1', 'stopped at 4'],
     [{}, '[\t\t\t\t\t\t\t\t\t', 'stopped at 9'],
+    [{ type: 'array', contains: { const: 1 }, maxContains: 2 }, '[1,1,1]', 'stopped at 6'],
+    [{ type: 'object', maxProperties: 1, not: { additionalProperties: { type: 'null' } } }, '{"a":n', 'stopped at 5'],
+    [{ type: 'object', maxProperties: 2, not: { additionalProperties: { type: 'null' } } }, '{"a":n', '+ull,"":0}'],
     [{}, '1 ', 'stopped at 1'],
     [{}, '{"a":1}x', 'stopped at 7'],
   ])('%j reads %s', (value, text, expected) => {

@@ -29,6 +29,8 @@ function smallVocabulary(): TokenVocabulary & { readonly texts: readonly Uint8Ar
     ',\n  "',
     'true',
     'null}',
+    '"xxxxxxx',
+    '":"xxxxx',
   ];
   const texts = [
     ...Array.from({ length: 256 }, (_, byte) => Uint8Array.of(byte)),
