@@ -19,7 +19,7 @@ export interface GrammarLimits {
 export const DEFAULT_LIMITS: GrammarLimits = Object.freeze({
   maxSourceLength: 1_000_000,
   maxDepth: 128,
-  maxStates: 20_000,
+  maxStates: 32_000,
   maxSteps: 20_000_000,
   maxStepsPerToken: 20_000_000,
   maxAlternatives: 2_000,

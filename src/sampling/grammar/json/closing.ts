@@ -16,6 +16,8 @@ import type { ArrayThread, Frame, KeyThread, ObjectThread, StartThread, TextThre
 export interface LocalClosing {
   /** The shortest way; null when it is longer than `maxBytes`. */
   close(thread: Thread, maxBytes: number): Uint8Array | null;
+  /** One more property or item, for a container that must not end here. */
+  grow(thread: ObjectThread | ArrayThread, maxBytes: number): Uint8Array | null;
   /** The bytes of the shortest way, and the level that is left then. Nothing is written: a minimum may be a billion. */
   measure(thread: Thread): { readonly bytes: number; readonly around: Frame | null };
 }
@@ -199,6 +201,19 @@ export function createLocalClosing(progress: JsonProgress, solver: Solver): Loca
 
   return {
     close,
+    grow(thread, maxBytes) {
+      if (thread.kind === 'array') {
+        const text = solver.witness(thread.array.rest, maxBytes);
+        return text === null ? null : encoder.encode(`${thread.numItems > 0 ? ',' : ''}${text}`);
+      }
+      const open = thread.object.classes.find((one) => one.name === null && one.size === Infinity);
+      if (open === undefined) return null;
+      const present = new Set(thread.others.map((other) => other.name));
+      const name = open.texts(present.size + 1).find((one) => !present.has(one))!;
+      const text = solver.witness(open.goal, maxBytes);
+      const comma = thread.phase === 'after-value' ? ',' : '';
+      return text === null ? null : encoder.encode(`${comma}${JSON.stringify(name)}:${text}`);
+    },
     measure(thread) {
       switch (thread.kind) {
         case 'start':

@@ -40,7 +40,7 @@ export function createJsonGrammar(
   limits: GrammarLimits,
 ): CompiledGrammar {
   const progress = createJsonProgress(formulas, solver);
-  const stepThread = createJsonStep(progress);
+  const { step: stepThread, endNumber } = createJsonStep(progress);
   const local = createLocalClosing(progress, solver);
   const frameBytes = new WeakMap<Frame, number>();
 
@@ -60,23 +60,36 @@ export function createJsonGrammar(
     }
     return bytes;
   };
+  const readBack = (from: readonly Thread[], bytes: Uint8Array): Thread[] => {
+    let threads = [...from];
+    for (const byte of bytes) {
+      const next: Thread[] = [];
+      for (const one of threads) stepThread(one, byte, next);
+      threads = next;
+    }
+    return threads;
+  };
   const closingOf = (thread: Thread, maxBytes: number): Uint8Array | null => {
     const bytes: number[] = [];
     let threads: Thread[] = [thread];
     while (threads.length > 0 && !threads.some(isWhole)) {
-      const part = local.close(threads[0]!, maxBytes);
-      if (part === null || bytes.length + part.length > maxBytes) return null;
-      // Read back, so that the levels around see exactly the value that was written. A number ends with what follows it.
-      if (part.length === 0 && threads[0]!.kind === 'number') threads = [threads[0]!.up!];
-      for (const byte of part) {
-        const next: Thread[] = [];
-        for (const one of threads) stepThread(one, byte, next);
-        threads = next;
-        bytes.push(byte);
+      const first = threads[0]!;
+      let part = local.close(first, maxBytes);
+      if (part === null) return null;
+      // Read back, so that the levels around see exactly the value that was written.
+      let after = readBack(threads, part);
+      if (after.length === 0 && (first.kind === 'object' || first.kind === 'array')) {
+        // Closed here it would equal an earlier item of an array of unique ones.
+        part = local.grow(first, maxBytes);
+        if (part === null) return null;
+        after = readBack(threads, part);
       }
-      if (threads[0]?.kind === 'number' && threads[0].up !== null && isNumberText(threads[0].set, threads[0].written)) {
-        threads = [threads[0].up];
-      }
+      bytes.push(...part);
+      if (bytes.length > maxBytes) return null;
+      threads = after;
+      // A number ends with what follows it.
+      const around = threads[0]?.kind === 'number' ? endNumber(threads[0]) : null;
+      if (around !== null) threads = [around];
     }
     return threads.length === 0 ? null : Uint8Array.from(bytes);
   };

@@ -1,13 +1,15 @@
-import { dfaStep } from '../automata/dfa.ts';
+import type { Dfa } from '../automata/dfa.ts';
+import { dfaLabel } from '../automata/dfa.ts';
 import { countTexts } from '../automata/dfa-measures.ts';
 import type { Fuel } from '../limits.ts';
 import { parseDecimal } from '../numbers/decimal.ts';
 import type { NumberSet } from '../numbers/number-set.ts';
-import type { Alternatives, KeyClass, ObjectAlternative } from '../schema/alternatives.ts';
+import type { Alternatives, KeyClass, ObjectAlternative, TextAlternative } from '../schema/alternatives.ts';
 import type { Formula, Formulas } from '../schema/formula.ts';
 import type { ArrayPlan, ObjectPlan } from '../schema/plans.ts';
 import { countItem, itemChoices, planArray, planObject, propertyGoal } from '../schema/plans.ts';
 import type { Solver } from '../schema/solver.ts';
+import type { CharacterState } from './string-lexer.ts';
 import { possibleCodes } from './string-lexer.ts';
 import type { ArrayThread, KeyThread, ObjectThread, StartThread, TextThread, Watch } from './threads.ts';
 import type { UniqueItems } from '../schema/unique-items.ts';
@@ -30,6 +32,37 @@ export interface JsonProgress {
   canonicalArray(thread: ArrayThread): string;
   planObject(thread: ObjectThread): ObjectPlan | null;
   planArray(thread: ArrayThread): ArrayPlan | null;
+}
+
+/** One text: the end of a string that has all its characters. */
+const ONE = Float64Array.of(1);
+
+/** How many texts go on from a state, given what was read of the next character; `counts` says it for each state. */
+function countLeft(dfa: Dfa, state: number, character: CharacterState, counts: Float64Array): number {
+  if (character.mode === 0) return counts[state]!;
+  const codes = possibleCodes(character);
+  let left = 0;
+  for (let e = dfa.offsets[state]!; e < dfa.offsets[state + 1]!; e++) {
+    for (let i = 0; i < codes.length; i += 2) {
+      const size = Math.min(dfa.hi[e]!, codes[i + 1]!) - Math.max(dfa.lo[e]!, codes[i]!) + 1;
+      if (size > 0 && counts[dfa.to[e]!]! > 0) left += size * counts[dfa.to[e]!]!;
+    }
+  }
+  return left;
+}
+
+/** Whether the text begins with what was read, the unfinished character included. */
+function goesOn(text: string, read: string, character: CharacterState): boolean {
+  if (!text.startsWith(read)) return false;
+  if (character.mode === 0) return true;
+  const next = text.codePointAt(read.length);
+  const codes = possibleCodes(character);
+  return next !== undefined && codes.some((lo, i) => i % 2 === 0 && lo <= next && next <= codes[i + 1]!);
+}
+
+function isAccepted(text: TextAlternative, value: string): boolean {
+  const { length } = [...value];
+  return dfaLabel(text.dfa, value) !== 0 && length >= text.min && length <= text.max;
 }
 
 export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProgress {
@@ -109,15 +142,15 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
     return one.texts(present.size + 1).find((text) => !present.has(text)) ?? '';
   };
 
-  const isLabelReachable = (thread: KeyThread, state: number, isExact: boolean): boolean => {
-    const { object } = thread;
-    return object.object.reachable[state]!.some((label) => {
-      if (!isAddable(object, label)) return false;
-      if (object.object.classes[label - 1]!.name !== null || object.others.length === 0 || !isExact) return true;
-      const left = countsOf(object.object, label)[state]!;
-      if (left === Infinity) return true;
-      return left > object.others.filter((other) => other.label === label && other.name.startsWith(thread.read)).length;
-    });
+  const isLabelReachable = (thread: KeyThread, label: number): boolean => {
+    const { object, state, character, read } = thread;
+    const { names, classes } = object.object;
+    if (!isAddable(object, label)) return false;
+    if (character.mode === 0 && (classes[label - 1]!.name !== null || object.others.length === 0)) return true;
+    const left = countLeft(names, state, character, countsOf(object.object, label));
+    if (left === Infinity || left === 0) return left > 0;
+    const present = object.others.filter((other) => other.label === label).map((other) => other.name);
+    return left > present.filter((name) => goesOn(name, read, character)).length;
   };
 
   return {
@@ -128,16 +161,14 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
       if (length > text.max) return false;
       if (watch === null || watch.excluded.length === 0) return true;
       const isCounted = text.min > 0 || text.max < Infinity;
-      const left = !isCounted ? text.counts[state]! : length >= text.max ? 1 : Infinity;
-      if (left === Infinity || character.mode !== 0) return true;
-      const blocked = watch.excluded.filter((canonical) => {
-        if (!canonical.startsWith('"')) return false;
-        const value = JSON.parse(canonical) as string;
-        if (!value.startsWith(read)) return false;
-        let q = state;
-        for (const one of value.slice(read.length)) if (q >= 0) q = dfaStep(text.dfa, q, one.codePointAt(0)!);
-        return q >= 0 && text.dfa.labels[q] !== 0 && (!isCounted || value === read);
-      });
+      const isLast = length + (character.mode === 0 ? 0 : 1) >= text.max;
+      const left =
+        isCounted && !isLast ? Infinity : countLeft(text.dfa, state, character, isCounted ? ONE : text.counts);
+      if (left === Infinity) return true;
+      const texts = watch.excluded
+        .filter((canonical) => canonical.startsWith('"'))
+        .map((one) => JSON.parse(one) as string);
+      const blocked = texts.filter((value) => goesOn(value, read, character) && isAccepted(text, value));
       return left > blocked.length;
     },
     watchedNumbers(set, watch) {
@@ -152,17 +183,8 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
       return made;
     },
     isKeyAlive(thread) {
-      const { names } = thread.object.object;
-      if (names.numStates === 0) return false;
-      if (thread.character.mode === 0) return isLabelReachable(thread, thread.state, true);
-      const codes = possibleCodes(thread.character);
-      for (let e = names.offsets[thread.state]!; e < names.offsets[thread.state + 1]!; e++) {
-        for (let i = 0; i < codes.length; i += 2) {
-          if (names.lo[e]! > codes[i + 1]! || names.hi[e]! < codes[i]!) continue;
-          if (isLabelReachable(thread, names.to[e]!, false)) return true;
-        }
-      }
-      return false;
+      const { reachable } = thread.object.object;
+      return reachable.length > 0 && reachable[thread.state]!.some((label) => isLabelReachable(thread, label));
     },
     canAddKey: (thread) => thread.object.classes.some((one) => isAddable(thread, one.label)),
     valuesOfKey(thread, label, name) {

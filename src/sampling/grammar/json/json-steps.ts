@@ -3,7 +3,17 @@ import { canonicalDecimal, parseDecimal } from '../numbers/decimal.ts';
 import { isNumberPrefix, isNumberText } from '../numbers/number-text.ts';
 import type { JsonProgress } from './json-progress.ts';
 import { BETWEEN, RESULT, nextState, possibleCodes, readByte } from './string-lexer.ts';
-import type { ArrayThread, Frame, KeyThread, ObjectThread, StartThread, TextThread, Thread, Watch } from './threads.ts';
+import type {
+  ArrayThread,
+  Frame,
+  KeyThread,
+  NumberThread,
+  ObjectThread,
+  StartThread,
+  TextThread,
+  Thread,
+  Watch,
+} from './threads.ts';
 import { DONE } from './threads.ts';
 
 const CHAR = {
@@ -33,7 +43,11 @@ export function maxSpaces(depth: number): number {
   return 4 + 4 * depth;
 }
 
-export type JsonStep = (thread: Thread, byte: number, out: Thread[]) => void;
+export interface JsonStep {
+  step(thread: Thread, byte: number, out: Thread[]): void;
+  /** The level around a number that is a whole value as it stands; null when it is not. */
+  endNumber(thread: NumberThread): Frame | null;
+}
 
 /** Moves threads on by one byte. A thread comes out only if some text completes it. */
 export function createJsonStep(progress: JsonProgress): JsonStep {
@@ -166,7 +180,14 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
     } else if (byte === CHAR.comma) out.push(...progress.valuesOfItem(thread));
   };
 
-  return function step(thread, byte, out) {
+  const endNumber = ({ set, written, up, watch }: NumberThread): Frame | null => {
+    if (up === null || !isNumberText(set, written)) return null;
+    const ended: Thread[] = [];
+    complete(up, watch, canonicalDecimal(parseDecimal(written)), ended);
+    return (ended[0] as Frame | undefined) ?? null;
+  };
+
+  const step = (thread: Thread, byte: number, out: Thread[]): void => {
     progress.fuel.burn(1, 'a token');
     switch (thread.kind) {
       case 'start':
@@ -187,12 +208,10 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
         return;
       }
       case 'number': {
-        const { set, written, up, watch } = thread;
+        const { set, written } = thread;
         if (byte === CHAR.comma || byte === CHAR.closeArray || byte === CHAR.closeObject || isSpace(byte)) {
-          if (up === null || !isNumberText(set, written)) return;
-          const ended: Thread[] = [];
-          complete(up, watch, canonicalDecimal(parseDecimal(written)), ended);
-          for (const next of ended) step(next, byte, out);
+          const around = endNumber(thread);
+          if (around !== null) step(around, byte, out);
         } else if (byte < 0x80) {
           const longer = written + String.fromCharCode(byte);
           if (isNumberPrefix(set, longer)) out.push({ ...thread, written: longer });
@@ -208,4 +227,5 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
       default:
     }
   };
+  return { step, endNumber };
 }

@@ -14,6 +14,13 @@ const MAX_DOUBLE_EXPONENT = 308;
 // from 10^21 up or below 10^-6. Else "10" would be the start of an integer up to 5, by way of "10e-1".
 const FIRST_LARGE_EXPONENT = 21;
 const LAST_SMALL_EXPONENT = -7;
+// Decimal digits that every double keeps apart, and the most that tell two doubles apart.
+const SAFE_DIGITS = 15;
+const MAX_DIGITS = 17;
+// With this many there is still room for two digits more that a double keeps.
+const FREE_DIGITS = 13;
+// Serializers fill up to 21 digits before the point with zeros.
+const MAX_ZEROS = 7;
 // Finer than any double: a grid on which every bound and step of a schema lies.
 const FINEST_EXPONENT = -400;
 
@@ -55,6 +62,16 @@ function fitsDouble(text: string, value: Decimal): boolean {
   return Number.isFinite(read) && (read !== 0 || value.units === 0n);
 }
 
+/** Digits without the zeros in front and behind. */
+function countDigits({ whole, fraction }: Parts): number {
+  return (whole + (fraction ?? '')).replace(/^0+/, '').replace(/0+$/, '').length;
+}
+
+/** Whether a reader of doubles sees this very value: with more digits than a double holds it would judge another one. */
+function isFaithful(text: string, value: Decimal, parts: Parts): boolean {
+  return countDigits(parts) <= SAFE_DIGITS || compareDecimals(parseDecimal(String(Number(text))), value) === 0;
+}
+
 function isUnconstrained(set: NumberSet): boolean {
   return set.min === null && set.max === null && set.step === null && set.notSteps.length + set.excluded.length === 0;
 }
@@ -79,7 +96,22 @@ export function isNumberText(set: NumberSet, text: string): boolean {
     if (!fitsDouble(text, value)) return false;
     if (!isUnconstrained(set) && !(isScientific(parts) && isPrintedExponent(parts))) return false;
   }
-  return hasNumber(set, value);
+  return hasNumber(set, value) && (isUnconstrained(set) || isFaithful(text, value, parts));
+}
+
+/** Near the digits that a double can keep, only few texts go on: they are tried out. */
+function hasLongText(set: NumberSet, text: string, parts: Parts): boolean {
+  const isInWhole = parts.fraction === null;
+  for (const size of [0, 1, 2]) {
+    for (let tail = 0; tail < 10 ** size; tail++) {
+      const digits = size === 0 ? '' : String(tail).padStart(size, '0');
+      for (let zeros = 0; zeros <= (isInWhole ? MAX_ZEROS : 0); zeros++) {
+        if (isNumberText(set, text + digits + '0'.repeat(zeros))) return true;
+      }
+      if (isInWhole && size > 0 && isNumberText(set, `${text}.${digits}`)) return true;
+    }
+  }
+  return false;
 }
 
 /** Whether a number of the set begins with this text. */
@@ -93,7 +125,11 @@ export function isNumberPrefix(set: NumberSet, text: string): boolean {
     return hasNumberBetween(set, negate(LARGEST), parts.isNegative ? decimal(0n, 0) : LARGEST, FINEST_EXPONENT);
   }
   const positive = parts.isNegative ? mirror(set) : set;
-  return hasPlain(positive, parts) || hasScientific(positive, parts);
+  const numDigits = (parts.whole + (parts.fraction ?? '')).replace(/^0+/, '').length;
+  if (numDigits <= FREE_DIGITS) return hasPlain(positive, parts) || hasScientific(positive, parts);
+  if (hasLongText(set, text, parts)) return true;
+  if (numDigits > MAX_DIGITS || !hasScientific(positive, parts)) return false;
+  return numDigits <= SAFE_DIGITS || hasLongMantissa(set, text, parts, MAX_DIGITS - numDigits);
 }
 
 /** Whether more digits, before or behind the point, make the (positive) text a member. */
@@ -108,6 +144,20 @@ function hasPlain(set: NumberSet, { whole, fraction }: Parts): boolean {
     if (set.max !== null && compareDecimals(from, set.max.value) > 0) return false;
     const unit = unitsAt(decimal(1n, shift - digits), grid);
     if (hasNumberBetween(set, from, decimal(units * unit + unit - 1n, grid), grid)) return true;
+  }
+  return false;
+}
+
+/** Whether an exponent, after up to `room` more digits, makes the text a number that a double keeps. */
+function hasLongMantissa(set: NumberSet, text: string, parts: Parts, room: number): boolean {
+  if (!isScientific(parts)) return false;
+  for (let exponent = -324; exponent <= MAX_DOUBLE_EXPONENT; exponent++) {
+    if (exponent > LAST_SMALL_EXPONENT && exponent < FIRST_LARGE_EXPONENT) continue;
+    if (isNumberText(set, `${text}e${exponent}`)) return true;
+  }
+  if (room === 0) return false;
+  for (let digit = 0; digit < 10; digit++) {
+    if (hasLongMantissa(set, `${text}${digit}`, parts, room - 1)) return true;
   }
   return false;
 }

@@ -18,14 +18,13 @@ const duration = `P(?:[0-9]+W|(?:${years}|${months}|${days})(?:${clock})?|${cloc
 /** Leap seconds come at 23:59:60 UTC only: which local time that is depends on the offset. */
 function leapSecond(): string {
   const two = (n: number): string => String(n).padStart(2, '0');
+  const minutes = 24 * 60;
+  const clock = (at: number): string => `${two(Math.floor(at / 60))}:${two(at % 60)}`;
   const choices = [`23:59:60${fraction}[zZ]`];
-  for (let offset = 0; offset < 24 * 60; offset++) {
-    const zone = `${two(Math.floor(offset / 60))}:${two(offset % 60)}`;
-    const local = (shift: number): string => {
-      const at = (23 * 60 + 59 + shift + 48 * 60) % (24 * 60);
-      return `${two(Math.floor(at / 60))}:${two(at % 60)}:60`;
-    };
-    choices.push(`${local(offset)}${fraction}\\+${zone}`, `${local(-offset)}${fraction}-${zone}`);
+  for (let local = 0; local < minutes; local++) {
+    const ahead = (local - (minutes - 1) + minutes) % minutes;
+    const behind = (minutes - ahead) % minutes;
+    choices.push(`${clock(local)}:60${fraction}(?:\\+${clock(ahead)}|-${clock(behind)})`);
   }
   return choices.join('|');
 }

@@ -1,3 +1,4 @@
+import type { Dfa } from '../automata/dfa.ts';
 import { dfaOfTexts } from '../automata/dfa.ts';
 import { dfaOfRegex } from '../automata/regex-dfa.ts';
 import { malformed, unsupported } from '../limits.ts';
@@ -83,6 +84,9 @@ const bound =
     return formulas.whenTyped({ kind: 'number', set: { ...ALL_NUMBERS, [side]: limit } });
   };
 
+// Times with leap seconds take some 300 ms to build; there are as many entries as formats.
+const formats = new Map<string, Dfa>();
+
 function readFormat(reader: SchemaReader, value: unknown, place: SchemaPlace): Formula {
   const { formulas, assertFormats } = reader;
   const name = readText(value, place, 'format');
@@ -90,7 +94,9 @@ function readFormat(reader: SchemaReader, value: unknown, place: SchemaPlace): F
   const pattern = FORMATS.get(name);
   if (pattern === undefined)
     throw unsupported('format', `${place.pointer}/format`, `${JSON.stringify(name)} cannot be enforced`);
-  return formulas.whenTyped({ kind: 'text', dfa: dfaOfRegex(pattern(), false, formulas.fuel) });
+  let dfa = formats.get(name);
+  if (dfa === undefined) formats.set(name, (dfa = dfaOfRegex(pattern(), false, formulas.fuel)));
+  return formulas.whenTyped({ kind: 'text', dfa });
 }
 
 export const VALUE_KEYWORDS: readonly (readonly [string, KeywordReader])[] = [

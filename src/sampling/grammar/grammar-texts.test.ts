@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest';
+import { compileGrammar } from './compile.ts';
+import type { CompiledGrammar, GrammarState } from './types.ts';
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** 'whole', the shortest completion of a text that may go on, or where it stops. */
+function read(grammar: CompiledGrammar, text: string): string {
+  let state: GrammarState | null = grammar.start;
+  for (const [i, byte] of encoder.encode(text).entries()) {
+    state = grammar.step(state, byte);
+    if (state === null) return `stopped at ${i}`;
+  }
+  return grammar.isComplete(state) ? 'whole' : `+${decoder.decode(grammar.closing(state, 1_000)!)}`;
+}
+const schema = (value: unknown): CompiledGrammar => compileGrammar({ type: 'json_schema', schema: value });
+
+describe('[G11] JSON texts', () => {
+  test.each<[unknown, string, string]>([
+    [{ const: 'é"' }, '"\\u00e9\\u0022"', 'whole'],
+    [{ const: 'é' }, '"\\u00E', '+9"'],
+    [{ const: 'é' }, '"\\u00f', 'stopped at 5'],
+    [{ const: '😀' }, '"\\ud83d\\ude00"', 'whole'],
+    [{ const: '😀' }, '"\\ud83d', '+\\ude00"'],
+    [{ type: 'string' }, '"\\udc00', 'stopped at 4'],
+    [{ type: 'string', maxLength: 2 }, '"😀é"', 'whole'],
+    [{ type: 'string', maxLength: 2 }, '"😀éa', 'stopped at 7'],
+    [{ type: 'string', minLength: 2 }, '"a', '+a"'],
+    [{ type: 'object', properties: { ab: true }, additionalProperties: false }, '{"a\\u0062":1}', 'whole'],
+    [{ type: 'object' }, '{"a":1,"\\u0061"', 'stopped at 14'],
+    [{ type: 'object', required: ['a', 'b'] }, '{"b":', '+0,"a":0}'],
+    [{ type: 'object', required: ['a'], maxProperties: 1 }, '{"b', 'stopped at 2'],
+    [{ type: 'integer' }, '1.0', 'whole'],
+    [{ type: 'integer' }, '12.5', 'stopped at 3'],
+    [{ type: 'integer' }, '1.5', '+e21'],
+    [{ type: 'integer', maximum: 5 }, '10', 'stopped at 1'],
+    [{ type: 'integer', minimum: 10 }, '-', 'stopped at 0'],
+    [{ type: 'integer', minimum: 10 }, '7', '+0'],
+    [{ multipleOf: 0.01, type: 'number' }, '4.35', 'whole'],
+    [{ multipleOf: 0.01, type: 'number' }, '14.351', 'stopped at 5'],
+    [{ type: 'number' }, '1E400', 'stopped at 4'],
+    [{ type: 'number' }, '1.7976931348623157e+308', 'whole'],
+    [{ type: 'number', minimum: 0 }, '1e+21', 'whole'],
+    [{ type: 'number', minimum: 0 }, '5e-324', 'whole'],
+    [{ type: 'number' }, '01', 'stopped at 1'],
+    [{ type: 'array', items: { enum: [1, 2] }, uniqueItems: true }, '[1,1.0', 'stopped at 3'],
+    [{ type: 'array', uniqueItems: true }, '[{"a":1,"b":2},{"b":2,"a":1', '+,"":0}]'],
+    [{ type: 'array', uniqueItems: true }, '[{"a":1,"b":2},{"b":2,"a":1}', 'stopped at 27'],
+    [
+      { type: 'array', prefixItems: [{ enum: [1, 2] }, { const: 1 }], minItems: 2, uniqueItems: true },
+      '[1',
+      'stopped at 1',
+    ],
+    [{}, '\n  [\n    1 , 2 ]', 'whole'],
+    [{}, '     1', 'stopped at 4'],
+    [{}, '[\t\t\t\t\t\t\t\t\t', 'stopped at 9'],
+    [{ type: 'array', contains: { const: 1 }, maxContains: 2 }, '[1,1,1]', 'stopped at 6'],
+    [{ type: 'object', maxProperties: 1, not: { additionalProperties: { type: 'null' } } }, '{"a":n', 'stopped at 5'],
+    [{ type: 'object', maxProperties: 2, not: { additionalProperties: { type: 'null' } } }, '{"a":n', '+ull,"":0}'],
+    [{}, '1 ', 'stopped at 1'],
+    [{}, '{"a":1}x', 'stopped at 7'],
+  ])('%j reads %s', (value, text, expected) => {
+    expect(read(schema(value), text)).toBe(expected);
+  });
+  test('json_object takes objects only', () => {
+    const grammar = compileGrammar({ type: 'json_object' });
+    expect(read(grammar, '{"a":[null]}')).toBe('whole');
+    expect(read(grammar, '[')).toBe('stopped at 0');
+  });
+});
+
+describe('[G12] GBNF', () => {
+  const json = String.raw`
+# JSON, as people write it
+root   ::= object
+value  ::= object | array | string | number | ("true" | "false" | "null") ws
+object ::= "{" ws ( string ":" ws value ("," ws string ":" ws value)* )? "}" ws
+array  ::= "[" ws (
+    value ("," ws value)*   # items
+  )? "]" ws
+string ::= "\"" ( [^"\\\x7F\x00-\x1F] | "\\" (["\\bfnrt] | "u" [0-9a-fA-F]{4}) )* "\"" ws
+number ::= ("-"? ([0-9] | [1-9] [0-9]{0,15})) ("." [0-9]+)? ([eE] [-+]? [0-9] [1-9]{0,15})? ws
+ws     ::= | " " | "\n" [ \t]{0,20}
+`;
+  test.each<[string, string, string]>([
+    [json, '{"a": [1, 2.5, "x\\u00e9é"], "b": {}}', 'whole'],
+    [json, '{"a":tru', '+e}'],
+    [json, '[', 'stopped at 0'],
+    ['root ::= "ab"{2,3} "c"?', 'abab', 'whole'],
+    ['root ::= "ab"{2,3} "c"?', 'abababab', 'stopped at 6'],
+    ['root ::= "ab"{2,3} "c"?', 'aba', '+b'],
+    ['root ::= ([a-z]?)* "!"', 'abc', '+!'],
+    ['root ::= [^a-c] . "\\u00e9"', 'dx', '+é'],
+    ['root ::= "x" dead | "y"\ndead ::= "z" dead', 'x', 'stopped at 0'],
+    ['root ::= [α-ω]+', 'αβ', 'whole'],
+    ['root ::= "a" | b\nb ::= "b"\n  | "c"', 'c', 'whole'],
+    ['root ::= a-rule_2\na-rule_2 ::= "x"*', '', 'whole'],
+  ])('%j reads %s', (text, input, expected) => {
+    expect(read(compileGrammar({ type: 'gbnf', text }), input)).toBe(expected);
+  });
+  test.each([
+    ['root ::= x', /rule x.*not defined/],
+    ['a ::= "a"', /no rule root/],
+    ['root ::= "a', /not closed/],
+    ['root ::= ("a"', /character 13.*opened at character 9/],
+    ['root ::= "a"{3,1}', /from 3 down to 1/],
+    ['root ::= "a"\nroot ::= "b"', /defined twice/],
+    ['root = "a"', /::= expected/],
+    ['root ::= "\\q"', /unknown escape/],
+    ['root ::= "a" root', /no text satisfies/],
+  ])('%j is refused', (text, message) => {
+    expect(() => compileGrammar({ type: 'gbnf', text })).toThrow(message);
+  });
+});

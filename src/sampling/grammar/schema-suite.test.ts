@@ -1,0 +1,175 @@
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { createMemorySource } from '../../core/byte-source.ts';
+import { RuvLLMError } from '../../core/errors.ts';
+import { openGguf } from '../../gguf/index.ts';
+import { createTokenizer } from '../../tokenizers/index.ts';
+import { compileGrammar } from './compile.ts';
+import { createTokenMatcher } from './token-matcher.ts';
+import { createTokenTable } from './token-table.ts';
+import { createTokenVocabulary } from './token-vocabulary.ts';
+import type { CompiledGrammar, GrammarState } from './types.ts';
+
+interface SuiteGroup {
+  readonly description: string;
+  readonly schema: unknown;
+  readonly tests: readonly { readonly description: string; readonly data: unknown; readonly valid: boolean }[];
+}
+
+const shared = join(import.meta.dirname, '../../../../shared/suites');
+const suite = join(shared, 'json-schema-test-suite/tests');
+const vocabularyFile = join(shared, 'tokenizers/ggml-vocab-phi-3.gguf');
+const hasSuite = existsSync(suite);
+const hasVocabulary = existsSync(vocabularyFile);
+if (!hasSuite) console.log(`skipped: no JSON Schema test suite at ${suite}`);
+if (!hasVocabulary) console.log(`skipped: no vocabulary at ${vocabularyFile}`);
+
+const DRAFTS = ['draft7', 'draft2020-12'];
+const encoder = new TextEncoder();
+
+function readGroups(draft: string, folder: string): { file: string; group: SuiteGroup }[] {
+  const at = join(suite, draft, folder);
+  return readdirSync(at)
+    .filter((file) => file.endsWith('.json'))
+    .flatMap((file) => {
+      const groups = JSON.parse(readFileSync(join(at, file), 'utf8')) as SuiteGroup[];
+      return groups.map((group) => ({ file: `${draft}/${folder}${file}`, group: withDialect(group, draft) }));
+    });
+}
+
+/** Schemas of draft 7 do not always say so; the folder does. */
+function withDialect(group: SuiteGroup, draft: string): SuiteGroup {
+  const { schema } = group;
+  if (draft !== 'draft7' || typeof schema !== 'object' || schema === null || '$schema' in schema) return group;
+  return { ...group, schema: { $schema: 'http://json-schema.org/draft-07/schema#', ...schema } };
+}
+
+function takesBytes(grammar: CompiledGrammar, text: string): boolean {
+  let state: GrammarState | null = grammar.start;
+  grammar.beginToken();
+  for (const byte of encoder.encode(text)) {
+    state = grammar.step(state, byte);
+    if (state === null) return false;
+  }
+  return grammar.isComplete(state);
+}
+
+interface Outcome {
+  readonly numSchemas: number;
+  readonly accepted: { readonly grammar: CompiledGrammar; readonly where: string; readonly group: SuiteGroup }[];
+  readonly refused: Map<string, number>;
+  readonly wrong: string[];
+}
+
+function runGroups(groups: readonly { file: string; group: SuiteGroup }[], assertFormats: boolean): Outcome {
+  const outcome: Outcome = { numSchemas: groups.length, accepted: [], refused: new Map(), wrong: [] };
+  for (const { file, group } of groups) {
+    const where = `${file}: ${group.description}`;
+    let grammar: CompiledGrammar;
+    try {
+      grammar = compileGrammar({ type: 'json_schema', schema: group.schema, assertFormats });
+    } catch (error) {
+      if (!(error instanceof RuvLLMError)) throw error;
+      const isEmpty = error.message.endsWith('no value satisfies it');
+      if (isEmpty && group.tests.some(({ valid }) => valid)) outcome.wrong.push(`${where}: called unsatisfiable`);
+      const keyword = isEmpty
+        ? 'no value satisfies the schema'
+        : `${String(error.data.keyword)}: ${String(error.data.reason)}`;
+      const reason = keyword.replaceAll(/".*?"/g, '…');
+      outcome.refused.set(reason, (outcome.refused.get(reason) ?? 0) + 1);
+      continue;
+    }
+    outcome.accepted.push({ grammar, where, group });
+    for (const { description, data, valid } of group.tests) {
+      for (const indent of [0, 2]) {
+        const text = JSON.stringify(data, null, indent);
+        if (takesBytes(grammar, text) !== valid) outcome.wrong.push(`${where}: ${description}: ${text}`);
+      }
+    }
+  }
+  return outcome;
+}
+
+const main = hasSuite
+  ? runGroups(
+      DRAFTS.flatMap((draft) => readGroups(draft, '')),
+      false,
+    )
+  : null;
+
+test.skipIf(!hasSuite)(
+  '[G4] drafts 7 and 2020-12: every accepted schema takes its valid instances and no other',
+  () => {
+    const { numSchemas, accepted, refused, wrong } = main!;
+    const share = accepted.length / numSchemas;
+    console.log(
+      `JSON Schema suite: ${accepted.length} of ${numSchemas} schemas accepted (${(100 * share).toFixed(1)} %)`,
+    );
+    for (const [reason, count] of [...refused].sort((a, b) => b[1] - a[1]))
+      console.log(`  refused ${count}: ${reason}`);
+    expect(wrong).toEqual([]);
+    expect(share).toBeGreaterThanOrEqual(0.85);
+  },
+);
+
+test.skipIf(!hasSuite || !hasVocabulary)(
+  '[G5] and token by token: each token of a valid instance is in the mask, the end too',
+  () => {
+    const { metadata } = openGguf(createMemorySource(readFileSync(vocabularyFile), 'phi-3'));
+    const tokenizer = createTokenizer(metadata);
+    const table = createTokenTable(createTokenVocabulary(tokenizer));
+    const [end] = table.vocabulary.endIds as [number];
+    const wrong: string[] = [];
+    const has = (mask: Uint32Array, id: number): boolean => ((mask[id >>> 5]! >>> (id & 31)) & 1) === 1;
+    let numTokens = 0;
+    for (const { grammar, where, group } of main!.accepted) {
+      for (const { description, data, valid } of group.tests) {
+        const text = JSON.stringify(data, null, valid ? 2 : 0);
+        const matcher = createTokenMatcher(grammar, table, { cacheBytes: 4 << 20 });
+        const ids = [...tokenizer.encode(text, { isContinuation: true }), end];
+        const taken = ids.findIndex((id) => {
+          numTokens++;
+          const isAllowed = has(matcher.mask(), id);
+          if (matcher.clone().accept(id) !== isAllowed)
+            wrong.push(`${where}: mask and accept differ at token ${id} of ${text}`);
+          return !isAllowed || !matcher.accept(id);
+        });
+        if (taken < 0 !== valid) wrong.push(`${where}: ${description}: ${text} at token ${taken}`);
+      }
+    }
+    console.log(`JSON Schema suite: ${numTokens} tokens checked`);
+    expect(wrong).toEqual([]);
+  },
+);
+
+test.skipIf(!hasSuite)('[G6] formats that are enforced agree with the optional tests of the suite', () => {
+  const names = new Set([
+    'date',
+    'time',
+    'date-time',
+    'duration',
+    'uuid',
+    'ipv4',
+    'ipv6',
+    'json-pointer',
+    'relative-json-pointer',
+  ]);
+  const groups = readGroups('draft2020-12', 'optional/format/').filter(({ file }) =>
+    names.has(/([^/]*)\.json$/.exec(file)![1]!),
+  );
+  const { accepted, numSchemas, wrong } = runGroups(groups, true);
+  expect(wrong).toEqual([]);
+  expect([accepted.length, numSchemas]).toEqual([names.size, names.size]);
+});
+
+test.skipIf(!hasSuite)('[G7] optional tests: patterns, large numbers, identifiers', () => {
+  const isWanted = (file: string): boolean =>
+    /(ecmascript-regex|non-bmp-regex|bignum|float-overflow|anchor|id|unknownKeyword|no-schema|dependencies-compatibility|refOfUnknownKeyword)\.json$/.test(
+      file,
+    );
+  const groups = DRAFTS.flatMap((draft) => readGroups(draft, 'optional/')).filter(({ file }) => isWanted(file));
+  const { accepted, wrong } = runGroups(groups, false);
+  expect(wrong).toEqual([]);
+  expect(accepted.length).toBeGreaterThan(60);
+});
