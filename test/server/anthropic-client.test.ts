@@ -1,5 +1,5 @@
 // The official client of the other API against a real server on loopback, with a random model of our own behind it.
-import Anthropic from '@anthropic-ai/sdk';
+import Anthropic, { AuthenticationError, BadRequestError, NotFoundError } from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createKeyStore } from '../../src/server/keys/key-store.ts';
 import { type DistServer, isServerBuilt, startDistServer } from '../support/dist-server.ts';
@@ -83,12 +83,12 @@ describe.skipIf(!isServerBuilt)('@anthropic-ai/sdk', () => {
   test('failures have the classes of the client', async () => {
     const wrong = new Anthropic({ baseURL: server.url, apiKey: 'wrong', maxRetries: 0 });
     await expect(wrong.messages.create(ask)).rejects.toMatchObject({ status: 401, type: 'authentication_error' });
-    await expect(wrong.messages.create(ask)).rejects.toBeInstanceOf(Anthropic.AuthenticationError);
+    await expect(wrong.messages.create(ask)).rejects.toBeInstanceOf(AuthenticationError);
     const other = client.messages.create({ ...ask, model: 'other' });
-    await expect(other).rejects.toBeInstanceOf(Anthropic.NotFoundError);
+    await expect(other).rejects.toBeInstanceOf(NotFoundError);
     const image = { type: 'image' as const, source: { type: 'url' as const, url: 'https://example.com/a.png' } };
     const looking = client.messages.create({ ...ask, messages: [{ role: 'user', content: [image] }] });
-    await expect(looking).rejects.toBeInstanceOf(Anthropic.BadRequestError);
+    await expect(looking).rejects.toBeInstanceOf(BadRequestError);
     await expect(looking).rejects.toMatchObject({ type: 'invalid_request_error', apiMessage: /"image"/ });
     const long = client.messages.stream({ ...ask, messages: [{ role: 'user', content: 'hello '.repeat(600) }] });
     await expect(long.finalMessage()).rejects.toMatchObject({ status: 400 });

@@ -1,5 +1,5 @@
 // `client.responses` of the official client against a real server on loopback, with a random model of our own behind it.
-import OpenAI from 'openai';
+import OpenAI, { NotFoundError } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DistServer, isServerBuilt, startDistServer } from '../support/dist-server.ts';
 import { hasOpenapi, violationsOf } from '../support/openapi-schemas.ts';
@@ -28,7 +28,7 @@ describe.skipIf(!isServerBuilt)('openai responses', () => {
     const second = await client.responses.create({ ...seeded, input: 'go on', previous_response_id: first.id });
     expect(second.usage!.input_tokens).toBeGreaterThan(first.usage!.input_tokens);
     await client.responses.delete(first.id);
-    await expect(client.responses.retrieve(first.id)).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+    await expect(client.responses.retrieve(first.id)).rejects.toBeInstanceOf(NotFoundError);
     const lost = client.responses.create({ ...seeded, previous_response_id: first.id });
     await expect(lost).rejects.toMatchObject({ status: 404, code: 'previous_response_not_found' });
   });
