@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createManualClock } from '../../test/support/manual-clock.ts';
+import { createManualClock, settle } from '../../test/support/manual-clock.ts';
 import { createTestServer, entryOf } from '../../test/support/test-server.ts';
 import { createToyRuntime, saying, type ToyRuntimeOptions } from '../../test/support/toy-runtime.ts';
 import { createToyTokenizer } from '../../test/support/toy-tokenizer.ts';
@@ -200,6 +200,25 @@ test('[G2] a client that leaves frees its pages: streaming, several answers, and
   controller.abort();
   expect((await plain).status).toBe(499);
   await expectIdle();
+});
+
+test('[G2] a connection that breaks while nobody reads ends every answer, and no failure goes unheard', async () => {
+  const { chat, model, server } = await setUp();
+  const unheard: unknown[] = [];
+  const hear = (error: unknown): void => void unheard.push(error);
+  process.on('unhandledRejection', hear);
+  const controller = new AbortController();
+  const response = await chat({ stream: true, n: 4, ignore_eos: true }, controller.signal);
+  const reader = response.body!.getReader();
+  await reader.read();
+  await settle();
+  controller.abort();
+  while ((await model.stats()).numRunning > 0);
+  await settle();
+  process.off('unhandledRejection', hear);
+  expect(unheard).toEqual([]);
+  await reader.cancel();
+  expect(server.services.gate.numRequests).toBe(0);
 });
 
 test('a failure in the middle of a stream is an error event, and one of several answers ends all', async () => {

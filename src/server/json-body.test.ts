@@ -61,6 +61,11 @@ test('[S3] sixty thousand lists in each other are refused, and so is a body with
   expect(isCancelled).toBe(true);
 });
 
+test('[S3] bytes that are no UTF-8 are refused, not replaced', async () => {
+  const bytes = new Uint8Array([0x22, 0xff, 0x22]);
+  expect(await refusalOf(post(bytes))).toMatchObject({ status: 400, message: 'the body of 3 bytes is not UTF-8' });
+});
+
 test('only JSON is read: a page of another site cannot send that without asking', async () => {
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', '', 'application/jsonx']) {
     expect(await refusalOf(post('{}', { 'content-type': type })), type).toMatchObject({ status: 415 });

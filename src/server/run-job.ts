@@ -24,14 +24,13 @@ export function requireSupported({ tools }: GenerateJob): void {
   if (tools.length > 0) missing('tool calling', 'tools');
 }
 
-/** Runs every sequence of a job side by side; leaving early ends all of them. */
+/** Runs every sequence of a job that passed `requireSupported`, side by side; leaving early ends all of them. */
 export async function* runJob(
   model: Model,
   job: GenerateJob,
   caller: JobCaller,
   limits: JobLimits,
 ): AsyncGenerator<JobEvent, void, undefined> {
-  requireSupported(job);
   const own = new AbortController();
   const call = { tenant: caller.tenant, signal: AbortSignal.any([caller.signal, own.signal]) };
   const streams = job.prompts.flatMap((prompt, promptIndex) => {

@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { settle } from '../../test/support/manual-clock.ts';
+import { RuvLLMError } from '../core/errors.ts';
+import type { Model } from '../runtime/model.ts';
+import { type GenerateJob, PLAIN_JOB } from './generate-job.ts';
+import { runJob } from './run-job.ts';
+
+const JOB: GenerateJob = { ...PLAIN_JOB, model: 'm', prompts: ['a'], numChoices: 3, options: { maxTokens: 9 } };
+const LIMITS = { maxTokens: 100, maxCharsPerToken: 32 };
+
+/** Says one word in each answer, then nothing until it is aborted. */
+function createStuckModel(): { model: Model; numAborted: () => number } {
+  let numAborted = 0;
+  const model = {
+    modelInfo: () => ({ maxContext: 100 }),
+    async *generateStream(_prompt: string, { signal }: { signal: AbortSignal }) {
+      yield { text: 'x', tokenIds: [1], logprobs: null, finishReason: null };
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+      numAborted++;
+      throw new RuvLLMError('aborted', 'aborted by the caller');
+    },
+  } as unknown as Model;
+  return { model, numAborted: () => numAborted };
+}
+
+async function collectUnheard(work: () => Promise<void>): Promise<unknown[]> {
+  const unheard: unknown[] = [];
+  const hear = (error: unknown): void => void unheard.push(error);
+  process.on('unhandledRejection', hear);
+  await work();
+  await settle();
+  process.off('unhandledRejection', hear);
+  return unheard;
+}
+
+test('[G2] answers that fail while nobody reads are heard: an unheard failure would end the process', async () => {
+  const { model, numAborted } = createStuckModel();
+  const controller = new AbortController();
+  const events = runJob(model, JOB, { tenant: 't', signal: controller.signal }, LIMITS);
+  const unheard = await collectUnheard(async () => {
+    expect((await events.next()).value).toEqual({ type: 'text', choice: 0, text: 'x', logprobs: null });
+    await settle();
+    controller.abort();
+  });
+  expect(unheard).toEqual([]);
+  expect(numAborted()).toBe(1); // the others wait at their first word for a reader
+  for (;;) {
+    try {
+      if ((await events.next()).done) break;
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'aborted' });
+      break;
+    }
+  }
+});
+
+test('[G2] leaving ends every answer, with nobody else to tell them', async () => {
+  const { model, numAborted } = createStuckModel();
+  const events = runJob(model, JOB, { tenant: 't', signal: new AbortController().signal }, LIMITS);
+  const unheard = await collectUnheard(async () => {
+    for (let i = 0; i < 3; i++) await events.next();
+    await settle();
+    await events.return();
+  });
+  expect(unheard).toEqual([]);
+  expect(numAborted()).toBe(3);
+});
