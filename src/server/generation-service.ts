@@ -4,6 +4,7 @@ import { type Clock, within } from './clock.ts';
 import { describeFailure } from './errors.ts';
 import type { GenerateJob, JobEvent } from './generate-job.ts';
 import type { ServerLimits } from './limits.ts';
+import { linkAbort } from './linked-abort.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelHost, ModelLease } from './model-host.ts';
 import type { RequestLog } from './request-log.ts';
@@ -54,9 +55,10 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
   async function open(job: GenerateJob, caller: Caller, span: Span, onEnd: () => void): Promise<RunningJob> {
     const { tenant, requestId } = caller;
     const lease = await acquire(job, caller, span);
-    const own = new AbortController();
-    const signal = AbortSignal.any([caller.signal, own.signal]);
+    const own = linkAbort(caller.signal);
+    const { signal } = own;
     const end = (): void => {
+      own.unlink();
       lease.release();
       onEnd();
     };

@@ -6,6 +6,7 @@ import { isChat, type Prompt } from '../runtime/prompt.ts';
 import { refusal } from './errors.ts';
 import type { GenerateJob, JobEvent } from './generate-job.ts';
 import type { ServerLimits } from './limits.ts';
+import { linkAbort } from './linked-abort.ts';
 import { toGrammar } from './output-grammar.ts';
 
 /** Who calls: added to every sequence of a job. */
@@ -31,8 +32,8 @@ export async function* runJob(
   caller: JobCaller,
   limits: JobLimits,
 ): AsyncGenerator<JobEvent, void, undefined> {
-  const own = new AbortController();
-  const call = { tenant: caller.tenant, signal: AbortSignal.any([caller.signal, own.signal]) };
+  const own = linkAbort(caller.signal);
+  const call = { tenant: caller.tenant, signal: own.signal };
   const streams = job.prompts.flatMap((prompt, promptIndex) => {
     const options = { ...fitOptions(model, prompt, job, limits), ...constrained(job) };
     return Array.from({ length: job.numChoices }, (_, index) => {
@@ -44,6 +45,7 @@ export async function* runJob(
     if (streams.length === 1) yield* streams[0]!;
     else yield* merge(streams);
   } finally {
+    own.unlink();
     own.abort(); // a sequence whose sibling failed would go on to its next token before it noticed
   }
 }

@@ -1,0 +1,20 @@
+/** A controller that a parent signal aborts too. */
+export interface LinkedAbort {
+  readonly signal: AbortSignal;
+  abort(): void;
+  /** Lets go of the parent, which may live longer; call it when the work has ended. */
+  unlink(): void;
+}
+
+/** Not `AbortSignal.any`: it holds its sources weakly, and an abort that gets lost leaves a sequence running. */
+export function linkAbort(parent: AbortSignal): LinkedAbort {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort(parent.reason);
+  if (parent.aborted) abort();
+  else parent.addEventListener('abort', abort, { once: true });
+  return {
+    signal: controller.signal,
+    abort: () => controller.abort(),
+    unlink: () => parent.removeEventListener('abort', abort),
+  };
+}
