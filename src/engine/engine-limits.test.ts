@@ -284,3 +284,23 @@ test('free pages are counted in bytes: a sequence of packed pages may have more 
   expect(Math.min(...free)).toBeGreaterThanOrEqual(0);
   expectRest(engine);
 });
+
+test('[E9] a priority or a time limit that is none is refused, and nothing changes', () => {
+  const engine = setUp();
+  for (const priority of [-11, 11, 0.5, Number.NaN]) {
+    const refused = expect.objectContaining({
+      code: 'invalid_option',
+      message: `priority must be -10 to 10, got ${priority}`,
+    });
+    expect(() => engine.add(request(0, { priority }))).toThrow(refused);
+  }
+  for (const timeoutMs of [-1, Number.NaN]) {
+    const refused = expect.objectContaining({
+      code: 'invalid_option',
+      message: `timeoutMs must not be negative, got ${timeoutMs}`,
+    });
+    expect(() => engine.add(request(0, { timeoutMs }))).toThrow(refused);
+  }
+  expect(engine.hasWork).toBe(false);
+  engine.add(request(0, { priority: 10, timeoutMs: 0 }));
+});

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createMemorySpill } from '../../test/support/memory-spill.ts';
 import { createToyModel, createToySampler } from '../../test/support/toy-model.ts';
 import { opened, TOY_SPEC, toyRequest } from '../../test/support/toy-spec.ts';
 import { createEngineServer } from './engine-server.ts';
@@ -131,4 +132,47 @@ test('pages that do not add up end the server, though they are not counted after
   nowMs = 10_000;
   await ask(5);
   expect(crashes).toEqual([expect.objectContaining({ message: 'pages are missing' })]);
+});
+
+test('a context that was asked for and does not fit fails the load with both numbers', async () => {
+  const { server, posted } = setUp(createToyModel({ limits: { numPages: 10 } }));
+  server.handle({ type: 'load', spec: { ...TOY_SPEC, maxContext: 161 } });
+  await nextTurn();
+  expect(posted).toMatchObject([
+    { type: 'loadFailed', error: { code: 'out_of_memory', data: { heldTokens: 160, maxContext: 161 } } },
+  ]);
+});
+
+test('pages on disk are found by a model that computes the same way, and by no other', async () => {
+  const spill = createMemorySpill();
+  const promptIds = Array.from({ length: 40 }, (_, i) => i);
+  async function cachedTokens(computedBy: string): Promise<number> {
+    const toy = createToyModel();
+    const model = { ...toy, pages: { ...toy.pages, computedBy } };
+    const posted: ServerMessage[] = [];
+    const server = createEngineServer({
+      post: (message) => posted.push(message),
+      openModel: async () => ({ ...opened(model), spill: spill.open() }),
+      createSampler: (params) => createToySampler(params.seed!),
+      now: () => 0,
+      yieldToMessages: nextTurn,
+      onCrash: (error) =>
+        posted.push({
+          type: 'loadFailed',
+          error: { code: 'internal', message: String(error), data: {}, isRetryable: false },
+        }),
+    });
+    server.handle({ type: 'load', spec: TOY_SPEC });
+    await nextTurn();
+    server.handle({ type: 'generate', request: { ...toyRequest({ promptIds, maxTokens: 1, seed: 1 }), id: 0 } });
+    const events = () => posted.flatMap((message) => (message.type === 'events' ? message.events : []));
+    while (!events().some(({ type }) => type === 'finished')) await nextTurn();
+    server.handle({ type: 'dispose' });
+    while (posted.at(-1)?.type !== 'disposed') await nextTurn();
+    const finished = events().find((event) => event.type === 'finished');
+    return finished?.type === 'finished' ? finished.cachedTokens : -1;
+  }
+  expect(await cachedTokens('kernels a')).toBe(0);
+  expect(await cachedTokens('kernels a')).toBe(32);
+  expect(await cachedTokens('kernels b')).toBe(0);
 });

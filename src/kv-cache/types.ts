@@ -50,6 +50,7 @@ export interface PagePool {
   readonly usedBytes: number;
   /** The most `usedBytes` has been. */
   readonly peakBytes: number;
+  /** Pages of this tier that are in use. */
   numPages(tier: PageTier): number;
   /** Pages of this tier that could be had if nothing else was taken. */
   numFreePages(tier: PageTier): number;

@@ -11,6 +11,7 @@ import { createNodeWasmPlatform } from '../platform/node/wasm-platform.ts';
 import { buildRandomModel, type RandomArchitecture, type RandomShape } from '../../test/support/random-model.ts';
 import { normals } from '../../test/support/random-values.ts';
 import { runParts, testLimits } from '../../test/support/run-model.ts';
+import { loadRandom } from '../../test/support/run-model.ts';
 import { kvPageBytes, numPagesWithin } from './kv-page-store.ts';
 import { loadModel } from './load-model.ts';
 import { architectures, isDecoder } from './registry.ts';
@@ -245,4 +246,17 @@ test('a context may be as long as all pages are when they are packed', async () 
       { tokenIds: [5], start: numPacked * 16, pageIds: [...Array.from({ length: numPacked }, () => ~0), 3] },
     ]),
   ).rejects.toMatchObject({ code: 'context_overflow' });
+});
+
+test('pages say what computed them: the kernels, and the rotation that the context asks for', async () => {
+  const computedBy = async (maxContextTokens: number): Promise<string> => {
+    const limits = { maxBatchTokens: 8, maxSequences: 1, maxLogitRows: 1, numPages: 64 };
+    const model = await loadRandom({ architecture: 'phi3', type: 'F32', seed: 3 }, { limits, maxContextTokens });
+    await model.dispose();
+    return model.pages.computedBy;
+  };
+  const short = await computedBy(100);
+  expect(short).toContain('reference');
+  expect(await computedBy(120)).toBe(short);
+  expect(await computedBy(200)).not.toBe(short); // beyond the context it was first trained for
 });

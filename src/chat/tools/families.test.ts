@@ -4,7 +4,7 @@ import type { ChatMessage } from '../types.ts';
 import { TOOL_FORMATS } from './formats/index.ts';
 import { createOutputParser } from './output-parser.ts';
 import { REASONING_FORMATS, startsInReasoning } from './reasoning.ts';
-import { collect } from './testing.ts';
+import { collect } from './collect.contract.ts';
 import type { ToolSpec } from './types.ts';
 
 const TOOLS: ToolSpec[] = [

@@ -4,7 +4,7 @@ import { TOOL_FORMATS } from './formats/index.ts';
 import { createOutputParser } from './output-parser.ts';
 import type { OutputParserOptions } from './output-parser.ts';
 import { REASONING_FORMATS } from './reasoning.ts';
-import { collect } from './testing.ts';
+import { collect } from './collect.contract.ts';
 import type { ToolFormat, ToolSpec } from './types.ts';
 
 const TOOLS: ToolSpec[] = [

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { createChatTemplate } from '../chat-template.ts';
 import type { ChatMessage, ChatTemplate, ToolCall } from '../types.ts';
 import { createOutputParser } from './output-parser.ts';
-import { collect } from './testing.ts';
+import { collect } from './collect.contract.ts';
 import { toToolSpecs } from './tool-specs.ts';
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), '../../../../shared/suites/chat-templates');

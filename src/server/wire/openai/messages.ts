@@ -1,6 +1,6 @@
 import type { ChatMessage } from '../../../chat/types.ts';
-import { RuvLLMError } from '../../../core/errors.ts';
 import { choiceField, type Field, invalid, isObject, readFields, required, stringField } from '../fields.ts';
+import { unsupported } from '../unsupported.ts';
 
 const MAX_TEXT = 2 ** 28;
 const MAX_PARTS = 4096;
@@ -9,12 +9,6 @@ interface MessageFields {
   role: ChatMessage['role'];
   content: string;
   name: string;
-}
-
-function unsupported(path: string, feature: string): Error {
-  return new RuvLLMError('unsupported', `'${path}': ${feature} is not supported by this version`, {
-    data: { option: path },
-  });
 }
 
 /** Text, or a list of parts that are all text. */
