@@ -1,45 +1,23 @@
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'; // prettier-ignore
-import { tmpdir } from 'node:os';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'; // prettier-ignore
 import { dirname, join } from 'node:path';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CacheNamespace } from '../../../kv-cache/cache-namespace.ts';
+import { describe, expect, test } from 'vitest';
 import type { SpillSpace } from '../../../kv-cache/types.ts';
 import { OVERHEAD_BYTES } from './sealed-file.ts';
 import { openSpillFolder, type SpillFolderOptions } from './spill-folder.ts';
+import {
+  masterKey,
+  newFolder,
+  openAt,
+  NAMESPACE,
+  FILE_BYTES,
+  pageOf,
+  tokensOf,
+  writeChain,
+  filesIn,
+  pathOf,
+} from './spill-setup.contract.ts';
 
-let root: string;
-let numFolders = 0;
-beforeAll(() => (root = mkdtempSync(join(tmpdir(), 'ruvllm-spill-'))));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
-
-const masterKey = new Uint8Array(32).fill(7);
-const newFolder = (): string => join(root, `folder-${numFolders++}`);
-const openAt = (folder: string, options: Partial<SpillFolderOptions> = {}) =>
-  openSpillFolder({ folder, limitBytes: 2 ** 20, masterKey, ...options });
-const NAMESPACE: CacheNamespace = { tenant: 'tenant-alpha', modelHash: 'model-1', adapterHash: null, policy: 'f16' };
-
-const PAGE_BYTES = 1000;
-const FILE_BYTES = PAGE_BYTES + OVERHEAD_BYTES;
-const pageOf = (seed: number, length = PAGE_BYTES): Uint8Array =>
-  Uint8Array.from({ length }, (_, i) => (seed * 31 + i * 7 + (i >> 3)) & 0xff);
-const tokensOf = (seed: number): Int32Array => Int32Array.from({ length: 16 }, (_, i) => seed * 1000 + i);
-
-/** `count` pages behind each other, each written with its number as the seed. */
-function writeChain(space: SpillSpace, count: number): string[] {
-  const keys: string[] = [];
-  for (let i = 0; i < count; i++) {
-    keys.push(space.childKey(keys.at(-1) ?? space.rootKey, tokensOf(i)));
-    expect(space.write(keys[i]!, 'float', pageOf(i))).toBe(true);
-  }
-  return keys;
-}
-const filesIn = (folder: string): string[] =>
-  readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .map((name) => join(folder, name))
-    .filter((path) => statSync(path).isFile())
-    .sort();
-const pathOf = (folder: string, key: string): string => filesIn(folder).find((path) => path.endsWith(`${key}.page`))!;
 const snapshot = (folder: string) =>
   filesIn(folder).map((path) => [path, readFileSync(path, 'hex'), statSync(path).mtimeMs]);
 
@@ -320,7 +298,7 @@ describe('folders', () => {
     const other = store.open({ ...NAMESPACE, tenant: 'other' });
     const [kept] = writeChain(other, 1);
     expect(space.has(key)).toBe(true);
-    const saved = join(root, 'saved.page');
+    const saved = newFolder();
     const path = pathOf(folder, key);
     copyFileSync(path, saved);
     store.eraseTenant(NAMESPACE.tenant);

@@ -1,44 +1,18 @@
-import { mkdtempSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CacheNamespace } from '../../../kv-cache/cache-namespace.ts';
-import type { SpillSpace } from '../../../kv-cache/types.ts';
+import { describe, expect, test } from 'vitest';
 import { OVERHEAD_BYTES } from './sealed-file.ts';
-import { openSpillFolder, type SpillFolderOptions } from './spill-folder.ts';
-
-let root: string;
-let numFolders = 0;
-beforeAll(() => (root = mkdtempSync(join(tmpdir(), 'ruvllm-spill-'))));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
-
-const masterKey = new Uint8Array(32).fill(7);
-const newFolder = (): string => join(root, `folder-${numFolders++}`);
-const openAt = (folder: string, options: Partial<SpillFolderOptions> = {}) =>
-  openSpillFolder({ folder, limitBytes: 2 ** 20, masterKey, ...options });
-const NAMESPACE: CacheNamespace = { tenant: 'tenant-alpha', modelHash: 'model-1', adapterHash: null, policy: 'f16' };
-
-const PAGE_BYTES = 1000;
-const FILE_BYTES = PAGE_BYTES + OVERHEAD_BYTES;
-const pageOf = (seed: number, length = PAGE_BYTES): Uint8Array =>
-  Uint8Array.from({ length }, (_, i) => (seed * 31 + i * 7 + (i >> 3)) & 0xff);
-const tokensOf = (seed: number): Int32Array => Int32Array.from({ length: 16 }, (_, i) => seed * 1000 + i);
-
-/** `count` pages behind each other, each written with its number as the seed. */
-function writeChain(space: SpillSpace, count: number): string[] {
-  const keys: string[] = [];
-  for (let i = 0; i < count; i++) {
-    keys.push(space.childKey(keys.at(-1) ?? space.rootKey, tokensOf(i)));
-    expect(space.write(keys[i]!, 'float', pageOf(i))).toBe(true);
-  }
-  return keys;
-}
-const filesIn = (folder: string): string[] =>
-  readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .map((name) => join(folder, name))
-    .filter((path) => statSync(path).isFile())
-    .sort();
-const pathOf = (folder: string, key: string): string => filesIn(folder).find((path) => path.endsWith(`${key}.page`))!;
+import {
+  newFolder,
+  openAt,
+  NAMESPACE,
+  FILE_BYTES,
+  pageOf,
+  tokensOf,
+  writeChain,
+  filesIn,
+  pathOf,
+} from './spill-setup.contract.ts';
 
 describe('limit', () => {
   test('[SP5] the longest unused page goes first, and a read is a use', () => {
