@@ -13,6 +13,7 @@ const LAYERS: Record<string, readonly string[] | 'anything'> = {
   chat: ['core'],
   models: ['core', 'gguf', 'kernels', 'quant'],
   'kv-cache': ['core', 'kernels'],
+  memory: ['core', 'kernels'],
   sampling: ['core', 'tokenizers'],
   engine: ['core', 'gguf', 'kernels', 'models', 'kv-cache', 'sampling'],
   runtime: ['core', 'quant', 'gguf', 'kernels', 'tokenizers', 'chat', 'models', 'kv-cache', 'sampling', 'engine'],
