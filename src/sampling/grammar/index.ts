@@ -1,3 +1,4 @@
+export type { StructureNode } from '../../core/structure-node.ts';
 export { compileGrammar } from './compile.ts';
 export { DEFAULT_LIMITS } from './limits.ts';
 export type { GrammarLimits } from './limits.ts';

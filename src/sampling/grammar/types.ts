@@ -1,3 +1,5 @@
+import type { StructureNode } from '../../core/structure-node.ts';
+
 /** What the text must be. */
 export type GrammarSource =
   /** Any JSON object. */
@@ -13,7 +15,9 @@ export type GrammarSource =
   /** The grammar dialect of llama.cpp; the rule `root` is the whole text. */
   | { readonly type: 'gbnf'; readonly text: string }
   /** The whole text matches the pattern. */
-  | { readonly type: 'regex'; readonly pattern: string };
+  | { readonly type: 'regex'; readonly pattern: string }
+  /** A fixed skeleton around literals, JSON and free text; control tokens are allowed where it spells them. */
+  | { readonly type: 'structure'; readonly root: StructureNode };
 
 /** A place in a text under a grammar. Never changes. */
 export interface GrammarState {

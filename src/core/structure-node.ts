@@ -1,0 +1,28 @@
+/**
+ * A text with a fixed skeleton, as plain JSON data: what a chat format asks for and a grammar enforces, without either knowing
+ * the other.
+ */
+export type StructureNode =
+  /** Exactly this text. */
+  | { readonly kind: 'text'; readonly text: string }
+  /** A JSON value that satisfies the schema. */
+  | { readonly kind: 'json'; readonly schema: unknown }
+  /** Any text that does not contain `until`, then `until`. */
+  | { readonly kind: 'raw'; readonly until: string }
+  | { readonly kind: 'sequence'; readonly items: readonly StructureNode[] }
+  | { readonly kind: 'choice'; readonly items: readonly StructureNode[] }
+  | {
+      readonly kind: 'repeat';
+      readonly item: StructureNode;
+      /** Between two items. */
+      readonly separator: string;
+      readonly min: number;
+      /** Null: no bound. */
+      readonly max: number | null;
+    }
+  /** Any text. Once a trigger has been written its `then` binds; after that free text again, or nothing. */
+  | {
+      readonly kind: 'free';
+      readonly branches: readonly { readonly trigger: string; readonly then: StructureNode }[];
+      readonly endsAfterBranch: boolean;
+    };
