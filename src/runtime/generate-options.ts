@@ -35,8 +35,8 @@ export interface GenerateOptions extends GenerateParams {
   /** The conversation this call belongs to, for callers that send the whole history: its end is kept in memory longest. */
   session?: string;
   /**
-   * What the text must be: a JSON object, an instance of a JSON schema, or a text of a GBNF grammar or a pattern. It is whole also when
-   * `maxTokens` are reached; what cannot be enforced is refused with the keyword. Default: anything.
+   * What the text must be: a JSON object, an instance of a JSON schema, a text of a GBNF grammar or a pattern, or a skeleton of these
+   * and free text. It is whole also when `maxTokens` are reached; what cannot be enforced is refused with the keyword. Default: anything.
    */
   grammar?: GrammarSource;
 }
@@ -62,7 +62,7 @@ interface CallOptions {
 const isGrammar = (value: unknown): value is GrammarSource =>
   typeof value === 'object' &&
   value !== null &&
-  ['json_object', 'json_schema', 'gbnf', 'regex'].includes((value as GrammarSource).type);
+  ['json_object', 'json_schema', 'gbnf', 'regex', 'structure'].includes((value as GrammarSource).type);
 
 const CALL_READERS: OptionReaders<CallOptions> = {
   signal: optional(instanceOption('an AbortSignal', isAbortSignal)),

@@ -209,6 +209,7 @@ test('the grammar names the chosen tools, and several calls only where they are 
         isRaw: true,
         schema: { type: 'string' },
         end: '</arg_value>\n',
+        stop: '</arg_value>',
         isRequired: false,
       },
       {
@@ -217,6 +218,7 @@ test('the grammar names the chosen tools, and several calls only where they are 
         isRaw: false,
         schema: { type: 'integer' },
         end: '</arg_value>\n',
+        stop: '</arg_value>',
         isRequired: false,
       },
     ],

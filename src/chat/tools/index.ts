@@ -7,6 +7,7 @@ export type { OutputParser, OutputParserOptions } from './output-parser.ts';
 export type { ParserLimits } from './limits.ts';
 export { REASONING_FORMATS, startsInReasoning } from './reasoning.ts';
 export type { ReasoningFormat } from './reasoning.ts';
+export { toStructure } from './to-structure.ts';
 export { toToolSpecs } from './tool-specs.ts';
 export type {
   ArgumentsGrammar,

@@ -9,6 +9,7 @@ import type { SchemaReader } from './schema/schema-reader.ts';
 import { createSchemaReader } from './schema/schema-reader.ts';
 import type { Solver } from './schema/solver.ts';
 import { createSolver } from './schema/solver.ts';
+import { createStructureGrammar } from './structure/structure-grammar.ts';
 import { createGbnfGrammar } from './text/gbnf-grammar.ts';
 import { createRegexGrammar } from './text/regex-grammar.ts';
 import type { CompiledGrammar, GrammarSource } from './types.ts';
@@ -41,6 +42,8 @@ const COMPILERS: { [T in GrammarSource['type']]: Compile<T> } = {
     compileSchema(schema, strict ?? false, assertFormats ?? false, fuel),
   gbnf: ({ text }, fuel) => createGbnfGrammar(text, fuel),
   regex: ({ pattern }, fuel) => createRegexGrammar(pattern, fuel),
+  structure: ({ root }, fuel) =>
+    createStructureGrammar(root, (schema) => compileSchema(schema, false, false, fuel), fuel),
 };
 
 /**
