@@ -57,7 +57,7 @@ export function isUuid(text: unknown): text is string {
 /** The 16 bytes of a UUID; throws `invalid_option` for whatever is none. */
 export function parseUuid(text: string): Uint8Array {
   if (!isUuid(text)) {
-    const shown = typeof text === 'string' ? JSON.stringify(text.slice(0, 80)) : typeof text;
+    const shown = JSON.stringify(String(text).slice(0, 80));
     throw new RuvLLMError('invalid_option', `${shown} is not a UUID in lower case`, { data: { option: 'id' } });
   }
   const hex = text.replaceAll('-', '');
