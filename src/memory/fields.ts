@@ -20,41 +20,46 @@ const boolean: FieldDeclaration = { type: 'boolean', isIndexed: false };
 const word: FieldDeclaration = { type: 'word', isIndexed: false };
 const indexed: FieldDeclaration = { type: 'word', isIndexed: true };
 
-const NODE = { source: indexed, quality: number, uses: number, session: indexed } as const;
+/** Of what a caller adds: what it is about, and where it came from. */
+const NODE = { source: indexed, topic: indexed, quality: number } as const;
 
 /** What the records of each kind can be found by. Adding a field is one word here; nothing stored has to change. */
 export const MEMORY_FIELDS: FieldRegistry = {
-  document: { ...NODE, parent: indexed, position: number },
+  document: NODE,
   query: NODE,
-  'agent-step': { ...NODE, step: number, failed: boolean },
+  'agent-step': NODE,
   fact: NODE,
-  'qa-pair': NODE,
-  concept: { ...NODE, name: indexed },
-  pattern: { ...NODE, type: indexed, confidence: number },
-  session: { session: indexed, user: indexed, adapter: indexed, model: word, turns: number, lastActiveMs: number },
+  'qa-pair': { ...NODE, sessionId: indexed, turn: number },
+  concept: NODE,
+  pattern: NODE,
+  session: {
+    sessionId: indexed,
+    userId: indexed,
+    adapter: indexed,
+    turnCount: number,
+    lastActiveMs: number,
+    idleEndMs: number,
+  },
   policy: {
-    name: indexed,
-    type: indexed,
-    source: word,
-    confidence: number,
+    policyKey: indexed,
+    policyType: indexed,
     policyVersion: number,
-    active: boolean,
-    lastUsedMs: number,
+    isCurrent: boolean,
+    confidence: number,
+    source: indexed,
   },
   witness: {
-    request: indexed,
-    session: indexed,
+    sequence: number,
+    requestId: indexed,
+    sessionId: indexed,
     model: indexed,
-    error: indexed,
-    failed: boolean,
     quality: number,
-    latencyMs: number,
-    promptTokens: number,
-    completionTokens: number,
-    segment: number,
-    position: number,
+    totalMs: number,
+    ttftMs: number,
+    hasError: boolean,
+    errorCode: word,
   },
-  state: { name: indexed, type: word },
+  state: { name: indexed, isOpen: boolean, sequence: number },
 };
 
 /** A field has one type wherever it occurs: a search goes over several kinds at once. */

@@ -34,7 +34,7 @@ export interface VectorRows {
 }
 
 export interface VectorSetsOptions {
-  readonly createIndex: (dim: number) => VectorIndex;
+  readonly createIndex: (dim: number) => VectorIndex | Promise<VectorIndex>;
   /** Null: indexes are built anew when they are first asked for. */
   readonly files: VectorIndexFiles | null;
   readonly rows: VectorRows;
@@ -48,10 +48,10 @@ export interface VectorSetsOptions {
 
 export interface VectorSets {
   search(set: VectorSetRef, query: VectorQuery): Promise<readonly VectorHit[]>;
-  /** After a commit: the vector of a row is in the set now, or (null) no more. Never throws. */
+  /** After a commit: the vector of a row is in the set now, or (null) no more. Every later search sees it. */
   apply(setNo: number, row: number, vector: Float32Array | null): void;
-  /** The keys of a set whose index is open, else null. */
-  openKeys(setNo: number, candidates: readonly number[]): { readonly size: number; readonly missing: number } | null;
+  /** What an index that is open has of these rows, all that exist; null for one that is not open. */
+  compare(setNo: number, rows: readonly number[]): Promise<{ readonly size: number; readonly missing: number } | null>;
   /** Saves what has changed. */
   save(): Promise<void>;
   removeTenant(tenantId: string): Promise<void>;
@@ -61,9 +61,13 @@ export interface VectorSets {
 interface OpenSet {
   readonly set: VectorSetRef;
   readonly index: VectorIndex;
+  /** Changes that the index has not seen, the last of each row. */
+  waiting: Map<number, Float32Array | null>;
+  /** Changes are made one after the other: an index that grows is not ready at once. */
+  working: Promise<void>;
   numUnsaved: number;
   isSaving: boolean;
-  numSearches: number;
+  numUsers: number;
 }
 
 /** Rows that are opened at once while an index catches up. */
@@ -92,7 +96,7 @@ export function createVectorSets(options: VectorSetsOptions): VectorSets {
 
   async function load(set: VectorSetRef): Promise<OpenSet> {
     const saved = await tryLoad(set);
-    const index = saved?.index ?? createIndex(set.dim);
+    const index = saved?.index ?? (await createIndex(set.dim));
     let seq = saved?.seq ?? -1;
     let numUnsaved = 0;
     try {
@@ -101,17 +105,15 @@ export function createVectorSets(options: VectorSetsOptions): VectorSets {
         for (const row of rows.departedSince(set, seq)) if (index.delete(row)) numUnsaved++;
         const arrived = rows.arrivedSince(set, seq, CATCH_UP_ROWS);
         if (arrived.length === 0) break;
-        const vectors = new Float32Array(arrived.length * set.dim);
-        arrived.forEach(({ vector }, i) => vectors.set(vector, i * set.dim));
-        await index.addMany(arrived.map(({ row }) => row), vectors); // prettier-ignore
+        await addAll(index, new Map(arrived.map(({ row, vector }) => [row, vector])));
         numUnsaved += arrived.length;
         seq = arrived.at(-1)!.seq;
       }
     } catch (error) {
-      index.dispose();
+      await index.dispose();
       throw error;
     }
-    const entry: OpenSet = { set, index, numUnsaved, isSaving: false, numSearches: 0 };
+    const entry: OpenSet = { set, index, waiting: new Map(), working: Promise.resolve(), numUnsaved, isSaving: false, numUsers: 0 }; // prettier-ignore
     open.set(set.no, entry);
     void trim();
     return entry;
@@ -122,87 +124,135 @@ export function createVectorSets(options: VectorSetsOptions): VectorSets {
       const saved = (await files?.load(set)) ?? null;
       if (saved === null || saved.index.dim === set.dim) return saved;
       report(`a vector index has the length ${saved.index.dim}, its set ${set.dim}: it is built anew`);
-      saved.index.dispose();
+      await saved.index.dispose();
     } catch (error) {
       report(`a vector index cannot be read and is built anew: ${messageOf(error)}`);
     }
     return null;
   }
 
-  async function saveOne(entry: OpenSet): Promise<void> {
-    if (files === null || entry.isSaving || entry.numUnsaved === 0) return;
-    const seq = rows.lastSeq();
-    const { numUnsaved } = entry;
-    entry.isSaving = true;
+  /** Resolves when the index has seen every change up to now; one that failed is given up, and null. */
+  async function settle(entry: OpenSet): Promise<OpenSet | null> {
+    if (entry.waiting.size > 0) entry.working = entry.working.then(() => catchUp(entry));
+    await entry.working;
+    return open.get(entry.set.no) === entry ? entry : null;
+  }
+
+  async function catchUp(entry: OpenSet): Promise<void> {
+    const changes = entry.waiting;
+    entry.waiting = new Map();
+    const added = new Map<number, Float32Array>();
+    if (changes.size === 0) return;
     try {
-      await files.save(entry.set, entry.index, seq);
+      for (const [row, vector] of changes) {
+        if (vector === null) entry.index.delete(row);
+        else added.set(row, vector);
+      }
+      await addAll(entry.index, added);
+    } catch (error) {
+      report(`a vector index failed and is built anew: ${messageOf(error)}`);
+      discard(entry);
+    }
+    entry.numUnsaved += changes.size;
+  }
+
+  async function saveOne(entry: OpenSet): Promise<void> {
+    if (files === null || (await settle(entry)) === null || entry.numUnsaved === 0) return;
+    const write = async (): Promise<void> => {
+      const seq = rows.lastSeq();
+      await catchUp(entry); // with all up to `seq`; what comes from here on waits until this is done
+      const { numUnsaved } = entry;
+      if (open.get(entry.set.no) === entry) await files.save(entry.set, entry.index, seq);
       entry.numUnsaved -= numUnsaved;
       rows.saved(entry.set, seq);
-    } catch (error) {
+    };
+    entry.working = entry.working.then(write).catch((error: unknown) => {
       report(`a vector index cannot be saved: ${messageOf(error)}`);
-    } finally {
-      entry.isSaving = false;
-    }
+    });
+    await entry.working;
+  }
+
+  async function saveSoon(entry: OpenSet): Promise<void> {
+    if (entry.isSaving) return;
+    entry.isSaving = true;
+    await saveOne(entry);
+    entry.isSaving = false;
   }
 
   async function trim(): Promise<void> {
-    for (const [no, entry] of open) {
+    for (const entry of [...open.values()]) {
       if (open.size <= maxOpen) return;
-      if (entry.numSearches > 0 || entry.isSaving) continue;
+      if (entry.numUsers > 0) continue;
       await saveOne(entry);
-      // Somebody may have come for it meanwhile.
-      if (entry.numSearches === 0 && open.get(no) === entry) discard(no);
+      if (entry.numUsers === 0) discard(entry); // else somebody has come for it meanwhile
     }
   }
 
-  function discard(no: number): void {
-    const entry = open.get(no);
-    open.delete(no);
-    entry?.index.dispose();
+  function discard(entry: OpenSet): void {
+    if (open.get(entry.set.no) !== entry) return;
+    open.delete(entry.set.no);
+    Promise.resolve(entry.index.dispose()).catch((error: unknown) => report(messageOf(error)));
   }
 
   return {
     async search(set, query) {
-      const entry = await obtain(set);
-      entry.numSearches++;
-      try {
-        return entry.index.search(query);
-      } finally {
-        entry.numSearches--;
+      // An index may fail over a change, once; the one that is built anew has it already.
+      for (let attempt = 0; ; attempt++) {
+        const entry = await obtain(set);
+        entry.numUsers++;
+        try {
+          if ((await settle(entry)) !== null || attempt > 0) return entry.index.search(query);
+        } finally {
+          entry.numUsers--;
+        }
       }
     },
     apply(setNo, row, vector) {
       const entry = open.get(setNo);
       if (entry === undefined) return; // found in the rows when it is opened
-      try {
-        if (vector === null) entry.index.delete(row);
-        else entry.index.add(row, vector);
-      } catch (error) {
-        report(`a vector index failed and is built anew: ${messageOf(error)}`);
-        discard(setNo);
-        return;
-      }
-      if (++entry.numUnsaved >= saveEvery) void saveOne(entry);
+      entry.waiting.delete(row);
+      entry.waiting.set(row, vector);
+      if (entry.numUnsaved + entry.waiting.size >= saveEvery && files !== null) void saveSoon(entry);
+      else if (entry.waiting.size >= CATCH_UP_ROWS) void settle(entry);
     },
-    openKeys(setNo, candidates) {
-      const index = open.get(setNo)?.index;
-      if (index === undefined) return null;
-      return { size: index.size, missing: candidates.filter((row) => !index.has(row)).length };
+    async compare(setNo, candidates) {
+      const entry = open.get(setNo);
+      if (entry === undefined || (await settle(entry)) === null) return null;
+      return { size: entry.index.size, missing: candidates.filter((row) => !entry.index.has(row)).length };
     },
     async save() {
-      for (const entry of open.values()) await saveOne(entry);
+      for (const entry of [...open.values()]) await saveOne(entry);
     },
     async removeTenant(tenantId) {
       await Promise.allSettled(loading.values());
-      for (const [no, { set }] of open) if (set.tenantId === tenantId) discard(no);
+      for (const entry of [...open.values()]) {
+        if (entry.set.tenantId !== tenantId) continue;
+        await entry.working;
+        discard(entry);
+      }
       await files?.removeTenant(tenantId);
     },
     async close() {
       await Promise.allSettled(loading.values());
-      for (const entry of open.values()) await saveOne(entry);
-      for (const no of open.keys()) discard(no);
+      for (const entry of [...open.values()]) {
+        await saveOne(entry);
+        discard(entry);
+      }
     },
   };
+}
+
+async function addAll(index: VectorIndex, added: ReadonlyMap<number, Float32Array>): Promise<void> {
+  const [only] = added;
+  if (only === undefined) return;
+  if (added.size === 1) {
+    await index.add(...only);
+    return;
+  }
+  const vectors = new Float32Array(added.size * index.dim);
+  let i = 0;
+  for (const vector of added.values()) vectors.set(vector, index.dim * i++);
+  await index.addMany([...added.keys()], vectors);
 }
 
 /** The rows that pass, as an index likes to ask. */

@@ -15,7 +15,7 @@ export interface StoreParts {
 const PAGE_ROWS = 500;
 
 /** Looks at every page and every row; throws `io` with the first thing that does not fit. */
-export function checkStore({ database, tenants, edges, sets }: StoreParts): void {
+export async function checkStore({ database, tenants, edges, sets }: StoreParts): Promise<void> {
   for (const row of database.prepare('PRAGMA integrity_check(20)').all()) {
     const text = String(Object.values(row)[0]);
     if (text !== 'ok') throw damaged(text);
@@ -29,7 +29,7 @@ export function checkStore({ database, tenants, edges, sets }: StoreParts): void
   expectCount(database, 'SELECT count(*) AS n FROM edge', numEdges, 'edges lead from and to records');
   const lost = 'SELECT count(*) AS n FROM record WHERE tenant NOT IN (SELECT no FROM tenant)';
   expectCount(database, lost, 0, 'records are of no tenant');
-  checkVectors(database, sets);
+  await checkVectors(database, sets);
 }
 
 function checkRecords(database: SqlDatabase, tenant: Tenant): void {
@@ -49,11 +49,11 @@ function checkRecords(database: SqlDatabase, tenant: Tenant): void {
   }
 }
 
-function checkVectors(database: SqlDatabase, sets: VectorSets): void {
+async function checkVectors(database: SqlDatabase, sets: VectorSets): Promise<void> {
   const statement = database.prepare('SELECT row FROM record WHERE vector_set = ?');
   for (const { no, space } of database.prepare('SELECT no, space FROM vector_set').all()) {
     const rows = statement.all(numberOf(no)).map((row) => numberOf(row['row']));
-    const keys = sets.openKeys(numberOf(no), rows);
+    const keys = await sets.compare(numberOf(no), rows);
     if (keys !== null && (keys.size !== rows.length || keys.missing > 0)) {
       throw damaged(
         `the index of ${textOf(space)} has ${keys.size} vectors, ${keys.missing} of ${rows.length} are missing`,

@@ -26,7 +26,7 @@ export interface SqliteStoreOptions {
   readonly database: SqlDatabase;
   readonly keys: TenantKeyRing;
   readonly now: () => number;
-  readonly createIndex: (dim: number) => VectorIndex;
+  readonly createIndex: (dim: number) => VectorIndex | Promise<VectorIndex>;
   /** Default: none, indexes are built anew after a start. */
   readonly indexFiles?: VectorIndexFiles | null;
   /** Default: `MEMORY_FIELDS`. */
@@ -233,7 +233,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
 
     async checkIntegrity() {
       checkOpen();
-      checkStore({ database, tenants, edges, sets });
+      await checkStore({ database, tenants, edges, sets });
     },
 
     async close() {
