@@ -1,4 +1,5 @@
-export { compileGrammar } from './compile.ts';
+export { compileGrammar, recordGrammar } from './compile.ts';
+export type { RecordedGrammar } from './compile.ts';
 export { DEFAULT_LIMITS } from './limits.ts';
 export type { GrammarLimits } from './limits.ts';
 export { createTokenMatcher } from './token-matcher.ts';

@@ -1,4 +1,6 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import type { DfaTape } from './automata/dfa-tape.ts';
+import { NO_TAPE } from './automata/dfa-tape.ts';
 
 /** Bounds on what a grammar from outside may cost. Every one has a default; all are checked before memory is taken. */
 export interface GrammarLimits {
@@ -28,16 +30,24 @@ export const DEFAULT_LIMITS: GrammarLimits = Object.freeze({
 /** A counter of work: input that costs too much gets an error with the number, never a hang. */
 export interface Fuel {
   readonly limits: GrammarLimits;
+  /** Where automata come from. */
+  readonly tape: DfaTape;
+  /** Steps since it was made or refilled. */
+  readonly spent: number;
   burn(steps: number, what: string): void;
   /** Starts counting anew under another bound. */
   refill(maxSteps: number): void;
 }
 
-export function createFuel(limits: GrammarLimits): Fuel {
+export function createFuel(limits: GrammarLimits, tape = NO_TAPE): Fuel {
   let max = limits.maxSteps;
   let left = max;
   return {
     limits,
+    tape,
+    get spent() {
+      return max - left;
+    },
     burn(steps, what) {
       left -= steps;
       if (left < 0) {

@@ -1,5 +1,5 @@
 import { unsupported } from '../limits.ts';
-import type { GrammarLimits } from '../limits.ts';
+import type { Fuel, GrammarLimits } from '../limits.ts';
 import { isNumberText } from '../numbers/number-text.ts';
 import type { Formula, Formulas } from '../schema/formula.ts';
 import type { Solver } from '../schema/solver.ts';
@@ -25,10 +25,10 @@ function freeRoomOf(thread: Thread): number {
   return thread.object.object.names.free[thread.state] === 1 ? Infinity : 0;
 }
 
-function isWhole(thread: Thread): boolean {
+function isWholeThread(thread: Thread, fuel: Fuel): boolean {
   return (
     thread.kind === 'done' ||
-    (thread.kind === 'number' && thread.up === null && isNumberText(thread.set, thread.written))
+    (thread.kind === 'number' && thread.up === null && isNumberText(thread.set, thread.written, fuel))
   );
 }
 
@@ -42,6 +42,7 @@ export function createJsonGrammar(
   const progress = createJsonProgress(formulas, solver);
   const { step: stepThread, endNumber } = createJsonStep(progress);
   const local = createLocalClosing(progress, solver);
+  const isWhole = (thread: Thread): boolean => isWholeThread(thread, formulas.fuel);
   const frameBytes = new WeakMap<Frame, number>();
 
   const stateOf = (threads: readonly Thread[]): JsonState => {

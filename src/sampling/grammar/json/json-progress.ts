@@ -76,7 +76,8 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
     let counts = classCounts.get(object);
     if (counts === undefined) classCounts.set(object, (counts = new Map()));
     let found = counts.get(label);
-    if (found === undefined) counts.set(label, (found = countTexts(object.names, (one) => one === label)));
+    if (found === undefined)
+      counts.set(label, (found = countTexts(object.names, formulas.fuel, (one) => one === label)));
     return found;
   };
 

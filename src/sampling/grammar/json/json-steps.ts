@@ -92,7 +92,8 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
       const written = String.fromCharCode(byte);
       for (const { set } of found.numbers) {
         const watched = progress.watchedNumbers(set, watch);
-        if (isNumberPrefix(watched, written)) out.push({ kind: 'number', set: watched, written, up, watch });
+        if (isNumberPrefix(watched, written, progress.fuel))
+          out.push({ kind: 'number', set: watched, written, up, watch });
       }
     } else if (isSpace(byte)) {
       if (thread.numSpaces < maxSpaces(depth)) out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
@@ -181,7 +182,7 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
   };
 
   const endNumber = ({ set, written, up, watch }: NumberThread): Frame | null => {
-    if (up === null || !isNumberText(set, written)) return null;
+    if (up === null || !isNumberText(set, written, progress.fuel)) return null;
     const ended: Thread[] = [];
     complete(up, watch, canonicalDecimal(parseDecimal(written)), ended);
     return (ended[0] as Frame | undefined) ?? null;
@@ -214,7 +215,7 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
           if (around !== null) step(around, byte, out);
         } else if (byte < 0x80) {
           const longer = written + String.fromCharCode(byte);
-          if (isNumberPrefix(set, longer)) out.push({ ...thread, written: longer });
+          if (isNumberPrefix(set, longer, progress.fuel)) out.push({ ...thread, written: longer });
         }
         return;
       }

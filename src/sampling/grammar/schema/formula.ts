@@ -96,7 +96,7 @@ export function createFormulas(fuel: Fuel): Formulas {
   const known = new Map<string, Formula>();
   const negations = new Map<number, Formula>();
   const intern = (key: string, make: (id: number) => Formula): Formula => {
-    fuel.burn(1 + (key.length >> 4), 'the schema');
+    fuel.burn(4 + (key.length >> 3), 'the schema');
     let formula = known.get(key);
     if (formula === undefined) known.set(key, (formula = make(known.size)));
     return formula;
@@ -115,6 +115,7 @@ export function createFormulas(fuel: Fuel): Formulas {
       else if (part.kind === 'types') bits = kind === 'and' ? bits & part.types : bits | part.types;
       else flat.set(part.id, part);
     };
+    fuel.burn(parts.length, 'the schema');
     parts.forEach(add);
     if (bits === (zero as { types: number }).types) return zero;
     if (bits !== (unit as { types: number }).types) flat.set(types(bits).id, types(bits));
