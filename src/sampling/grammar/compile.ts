@@ -56,7 +56,9 @@ export function compileGrammar(
   automata: Int32Array | null = null,
 ): CompiledGrammar {
   const tape = automata === null ? NO_TAPE : createPlayer(automata, nameDfa);
-  return compileWith(source, createFuel({ ...DEFAULT_LIMITS, ...limits }, tape));
+  const fuel = createFuel({ ...DEFAULT_LIMITS, ...limits }, tape);
+  if (automata !== null) fuel.hold(2 * automata.byteLength);
+  return compileWith(source, fuel);
 }
 
 /** A grammar that was compiled once, for those who compile it again. */

@@ -35,6 +35,9 @@ export interface Fuel {
   /** Steps since it was made or refilled. */
   readonly spent: number;
   burn(steps: number, what: string): void;
+  /** Bytes that were kept, roughly; they are never counted back. */
+  readonly heldBytes: number;
+  hold(sizeBytes: number): void;
   /** Starts counting anew under another bound. */
   refill(maxSteps: number): void;
 }
@@ -42,6 +45,7 @@ export interface Fuel {
 export function createFuel(limits: GrammarLimits, tape = NO_TAPE): Fuel {
   let max = limits.maxSteps;
   let left = max;
+  let heldBytes = 0;
   return {
     limits,
     tape,
@@ -55,6 +59,12 @@ export function createFuel(limits: GrammarLimits, tape = NO_TAPE): Fuel {
           data: { reason: 'steps', limit: max, what },
         });
       }
+    },
+    get heldBytes() {
+      return heldBytes;
+    },
+    hold(sizeBytes) {
+      heldBytes += sizeBytes;
     },
     refill(maxSteps) {
       max = maxSteps;

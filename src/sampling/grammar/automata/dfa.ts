@@ -148,6 +148,8 @@ export function finishDfa(states: readonly DraftState[], fuel: Fuel): Dfa {
     }
     offsets.push(lo.length);
   }
+  // Twice: distances and counts come for every state.
+  fuel.hold(8 * (3 * lo.length + 3 * order.length));
   const labels = Int32Array.from(order, (state) => states[state]!.label);
   const free = labels.map((label, q) => {
     const [from, end] = [offsets[q]!, offsets[q + 1]!];

@@ -104,6 +104,9 @@ export function createJsonGrammar(
   return {
     start: stateOf([{ kind: 'start', goal, numSpaces: 0, depth: 0, up: null, watch: null }]),
     beginToken: () => formulas.fuel.refill(limits.maxStepsPerToken),
+    get sizeBytes() {
+      return formulas.fuel.heldBytes;
+    },
     step(state, byte) {
       const { threads } = state as JsonState;
       const next: Thread[] = [];

@@ -34,6 +34,9 @@ export interface JsonProgress {
   planArray(thread: ArrayThread): ArrayPlan | null;
 }
 
+// A plan and its entries, mostly few.
+const PLAN_BYTES = 400;
+
 /** One text: the end of a string that has all its characters. */
 const ONE = Float64Array.of(1);
 
@@ -92,6 +95,7 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
       plan = planObject(formulas, thread.object, thread, solver.cost);
       if (plans.size > 10_000) plans.clear();
       plans.set(key, plan);
+      formulas.fuel.hold(PLAN_BYTES + 2 * key.length);
     }
     return plan;
   };

@@ -91,6 +91,9 @@ function atomKey(atom: Atom): string {
   return rest.join('|');
 }
 
+// With its entries in the tables that go by its id.
+const FORMULA_BYTES = 400;
+
 /** Makes formulas and keeps each only once. */
 export function createFormulas(fuel: Fuel): Formulas {
   const known = new Map<string, Formula>();
@@ -98,7 +101,10 @@ export function createFormulas(fuel: Fuel): Formulas {
   const intern = (key: string, make: (id: number) => Formula): Formula => {
     fuel.burn(4 + (key.length >> 3), 'the schema');
     let formula = known.get(key);
-    if (formula === undefined) known.set(key, (formula = make(known.size)));
+    if (formula === undefined) {
+      fuel.hold(FORMULA_BYTES + 2 * key.length);
+      known.set(key, (formula = make(known.size)));
+    }
     return formula;
   };
   const types = (bits: number): Formula => intern(`t${bits}`, (id) => ({ id, kind: 'types', types: bits }));
