@@ -42,11 +42,14 @@ export interface ConstraintsOptions {
 /** Steps, about 10 million a second, in which all streams of the engine stand still. */
 export const ENGINE_LIMITS = {
   /** Of compiling what another thread has compiled before, its automata at hand. */
-  maxPreparedSteps: 500_000,
+  maxPreparedSteps: 300_000,
   /** Of compiling where there is no other thread. */
   maxSteps: 2_000_000,
   maxStepsPerToken: 1_000_000,
 } as const;
+
+/** Of white space in a row: a new line and the indent of nine levels. Small models write it until their tokens are gone. */
+const MAX_WHITESPACE = 20;
 
 const MAX_GRAMMARS = 32;
 const MAX_BYTES = 128 << 20;
@@ -75,7 +78,11 @@ export function createConstraints({
   function compile(source: GrammarSource, automata: Int32Array | null): CompiledGrammar {
     const key = JSON.stringify(source);
     const { maxPreparedSteps, maxSteps, maxStepsPerToken } = ENGINE_LIMITS;
-    const limits = { maxSteps: automata === null ? maxSteps : maxPreparedSteps, maxStepsPerToken };
+    const limits = {
+      maxSteps: automata === null ? maxSteps : maxPreparedSteps,
+      maxStepsPerToken,
+      maxWhitespace: MAX_WHITESPACE,
+    };
     const kept = compiled.get(key) ?? {
       grammar: compileGrammar(source, limits, automata),
       keyBytes: 2 * key.length,

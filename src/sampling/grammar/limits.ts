@@ -16,6 +16,8 @@ export interface GrammarLimits {
   readonly maxStepsPerToken: number;
   /** Alternatives that one place of a schema may have once `anyOf`, `oneOf`, `not` and `if` are multiplied out. */
   readonly maxAlternatives: number;
+  /** Characters of white space in a row in JSON; what the nesting asks for bounds them too. */
+  readonly maxWhitespace: number;
 }
 
 export const DEFAULT_LIMITS: GrammarLimits = Object.freeze({
@@ -25,6 +27,7 @@ export const DEFAULT_LIMITS: GrammarLimits = Object.freeze({
   maxSteps: 20_000_000,
   maxStepsPerToken: 20_000_000,
   maxAlternatives: 2_000,
+  maxWhitespace: 600,
 });
 
 /** A counter of work: input that costs too much gets an error with the number, never a hang. */

@@ -51,6 +51,9 @@ export interface JsonStep {
 
 /** Moves threads on by one byte. A thread comes out only if some text completes it. */
 export function createJsonStep(progress: JsonProgress): JsonStep {
+  const { maxWhitespace } = progress.fuel.limits;
+  const hasRoom = (numSpaces: number, depth: number): boolean => numSpaces < Math.min(maxWhitespace, maxSpaces(depth));
+
   const complete = (up: Frame | null, watch: Watch | null, canonical: string, out: Thread[]): void => {
     if (watch !== null && watch.excluded.includes(canonical)) return;
     if (up === null) out.push(DONE);
@@ -96,7 +99,7 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
           out.push({ kind: 'number', set: watched, written, up, watch });
       }
     } else if (isSpace(byte)) {
-      if (thread.numSpaces < maxSpaces(depth)) out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
+      if (hasRoom(thread.numSpaces, depth)) out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
     } else {
       const word = WORDS.get(byte);
       if (word === undefined || (watch !== null && watch.excluded.includes(word))) return;
@@ -141,7 +144,7 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
 
   const stepObject = (thread: ObjectThread, byte: number, out: Thread[]): void => {
     if (isSpace(byte)) {
-      if (thread.numSpaces < maxSpaces(thread.depth)) out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
+      if (hasRoom(thread.numSpaces, thread.depth)) out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
     } else if (byte === CHAR.quote && thread.phase !== 'after-value') {
       const next: KeyThread = { kind: 'key', object: thread, state: 0, character: BETWEEN, read: '' };
       if (progress.isKeyAlive(next)) out.push(next);
@@ -173,7 +176,7 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
 
   const stepArray = (thread: ArrayThread, byte: number, out: Thread[]): void => {
     if (isSpace(byte)) {
-      if (thread.numSpaces < maxSpaces(thread.depth)) out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
+      if (hasRoom(thread.numSpaces, thread.depth)) out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
     } else if (byte === CHAR.closeArray) {
       if (progress.isArrayDone(thread)) complete(thread.up, thread.watch, progress.canonicalArray(thread), out);
     } else if (thread.numItems === 0) {
@@ -221,7 +224,7 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
       }
       case 'colon':
         if (byte === CHAR.colon) out.push(...thread.next);
-        else if (isSpace(byte) && thread.numSpaces < maxSpaces(thread.next[0]!.depth)) {
+        else if (isSpace(byte) && hasRoom(thread.numSpaces, thread.next[0]!.depth)) {
           out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
         }
         return;

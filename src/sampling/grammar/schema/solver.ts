@@ -98,6 +98,9 @@ export function createSolver(reader: SchemaReader): Solver {
     if (!found.objects.every(isOpenObject)) {
       throw unsupported('uniqueItems', pointer, 'cannot be enforced on objects that take no further properties');
     }
+    if (found.arrays.some((array) => array.unique !== null)) {
+      throw unsupported('uniqueItems', pointer, 'cannot be enforced on arrays that have unique items themselves');
+    }
     if (!found.arrays.every(isOpenArray)) {
       throw unsupported('uniqueItems', pointer, 'cannot be enforced on arrays of bounded length');
     }
