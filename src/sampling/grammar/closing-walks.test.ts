@@ -154,12 +154,10 @@ const keywords: Record<string, fc.Arbitrary<unknown>> = {
     maxKeys: 2,
     noNullPrototype: true,
   }),
-  if: subschemas,
-  then: subschemas,
-  else: subschemas,
   not: fc.oneof(subschemas, fc.record({ required: fc.uniqueArray(names, { minLength: 1, maxLength: 2 }) })),
   enum: fc.array(scalars, { minLength: 1, maxLength: 4 }),
 };
+for (const name of ['if', 'then', 'else']) keywords[name] = subschemas;
 const flat = fc
   .subarray(Object.keys(keywords), { minLength: 2, maxLength: 6 })
   .chain((keys) => fc.record(Object.fromEntries(keys.map((key) => [key, keywords[key]!]))));
