@@ -176,3 +176,24 @@ test('pages on disk are found by a model that computes the same way, and by no o
   expect(await cachedTokens('kernels a')).toBe(32);
   expect(await cachedTokens('kernels b')).toBe(0);
 });
+
+test('[E28] between two steps one grammar is compiled, however many have come; an abort takes one out', async () => {
+  const { server, posted } = setUp();
+  server.handle({ type: 'load', spec: TOY_SPEC });
+  await nextTurn();
+  const [bytes, offsets] = [new Uint8Array(0), new Int32Array(2)];
+  server.handle({ type: 'vocabulary', vocabulary: { bytes, offsets, isControl: Uint8Array.of(1), endIds: [0] } });
+  server.handle({ type: 'generate', request: { ...request(0), maxTokens: 6 } });
+  for (const id of [1, 2, 3, 4]) {
+    const grammar = { type: 'regex', pattern: `(${id}` } as const;
+    server.handle({ type: 'generate', request: { ...request(id), grammar } });
+  }
+  server.handle({ type: 'abort', id: 3 });
+  const events = () => posted.flatMap((message) => (message.type === 'events' ? message.events : []));
+  while (!events().some((event) => event.type === 'finished')) await nextTurn();
+  expect(
+    events()
+      .map((event) => `${event.id} ${event.type}`)
+      .slice(0, 6),
+  ).toEqual(['0 token', '1 failed', '0 token', '2 failed', '0 token', '4 failed']);
+});

@@ -44,6 +44,8 @@ export interface EngineServer {
 }
 
 const CHECK_EVERY_MS = 10_000;
+/** Requests whose grammars wait to be compiled; each takes a turn of the loop. */
+const MAX_UNCOMPILED = 256;
 
 /** Of sequences that generate nothing. */
 const NEVER: Sampler = {
@@ -73,6 +75,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
   let looping: Promise<void> | null = null;
   let isDisposing = false;
   let nextCheckMs = -Infinity;
+  const uncompiled: GenerateRequest[] = [];
 
   async function load(spec: ModelSpec): Promise<void> {
     try {
@@ -124,14 +127,36 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     );
   }
 
-  function generate({ stopIds, sampling, grammar, ...request }: GenerateRequest): void {
+  /** Compiling takes as long as some steps do: between two of them there is one grammar, however many have come. */
+  function generate(request: GenerateRequest): void {
+    const { grammar } = request;
+    if (grammar === null || constraints.has(grammar) || engine === null || isDisposing) return startText(request);
+    if (uncompiled.length < MAX_UNCOMPILED) {
+      uncompiled.push(request);
+      looping ??= loop(engine).catch(options.onCrash);
+      return;
+    }
+    const message = `${MAX_UNCOMPILED} grammars wait to be compiled`;
+    const error = new RuvLLMError('overloaded', message, { data: { limit: MAX_UNCOMPILED }, isRetryable: true });
+    post({ type: 'events', events: [{ type: 'failed', id: request.id, error: serializeError(error) }] });
+  }
+
+  function compileNext(): void {
+    for (let next = uncompiled.shift(); next !== undefined; next = uncompiled.shift()) {
+      const isKnown = constraints.has(next.grammar!);
+      startText(next);
+      if (!isKnown) return;
+    }
+  }
+
+  function startText({ stopIds, sampling, grammar, automata, ...request }: GenerateRequest): void {
     start(request.id, () => ({
       ...request,
       stopIds: new Set(stopIds),
       sampler:
         grammar === null
           ? options.createSampler(sampling, createRandom(sampling.seed))
-          : createConstrainedSampler(sampling, createRandom(sampling.seed), constraints.open(grammar), {
+          : createConstrainedSampler(sampling, createRandom(sampling.seed), constraints.open(grammar, automata), {
               maxTokens: request.maxTokens,
               endIds: stopIds,
             }),
@@ -156,14 +181,15 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
   }
 
   async function loop(engine: Engine): Promise<void> {
-    while (engine.hasWork || engine.hasBackgroundWork) {
+    while (engine.hasWork || uncompiled.length > 0 || engine.hasBackgroundWork) {
       if (isDisposing) break;
       if (engine.hasWork) {
         const events = await engine.step();
         if (events.length > 0) post({ type: 'events', events });
-      } else {
+      } else if (uncompiled.length === 0) {
         engine.workInBackground();
       }
+      compileNext();
       // Without this an abort would wait until all work is done.
       await options.yieldToMessages();
     }
@@ -195,7 +221,11 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     generate: ({ request }) => generate(request),
     embed: ({ request }) => embed(request),
     vocabulary: ({ vocabulary }) => constraints.setVocabulary(vocabulary),
-    abort: ({ id }) => void engine?.abort(id),
+    abort({ id }) {
+      const at = uncompiled.findIndex((request) => request.id === id);
+      if (at >= 0) uncompiled.splice(at, 1);
+      else engine?.abort(id);
+    },
     stats({ callId }) {
       if (engine !== null) post({ type: 'stats', callId, stats: engine.stats() });
     },

@@ -109,7 +109,6 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     numRefused: 0,
     numExpired: 0,
   };
-  let lastId = -1;
   let isStepping = false;
 
   async function step(): Promise<EngineEvent[]> {
@@ -299,11 +298,10 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       return sequences.size > 0;
     },
     add(request) {
-      assert(request.id > lastId, `request id ${request.id} after ${lastId}: ids rise`);
+      assert(!sequences.has(request.id), `request id ${request.id} is there already`);
       checkRequest(request, { maxContext, vocabSize: shape.vocabSize, isCausal: shape.isCausal });
       assert(request.pooling === undefined || !request.cachePrefix, 'what is known already has no hidden states');
       refuseWhenFull(request);
-      lastId = request.id;
       const sequence = createSequence(request, cache, pageTokens, now());
       shares.enter(request.tenant);
       sequences.set(request.id, sequence);

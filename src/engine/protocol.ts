@@ -89,6 +89,8 @@ export interface GenerateRequest {
   readonly timeoutMs: number | null;
   /** What the text must be; null: anything. */
   readonly grammar: GrammarSource | null;
+  /** What another thread built of the grammar already; null: nothing. */
+  readonly automata: Int32Array | null;
 }
 
 /** A sequence to make a vector of; it counts among the others. */

@@ -4,7 +4,7 @@ import type { Retention } from '../kv-cache/types.ts';
 import type { SampledToken, Sampler } from '../sampling/types.ts';
 import type { PooledRows, Pooling } from './pooling.ts';
 
-/** One sequence to be continued. Checked by the engine; ids rise from call to call. */
+/** One sequence to be continued. Checked by the engine; of two that wait alike the one with the lower id goes first. */
 export interface EngineRequest {
   readonly id: number;
   readonly promptIds: readonly number[];

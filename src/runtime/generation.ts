@@ -1,5 +1,6 @@
 import { deserializeError, RuvLLMError, serializeError } from '../core/errors.ts';
 import type { EngineEvent } from '../engine/types.ts';
+import type { GrammarSource } from '../sampling/grammar/index.ts';
 import { createStopMatcher } from '../sampling/stop-matcher.ts';
 import { createChunkQueue } from './chunk-queue.ts';
 import { abortError, type EngineClient } from './engine-client.ts';
@@ -8,6 +9,12 @@ import type { GenerateChunk, GenerateResult } from './generation-types.ts';
 import { encodePrompt, isChat, type Prompt, type PromptContext } from './prompt.ts';
 import { createTextAssembler } from './text-assembler.ts';
 import { sendVocabulary } from './vocabulary.ts';
+
+/**
+ * Compiles a grammar where nobody waits for it, and gives what `compileGrammar` can use of that. Fails with a typed error for
+ * what cannot be enforced, or takes more time, memory or steps than one request may.
+ */
+export type PrepareGrammar = (source: GrammarSource, signal: AbortSignal | null) => Promise<Int32Array>;
 
 export interface GenerationContext extends PromptContext {
   readonly client: EngineClient;
@@ -18,6 +25,8 @@ export interface GenerationContext extends PromptContext {
   readonly now: () => number;
   /** A seed for a request that names none: an integer from 0 to 2^53 - 1. */
   readonly createSeed: () => number;
+  /** null: the engine compiles grammars by itself, between two steps. */
+  readonly prepareGrammar: PrepareGrammar | null;
 }
 
 /** Generates as the reader reads; leaving early, an error or the signal aborts the sequence and frees its pages. */
@@ -62,7 +71,11 @@ export async function* generateChunks(
       fail(deserializeError(serializeError(error)));
     }
   };
-  if (options.grammar !== null) sendVocabulary(context.client, context.tokenizer, context.endIds);
+  let automata: Int32Array | null = null;
+  if (options.grammar !== null) {
+    automata = (await context.prepareGrammar?.(options.grammar, signal)) ?? null;
+    sendVocabulary(context.client, context.tokenizer, context.endIds);
+  }
   const call = context.client.generate(
     {
       promptIds,
@@ -75,6 +88,7 @@ export async function* generateChunks(
       priority: options.priority,
       timeoutMs: options.timeoutMs,
       grammar: options.grammar,
+      automata,
     },
     onEvent,
   );

@@ -7,6 +7,7 @@ import type { GgufFile, Metadata } from '../gguf/types.ts';
 import { createTokenizer } from '../tokenizers/tokenizer.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
 import { abortError, createEngineClient, type EngineClient, type Transport } from './engine-client.ts';
+import type { PrepareGrammar } from './generation.ts';
 import { createModel, type Model } from './model.ts';
 import { planSpec, type ResolvedModelConfig } from './model-config.ts';
 import type { ResolvedKvSpill } from './kv-spill-option.ts';
@@ -26,6 +27,8 @@ export interface RuntimePlatform {
   wallClock(): number;
   /** Opens the folder in which pages and sessions outlive the process. */
   openKeptState(spill: ResolvedKvSpill): KeptState;
+  /** Compiles grammars in a thread aside; without it they hold up the engine a little. */
+  readonly prepareGrammar?: PrepareGrammar;
 }
 
 /** What outlives the process. */
@@ -65,6 +68,7 @@ export async function loadModelFile(
         endIds: endIdsOf(tokenizer, vocabSize),
         now,
         createSeed,
+        prepareGrammar: platform.prepareGrammar ?? null,
       },
       info: createModelInfo(describeFile(gguf), report, {
         path,

@@ -45,6 +45,7 @@ export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
       endIds: [1],
       now: () => clock++,
       createSeed: () => 4711,
+      prepareGrammar: null,
     },
     info: createModelInfo(
       { name: 'toy', numParameters: 2e9, quantization: 'Q8_0', fileBytes: 10, pooling: 'mean' },

@@ -51,6 +51,7 @@ export function toyRequest(
     priority: 0,
     timeoutMs: null,
     grammar: null,
+    automata: null,
   };
 }
 

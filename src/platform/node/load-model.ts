@@ -4,6 +4,7 @@ import { loadModelFile, type RuntimePlatform } from '../../runtime/load-model.ts
 import type { Model } from '../../runtime/model.ts';
 import { type ModelConfig, resolveModelConfig } from '../../runtime/model-config.ts';
 import { createNodeHubPlatform } from './hub-platform.ts';
+import { createGrammarPreparer } from './grammar-preparer.ts';
 import { openKeptState } from './kept-state.ts';
 import { openModelFile } from './open-model-file.ts';
 import { spawnEngine } from './spawn-engine.ts';
@@ -19,6 +20,7 @@ const platform: RuntimePlatform = {
   createSeed: () => randomInt(SEED_LIMIT),
   wallClock: () => Date.now(),
   openKeptState,
+  prepareGrammar: createGrammarPreparer(),
 };
 
 /**

@@ -1,5 +1,6 @@
 export type { StructureNode } from '../../core/structure-node.ts';
-export { compileGrammar } from './compile.ts';
+export { compileGrammar, recordGrammar } from './compile.ts';
+export type { RecordedGrammar } from './compile.ts';
 export { DEFAULT_LIMITS } from './limits.ts';
 export type { GrammarLimits } from './limits.ts';
 export { spellBytes } from './spell-bytes.ts';

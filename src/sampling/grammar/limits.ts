@@ -1,4 +1,6 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import type { DfaTape } from './automata/dfa-tape.ts';
+import { NO_TAPE } from './automata/dfa-tape.ts';
 
 /** Bounds on what a grammar from outside may cost. Every one has a default; all are checked before memory is taken. */
 export interface GrammarLimits {
@@ -18,6 +20,8 @@ export interface GrammarLimits {
   readonly maxTextBytes: number;
   /** Alternatives that one place of a schema may have once `anyOf`, `oneOf`, `not` and `if` are multiplied out. */
   readonly maxAlternatives: number;
+  /** Characters of white space in a row in JSON; what the nesting asks for bounds them too. */
+  readonly maxWhitespace: number;
 }
 
 export const DEFAULT_LIMITS: GrammarLimits = Object.freeze({
@@ -29,21 +33,34 @@ export const DEFAULT_LIMITS: GrammarLimits = Object.freeze({
   maxNodes: 20_000,
   maxTextBytes: 16_384,
   maxAlternatives: 2_000,
+  maxWhitespace: 600,
 });
 
 /** A counter of work: input that costs too much gets an error with the number, never a hang. */
 export interface Fuel {
   readonly limits: GrammarLimits;
+  /** Where automata come from. */
+  readonly tape: DfaTape;
+  /** Steps since it was made or refilled. */
+  readonly spent: number;
   burn(steps: number, what: string): void;
+  /** Bytes that were kept, roughly; they are never counted back. */
+  readonly heldBytes: number;
+  hold(sizeBytes: number): void;
   /** Starts counting anew under another bound. */
   refill(maxSteps: number): void;
 }
 
-export function createFuel(limits: GrammarLimits): Fuel {
+export function createFuel(limits: GrammarLimits, tape = NO_TAPE): Fuel {
   let max = limits.maxSteps;
   let left = max;
+  let heldBytes = 0;
   return {
     limits,
+    tape,
+    get spent() {
+      return max - left;
+    },
     burn(steps, what) {
       left -= steps;
       if (left < 0) {
@@ -51,6 +68,12 @@ export function createFuel(limits: GrammarLimits): Fuel {
           data: { reason: 'steps', limit: max, what },
         });
       }
+    },
+    get heldBytes() {
+      return heldBytes;
+    },
+    hold(sizeBytes) {
+      heldBytes += sizeBytes;
     },
     refill(maxSteps) {
       max = maxSteps;

@@ -49,6 +49,8 @@ export interface CompiledGrammar {
   closing(state: GrammarState, maxBytes: number): Uint8Array | null;
   /** Called before each token: bounds what one may cost. */
   beginToken(): void;
+  /** About what it holds by now, without masks: it grows with the texts it has followed. Default 0. */
+  readonly sizeBytes?: number;
 }
 
 /** A tokenizer's tokens as bytes. */

@@ -66,11 +66,12 @@ export function shortestText(distances: Distances, from: number, step: (q: numbe
 }
 
 /** For each state: how many texts lead to acceptance from there; Infinity where a loop does. */
-export function countTexts(dfa: Dfa, isGoal = (label: number) => label !== 0): Float64Array {
+export function countTexts(dfa: Dfa, fuel: Fuel, isGoal = (label: number) => label !== 0): Float64Array {
   const counts = new Float64Array(dfa.numStates).fill(-1);
   const useful = new Uint8Array(dfa.numStates);
   for (let isChanged = true; isChanged;) {
     isChanged = false;
+    fuel.burn(dfa.numStates + dfa.lo.length, 'an automaton');
     for (let q = dfa.numStates - 1; q >= 0; q--) {
       if (useful[q] === 1) continue;
       let is = isGoal(dfa.labels[q]!);

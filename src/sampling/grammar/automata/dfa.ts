@@ -28,6 +28,11 @@ export interface DraftState {
 
 let lastId = 0;
 
+/** Gives an automaton an id of its own. */
+export function nameDfa(dfa: Omit<Dfa, 'id'>): Dfa {
+  return { id: ++lastId, ...dfa };
+}
+
 /** The state after `code`, or -1. */
 export function dfaStep(dfa: Dfa, state: number, code: number): number {
   let low = dfa.offsets[state]!;
@@ -88,7 +93,7 @@ function equivalenceClasses(states: readonly DraftState[], alive: Uint8Array, fu
     const next = new Int32Array(states.length).fill(-1);
     states.forEach(({ edges }, state) => {
       if (alive[state] !== 1) return;
-      fuel.burn(1 + edges.length, 'an automaton');
+      fuel.burn(2 + edges.length, 'an automaton');
       let key = `${classes[state]}`;
       for (let i = 0; i < edges.length; i += 3) {
         const target = classes[edges[i + 2]!]!;
@@ -143,14 +148,15 @@ export function finishDfa(states: readonly DraftState[], fuel: Fuel): Dfa {
     }
     offsets.push(lo.length);
   }
+  // Twice: distances and counts come for every state.
+  fuel.hold(8 * (3 * lo.length + 3 * order.length));
   const labels = Int32Array.from(order, (state) => states[state]!.label);
   const free = labels.map((label, q) => {
     const [from, end] = [offsets[q]!, offsets[q + 1]!];
     if (label === 0 || end - from !== 2 || to[from] !== q || to[from + 1] !== q) return 0;
     return lo[from] === 0 && hi[from] === ANY[1] && lo[from + 1] === ANY[2] && hi[from + 1] === MAX_CODE_POINT ? 1 : 0;
   });
-  return {
-    id: ++lastId,
+  return nameDfa({
     numStates: order.length,
     offsets: Int32Array.from(offsets),
     lo: Int32Array.from(lo),
@@ -158,7 +164,7 @@ export function finishDfa(states: readonly DraftState[], fuel: Fuel): Dfa {
     to: Int32Array.from(to),
     labels,
     free: Uint8Array.from(free),
-  };
+  });
 }
 
 /** Runs several automata side by side; `label` sees the label of each (0 where it is stuck) and says the product's. */
@@ -189,7 +195,7 @@ export function productDfa(parts: readonly Dfa[], label: (labels: readonly numbe
       for (let e = part.offsets[q]!; e < part.offsets[q + 1]!; e++) cuts.add(part.lo[e]!).add(part.hi[e]! + 1);
     });
     const starts = [...cuts].sort((a, b) => a - b);
-    fuel.burn(starts.length * parts.length, 'a product of automata');
+    fuel.burn(4 * starts.length * (1 + parts.length), 'a product of automata');
     starts.forEach((lo, s) => {
       const next = starts[s + 1] ?? MAX_CODE_POINT + 1;
       if (lo > MAX_CODE_POINT || (lo >= ANY[1]! + 1 && lo < ANY[2]!)) return;
@@ -201,7 +207,11 @@ export function productDfa(parts: readonly Dfa[], label: (labels: readonly numbe
 }
 
 /** Accepts the listed texts, each with the label beside it. */
-export function dfaOfTexts(texts: Iterable<readonly [string, number]>, fuel: Fuel): Dfa {
+export function dfaOfTexts(texts: readonly (readonly [string, number])[], fuel: Fuel): Dfa {
+  return fuel.tape.next(texts.length, () => buildDfaOfTexts(texts, fuel));
+}
+
+function buildDfaOfTexts(texts: readonly (readonly [string, number])[], fuel: Fuel): Dfa {
   const nodes: { label: number; next: Map<number, number> }[] = [{ label: 0, next: new Map() }];
   for (const [text, label] of texts) {
     let at = 0;

@@ -134,5 +134,5 @@ export function dfaOfRegexNode(root: RegexNode, isSearch: boolean, fuel: Fuel): 
 }
 
 export function dfaOfRegex(pattern: string, isSearch: boolean, fuel: Fuel): Dfa {
-  return dfaOfRegexNode(parseRegex(pattern, fuel.limits), isSearch, fuel);
+  return fuel.tape.next(pattern.length, () => dfaOfRegexNode(parseRegex(pattern, fuel.limits), isSearch, fuel));
 }

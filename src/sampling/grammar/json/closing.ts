@@ -169,7 +169,7 @@ export function createLocalClosing(progress: JsonProgress, solver: Solver): Loca
       case 'text':
         return closeText(thread, maxBytes);
       case 'number': {
-        const rest = completeNumber(thread.set, thread.written);
+        const rest = completeNumber(thread.set, thread.written, fuel);
         return rest === null ? null : encoder.encode(rest);
       }
       case 'literal':

@@ -1,5 +1,5 @@
 import { unsupported } from '../limits.ts';
-import type { GrammarLimits } from '../limits.ts';
+import type { Fuel, GrammarLimits } from '../limits.ts';
 import { isNumberText } from '../numbers/number-text.ts';
 import type { Formula, Formulas } from '../schema/formula.ts';
 import type { Solver } from '../schema/solver.ts';
@@ -12,6 +12,9 @@ import { keyOf } from './threads.ts';
 
 // Alternatives followed at one time; a schema that needs more is refused where it happens.
 const MAX_THREADS = 4_000;
+// The longest completion that is written to know its length.
+const MAX_WATCHED_BYTES = 65_536;
+
 interface JsonState extends GrammarState {
   readonly threads: readonly Thread[];
 }
@@ -25,10 +28,24 @@ function freeRoomOf(thread: Thread): number {
   return thread.object.object.names.free[thread.state] === 1 ? Infinity : 0;
 }
 
-function isWhole(thread: Thread): boolean {
+/** Whether an array of unique items is open around the thread, or is the thread. */
+function isWatched(thread: Thread): boolean {
+  if (thread.kind === 'key') return thread.object.read !== null;
+  if (thread.kind === 'colon') return thread.next[0]!.watch !== null;
+  if (thread.kind === 'array' || thread.kind === 'object') return thread.read !== null;
+  return thread.kind !== 'done' && thread.watch !== null;
+}
+
+/** The level around a thread that is closed, where it is the same whatever the value became; else undefined. */
+function frameAfter(thread: Thread): Frame | null | undefined {
+  if (!('up' in thread) || thread.watch !== null) return undefined;
+  return thread.kind === 'object' && thread.phase === 'after-comma' ? undefined : thread.up;
+}
+
+function isWholeThread(thread: Thread, fuel: Fuel): boolean {
   return (
     thread.kind === 'done' ||
-    (thread.kind === 'number' && thread.up === null && isNumberText(thread.set, thread.written))
+    (thread.kind === 'number' && thread.up === null && isNumberText(thread.set, thread.written, fuel))
   );
 }
 
@@ -42,6 +59,7 @@ export function createJsonGrammar(
   const progress = createJsonProgress(formulas, solver);
   const { step: stepThread, endNumber } = createJsonStep(progress);
   const local = createLocalClosing(progress, solver);
+  const isWhole = (thread: Thread): boolean => isWholeThread(thread, formulas.fuel);
   const frameBytes = new WeakMap<Frame, number>();
 
   const stateOf = (threads: readonly Thread[]): JsonState => {
@@ -76,6 +94,14 @@ export function createJsonGrammar(
       const first = threads[0]!;
       let part = local.close(first, maxBytes);
       if (part === null) return null;
+      const around = frameAfter(first);
+      if (around !== undefined) {
+        bytes.push(...part);
+        if (bytes.length > maxBytes) return null;
+        if (around === null) return Uint8Array.from(bytes);
+        threads = [around];
+        continue;
+      }
       // Read back, so that the levels around see exactly the value that was written.
       let after = readBack(threads, part);
       if (after.length === 0 && (first.kind === 'object' || first.kind === 'array')) {
@@ -88,14 +114,16 @@ export function createJsonGrammar(
       if (bytes.length > maxBytes) return null;
       threads = after;
       // A number ends with what follows it.
-      const around = threads[0]?.kind === 'number' ? endNumber(threads[0]) : null;
-      if (around !== null) threads = [around];
+      const ended = threads[0]?.kind === 'number' ? endNumber(threads[0]) : null;
+      if (ended !== null) threads = [ended];
     }
     return threads.length === 0 ? null : Uint8Array.from(bytes);
   };
 
   const bytesOf = (thread: Thread): number => {
     if (isWhole(thread)) return 0;
+    // Values must differ from earlier ones: how long that makes them is known when they are written.
+    if (isWatched(thread)) return closingOf(thread, MAX_WATCHED_BYTES)?.length ?? Infinity;
     const { bytes, around } = local.measure(thread);
     return bytes + bytesAround(around);
   };
@@ -103,6 +131,9 @@ export function createJsonGrammar(
   return {
     start: stateOf([{ kind: 'start', goal, numSpaces: 0, depth: 0, up: null, watch: null }]),
     beginToken: () => formulas.fuel.refill(limits.maxStepsPerToken),
+    get sizeBytes() {
+      return formulas.fuel.heldBytes;
+    },
     step(state, byte) {
       const { threads } = state as JsonState;
       const next: Thread[] = [];

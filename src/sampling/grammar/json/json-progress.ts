@@ -34,6 +34,9 @@ export interface JsonProgress {
   planArray(thread: ArrayThread): ArrayPlan | null;
 }
 
+// A plan and its entries, mostly few.
+const PLAN_BYTES = 400;
+
 /** One text: the end of a string that has all its characters. */
 const ONE = Float64Array.of(1);
 
@@ -76,7 +79,8 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
     let counts = classCounts.get(object);
     if (counts === undefined) classCounts.set(object, (counts = new Map()));
     let found = counts.get(label);
-    if (found === undefined) counts.set(label, (found = countTexts(object.names, (one) => one === label)));
+    if (found === undefined)
+      counts.set(label, (found = countTexts(object.names, formulas.fuel, (one) => one === label)));
     return found;
   };
 
@@ -91,6 +95,7 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
       plan = planObject(formulas, thread.object, thread, solver.cost);
       if (plans.size > 10_000) plans.clear();
       plans.set(key, plan);
+      formulas.fuel.hold(PLAN_BYTES + 2 * key.length);
     }
     return plan;
   };

@@ -51,6 +51,9 @@ export interface JsonStep {
 
 /** Moves threads on by one byte. A thread comes out only if some text completes it. */
 export function createJsonStep(progress: JsonProgress): JsonStep {
+  const { maxWhitespace } = progress.fuel.limits;
+  const hasRoom = (numSpaces: number, depth: number): boolean => numSpaces < Math.min(maxWhitespace, maxSpaces(depth));
+
   const complete = (up: Frame | null, watch: Watch | null, canonical: string, out: Thread[]): void => {
     if (watch !== null && watch.excluded.includes(canonical)) return;
     if (up === null) out.push(DONE);
@@ -92,10 +95,11 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
       const written = String.fromCharCode(byte);
       for (const { set } of found.numbers) {
         const watched = progress.watchedNumbers(set, watch);
-        if (isNumberPrefix(watched, written)) out.push({ kind: 'number', set: watched, written, up, watch });
+        if (isNumberPrefix(watched, written, progress.fuel))
+          out.push({ kind: 'number', set: watched, written, up, watch });
       }
     } else if (isSpace(byte)) {
-      if (thread.numSpaces < maxSpaces(depth)) out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
+      if (hasRoom(thread.numSpaces, depth)) out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
     } else {
       const word = WORDS.get(byte);
       if (word === undefined || (watch !== null && watch.excluded.includes(word))) return;
@@ -140,7 +144,7 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
 
   const stepObject = (thread: ObjectThread, byte: number, out: Thread[]): void => {
     if (isSpace(byte)) {
-      if (thread.numSpaces < maxSpaces(thread.depth)) out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
+      if (hasRoom(thread.numSpaces, thread.depth)) out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
     } else if (byte === CHAR.quote && thread.phase !== 'after-value') {
       const next: KeyThread = { kind: 'key', object: thread, state: 0, character: BETWEEN, read: '' };
       if (progress.isKeyAlive(next)) out.push(next);
@@ -172,7 +176,7 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
 
   const stepArray = (thread: ArrayThread, byte: number, out: Thread[]): void => {
     if (isSpace(byte)) {
-      if (thread.numSpaces < maxSpaces(thread.depth)) out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
+      if (hasRoom(thread.numSpaces, thread.depth)) out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
     } else if (byte === CHAR.closeArray) {
       if (progress.isArrayDone(thread)) complete(thread.up, thread.watch, progress.canonicalArray(thread), out);
     } else if (thread.numItems === 0) {
@@ -181,7 +185,7 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
   };
 
   const endNumber = ({ set, written, up, watch }: NumberThread): Frame | null => {
-    if (up === null || !isNumberText(set, written)) return null;
+    if (up === null || !isNumberText(set, written, progress.fuel)) return null;
     const ended: Thread[] = [];
     complete(up, watch, canonicalDecimal(parseDecimal(written)), ended);
     return (ended[0] as Frame | undefined) ?? null;
@@ -214,13 +218,13 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
           if (around !== null) step(around, byte, out);
         } else if (byte < 0x80) {
           const longer = written + String.fromCharCode(byte);
-          if (isNumberPrefix(set, longer)) out.push({ ...thread, written: longer });
+          if (isNumberPrefix(set, longer, progress.fuel)) out.push({ ...thread, written: longer });
         }
         return;
       }
       case 'colon':
         if (byte === CHAR.colon) out.push(...thread.next);
-        else if (isSpace(byte) && thread.numSpaces < maxSpaces(thread.next[0]!.depth)) {
+        else if (isSpace(byte) && hasRoom(thread.numSpaces, thread.next[0]!.depth)) {
           out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
         }
         return;

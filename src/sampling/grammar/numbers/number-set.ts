@@ -1,3 +1,4 @@
+import type { Fuel } from '../limits.ts';
 import type { Decimal } from './decimal.ts';
 import {
   canonicalDecimal,
@@ -34,6 +35,8 @@ export const SMALLEST = parseDecimal(String(Number.MIN_VALUE));
 // Values that are skipped one by one while looking for one that no exclusion hits. Among consecutive multiples of a step,
 // exclusions by a few other steps leave gaps far shorter than this.
 const MAX_SKIPPED = 256;
+// What a look between two bounds costs, in steps: large integers are divided.
+const BETWEEN_STEPS = 10;
 
 function tighter(a: Bound | null, b: Bound | null, sign: 1 | -1): Bound | null {
   if (a === null || b === null) return a ?? b;
@@ -74,7 +77,14 @@ export function mirror(set: NumberSet): NumberSet {
 }
 
 /** Whether the set has a multiple of 10^gridExponent in [from, to]. */
-export function hasNumberBetween(set: NumberSet, from: Decimal, to: Decimal, gridExponent: number): boolean {
+export function hasNumberBetween(
+  set: NumberSet,
+  from: Decimal,
+  to: Decimal,
+  gridExponent: number,
+  fuel: Fuel,
+): boolean {
+  fuel.burn(BETWEEN_STEPS, 'numbers');
   let low: Bound = { value: from, isOpen: false };
   let high: Bound = { value: to, isOpen: false };
   low = tighter(low, set.min, 1)!;
@@ -93,23 +103,14 @@ export function hasNumberBetween(set: NumberSet, from: Decimal, to: Decimal, gri
   const skippable = MAX_SKIPPED + set.excluded.length;
   for (let skipped = 0; at < end || (at === end && !high.isOpen); at += size) {
     if (!hasExclusions || hasNumber(set, decimal(at, exponent))) return true;
+    fuel.burn(1 + set.excluded.length + set.notSteps.length, 'numbers');
     if (++skipped > skippable) return false;
   }
   return false;
 }
 
-/** How many numbers the set has; Infinity when that is no small matter. */
-export function countNumbers(set: NumberSet): number {
-  if (set.min === null || set.max === null) return Infinity;
-  const width = compareDecimals(set.max.value, set.min.value);
-  if (width < 0) return 0;
-  if (width === 0) return hasNumber(set, set.min.value) ? 1 : 0;
-  if (set.step === null) return Infinity;
-  return listNumbers(set, 10_000)?.length ?? Infinity;
-}
-
 /** The members in order, or null when there may be more than `limit`. */
-export function listNumbers(set: NumberSet, limit: number): Decimal[] | null {
+export function listNumbers(set: NumberSet, limit: number, fuel: Fuel): Decimal[] | null {
   if (set.min === null || set.max === null) return null;
   if (compareDecimals(set.max.value, set.min.value) === 0) {
     return hasNumber(set, set.min.value) ? [set.min.value] : [];
@@ -122,6 +123,7 @@ export function listNumbers(set: NumberSet, limit: number): Decimal[] | null {
   if ((end - start) / size > BigInt(limit)) return null;
   const members: Decimal[] = [];
   for (let at = start - (start % size) - size; at <= end; at += size) {
+    fuel.burn(2 + set.excluded.length + set.notSteps.length, 'numbers');
     if (at >= start && hasNumber(set, decimal(at, exponent))) members.push(decimal(at, exponent));
   }
   return members;

@@ -1,3 +1,4 @@
+import type { Fuel } from '../limits.ts';
 import type { Decimal } from './decimal.ts';
 import { compareDecimals, decimal, negate, parseDecimal, tenTo, unitsAt } from './decimal.ts';
 import type { NumberSet } from './number-set.ts';
@@ -21,6 +22,8 @@ const MAX_DIGITS = 17;
 const FREE_DIGITS = 13;
 // Serializers fill up to 21 digits before the point with zeros.
 const MAX_ZEROS = 7;
+// What reading a text and comparing it costs, in steps: about a microsecond.
+const CHECK_STEPS = 10;
 // Finer than any double: a grid on which every bound and step of a schema lies.
 const FINEST_EXPONENT = -400;
 
@@ -88,7 +91,8 @@ function isPrintedExponent(parts: Parts): boolean {
 }
 
 /** Whether the text is a number of the set. */
-export function isNumberText(set: NumberSet, text: string): boolean {
+export function isNumberText(set: NumberSet, text: string, fuel: Fuel): boolean {
+  fuel.burn(CHECK_STEPS + set.excluded.length + set.notSteps.length, 'numbers');
   const parts = split(text);
   if (parts === null || !isWhole(parts)) return false;
   const value = parseDecimal(text);
@@ -100,40 +104,40 @@ export function isNumberText(set: NumberSet, text: string): boolean {
 }
 
 /** Near the digits that a double can keep, only few texts go on: they are tried out. */
-function hasLongText(set: NumberSet, text: string, parts: Parts): boolean {
+function hasLongText(set: NumberSet, text: string, parts: Parts, fuel: Fuel): boolean {
   const isInWhole = parts.fraction === null;
   for (const size of [0, 1, 2]) {
     for (let tail = 0; tail < 10 ** size; tail++) {
       const digits = size === 0 ? '' : String(tail).padStart(size, '0');
       for (let zeros = 0; zeros <= (isInWhole ? MAX_ZEROS : 0); zeros++) {
-        if (isNumberText(set, text + digits + '0'.repeat(zeros))) return true;
+        if (isNumberText(set, text + digits + '0'.repeat(zeros), fuel)) return true;
       }
-      if (isInWhole && size > 0 && isNumberText(set, `${text}.${digits}`)) return true;
+      if (isInWhole && size > 0 && isNumberText(set, `${text}.${digits}`, fuel)) return true;
     }
   }
   return false;
 }
 
 /** Whether a number of the set begins with this text. */
-export function isNumberPrefix(set: NumberSet, text: string): boolean {
+export function isNumberPrefix(set: NumberSet, text: string, fuel: Fuel): boolean {
   const parts = split(text);
   if (parts === null) return false;
   if (isUnconstrained(set)) return parts.exponentDigits === '' || fitsDouble(text, parseDecimal(text));
-  if (isWhole(parts) && isNumberText(set, text)) return true;
-  if (parts.exponentSign !== null) return isScientific(parts) && hasExponent(set, text, parts);
+  if (isWhole(parts) && isNumberText(set, text, fuel)) return true;
+  if (parts.exponentSign !== null) return isScientific(parts) && hasExponent(set, text, parts, fuel);
   if (parts.whole === '') {
-    return hasNumberBetween(set, negate(LARGEST), parts.isNegative ? decimal(0n, 0) : LARGEST, FINEST_EXPONENT);
+    return hasNumberBetween(set, negate(LARGEST), parts.isNegative ? decimal(0n, 0) : LARGEST, FINEST_EXPONENT, fuel);
   }
   const positive = parts.isNegative ? mirror(set) : set;
   const numDigits = (parts.whole + (parts.fraction ?? '')).replace(/^0+/, '').length;
-  if (numDigits <= FREE_DIGITS) return hasPlain(positive, parts) || hasScientific(positive, parts);
-  if (hasLongText(set, text, parts)) return true;
-  if (numDigits > MAX_DIGITS || !hasScientific(positive, parts)) return false;
-  return numDigits <= SAFE_DIGITS || hasLongMantissa(set, text, parts, MAX_DIGITS - numDigits);
+  if (numDigits <= FREE_DIGITS) return hasPlain(positive, parts, fuel) || hasScientific(positive, parts, fuel);
+  if (hasLongText(set, text, parts, fuel)) return true;
+  if (numDigits > MAX_DIGITS || !hasScientific(positive, parts, fuel)) return false;
+  return numDigits <= SAFE_DIGITS || hasLongMantissa(set, text, parts, MAX_DIGITS - numDigits, fuel);
 }
 
 /** Whether more digits, before or behind the point, make the (positive) text a member. */
-function hasPlain(set: NumberSet, { whole, fraction }: Parts): boolean {
+function hasPlain(set: NumberSet, { whole, fraction }: Parts, fuel: Fuel): boolean {
   const units = BigInt(whole + (fraction ?? ''));
   const digits = fraction?.length ?? 0;
   const most = fraction === null && whole !== '0' ? MAX_WHOLE_DIGITS - whole.length : 0;
@@ -143,27 +147,27 @@ function hasPlain(set: NumberSet, { whole, fraction }: Parts): boolean {
     const from = decimal(units, shift - digits);
     if (set.max !== null && compareDecimals(from, set.max.value) > 0) return false;
     const unit = unitsAt(decimal(1n, shift - digits), grid);
-    if (hasNumberBetween(set, from, decimal(units * unit + unit - 1n, grid), grid)) return true;
+    if (hasNumberBetween(set, from, decimal(units * unit + unit - 1n, grid), grid, fuel)) return true;
   }
   return false;
 }
 
 /** Whether an exponent, after up to `room` more digits, makes the text a number that a double keeps. */
-function hasLongMantissa(set: NumberSet, text: string, parts: Parts, room: number): boolean {
+function hasLongMantissa(set: NumberSet, text: string, parts: Parts, room: number, fuel: Fuel): boolean {
   if (!isScientific(parts)) return false;
   for (let exponent = -324; exponent <= MAX_DOUBLE_EXPONENT; exponent++) {
     if (exponent > LAST_SMALL_EXPONENT && exponent < FIRST_LARGE_EXPONENT) continue;
-    if (isNumberText(set, `${text}e${exponent}`)) return true;
+    if (isNumberText(set, `${text}e${exponent}`, fuel)) return true;
   }
   if (room === 0) return false;
   for (let digit = 0; digit < 10; digit++) {
-    if (hasLongMantissa(set, `${text}${digit}`, parts, room - 1)) return true;
+    if (hasLongMantissa(set, `${text}${digit}`, parts, room - 1, fuel)) return true;
   }
   return false;
 }
 
 /** Whether more digits behind the point and an exponent make the (positive) text a member. */
-function hasScientific(set: NumberSet, parts: Parts): boolean {
+function hasScientific(set: NumberSet, parts: Parts, fuel: Fuel): boolean {
   if (parts.whole.length !== 1 || parts.whole === '0') return false;
   const fraction = parts.fraction ?? '';
   const room = MAX_FRACTION_DIGITS - fraction.length;
@@ -174,7 +178,7 @@ function hasScientific(set: NumberSet, parts: Parts): boolean {
     const from = decimal(units, grid);
     const to = decimal(last, grid);
     const least = compareDecimals(from, SMALLEST) < 0 ? SMALLEST : from;
-    return hasNumberBetween(set, least, compareDecimals(to, LARGEST) > 0 ? LARGEST : to, grid);
+    return hasNumberBetween(set, least, compareDecimals(to, LARGEST) > 0 ? LARGEST : to, grid, fuel);
   };
   const high = set.max === null ? MAX_DOUBLE_EXPONENT : Math.min(MAX_DOUBLE_EXPONENT, magnitude(set.max.value));
   const low = set.min === null ? -MAX_DOUBLE_EXPONENT : magnitude(set.min.value) - 1;
@@ -199,7 +203,7 @@ function magnitude(value: Decimal): number {
   return value.units.toString().replace('-', '').length + value.exponent;
 }
 
-function hasExponent(set: NumberSet, text: string, parts: Parts): boolean {
+function hasExponent(set: NumberSet, text: string, parts: Parts, fuel: Fuel): boolean {
   const sign = parts.exponentSign === '' ? ['', '-'] : [''];
   const signs = parts.exponentDigits === '' ? sign : [''];
   for (const extra of signs) {
@@ -210,7 +214,7 @@ function hasExponent(set: NumberSet, text: string, parts: Parts): boolean {
     ) {
       for (let tail = 0; tail < 10 ** size; tail++) {
         const digits = size === 0 ? '' : String(tail).padStart(size, '0');
-        if (isNumberText(set, text + extra + digits)) return true;
+        if (isNumberText(set, text + extra + digits, fuel)) return true;
       }
     }
   }
@@ -221,26 +225,36 @@ const CHARACTERS = [...'0123456789.e-'];
 // Nodes looked at for the very shortest way before any way is taken.
 const MAX_SEARCHED = 600;
 
+/** How a serializer prints the one number of a set: nothing to search. */
+function onlyText(set: NumberSet, fuel: Fuel): string | null {
+  if (set.min === null || set.max === null || compareDecimals(set.min.value, set.max.value) !== 0) return null;
+  const { units, exponent } = set.min.value;
+  const text = String(Number(`${units}e${exponent}`)).replace('+', '');
+  return isNumberText(set, text, fuel) ? text : null;
+}
+
 /** The shortest text that makes this prefix a number of the set; null when there is none. */
-export function completeNumber(set: NumberSet, prefix: string): string | null {
-  if (isNumberText(set, prefix)) return '';
-  let level = isNumberPrefix(set, prefix) ? [''] : [];
+export function completeNumber(set: NumberSet, prefix: string, fuel: Fuel): string | null {
+  if (isNumberText(set, prefix, fuel)) return '';
+  const only = prefix === '' ? onlyText(set, fuel) : null;
+  if (only !== null) return only;
+  let level = isNumberPrefix(set, prefix, fuel) ? [''] : [];
   for (let searched = 0; level.length > 0 && searched < MAX_SEARCHED;) {
     const next: string[] = [];
     for (const suffix of level) {
       for (const character of CHARACTERS) {
         searched++;
         const longer = suffix + character;
-        if (isNumberText(set, prefix + longer)) return longer;
-        if (next.length < MAX_SEARCHED && isNumberPrefix(set, prefix + longer)) next.push(longer);
+        if (isNumberText(set, prefix + longer, fuel)) return longer;
+        if (next.length < MAX_SEARCHED && isNumberPrefix(set, prefix + longer, fuel)) next.push(longer);
       }
     }
     level = next;
   }
   let suffix: string | null = level[0] ?? null;
-  while (suffix !== null && !isNumberText(set, prefix + suffix)) {
+  while (suffix !== null && !isNumberText(set, prefix + suffix, fuel)) {
     const next: string | undefined = CHARACTERS.find((character) =>
-      isNumberPrefix(set, `${prefix}${suffix}${character}`),
+      isNumberPrefix(set, `${prefix}${suffix}${character}`, fuel),
     );
     suffix = next === undefined ? null : suffix + next;
   }

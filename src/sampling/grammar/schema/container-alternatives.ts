@@ -79,9 +79,11 @@ export function objectAlternative(formulas: Formulas, atoms: readonly Atom[]): O
   const classes: KeyClass[] = [];
   const automaton = nameAutomaton(formulas, [...names], required, keys, somes, classes);
   for (const one of classes) {
-    if (one.name === null) (one as { size: number }).size = countTexts(automaton, (label) => label === one.label)[0]!;
+    if (one.name === null)
+      (one as { size: number }).size = countTexts(automaton, formulas.fuel, (label) => label === one.label)[0]!;
   }
-  for (const name of required) if (!classes.some((one) => one.name === name)) return null;
+  const listed = new Set(classes.map((one) => one.name));
+  for (const name of required) if (!listed.has(name)) return null;
   const reachable = reachableLabels(automaton, formulas);
   for (const one of classes) {
     (one as { texts: KeyClass['texts'] }).texts = (limit) =>

@@ -91,14 +91,20 @@ function atomKey(atom: Atom): string {
   return rest.join('|');
 }
 
+// With its entries in the tables that go by its id.
+const FORMULA_BYTES = 400;
+
 /** Makes formulas and keeps each only once. */
 export function createFormulas(fuel: Fuel): Formulas {
   const known = new Map<string, Formula>();
   const negations = new Map<number, Formula>();
   const intern = (key: string, make: (id: number) => Formula): Formula => {
-    fuel.burn(1 + (key.length >> 4), 'the schema');
+    fuel.burn(4 + (key.length >> 3), 'the schema');
     let formula = known.get(key);
-    if (formula === undefined) known.set(key, (formula = make(known.size)));
+    if (formula === undefined) {
+      fuel.hold(FORMULA_BYTES + 2 * key.length);
+      known.set(key, (formula = make(known.size)));
+    }
     return formula;
   };
   const types = (bits: number): Formula => intern(`t${bits}`, (id) => ({ id, kind: 'types', types: bits }));
@@ -115,6 +121,7 @@ export function createFormulas(fuel: Fuel): Formulas {
       else if (part.kind === 'types') bits = kind === 'and' ? bits & part.types : bits | part.types;
       else flat.set(part.id, part);
     };
+    fuel.burn(parts.length, 'the schema');
     parts.forEach(add);
     if (bits === (zero as { types: number }).types) return zero;
     if (bits !== (unit as { types: number }).types) flat.set(types(bits).id, types(bits));

@@ -86,6 +86,7 @@ const bound =
 
 // Times with leap seconds take some 300 ms to build; there are as many entries as formats.
 const formats = new Map<string, Dfa>();
+const formatsOf = new WeakMap<object, Map<string, Dfa>>();
 
 function readFormat(reader: SchemaReader, value: unknown, place: SchemaPlace): Formula {
   const { formulas, assertFormats } = reader;
@@ -94,8 +95,17 @@ function readFormat(reader: SchemaReader, value: unknown, place: SchemaPlace): F
   const pattern = FORMATS.get(name);
   if (pattern === undefined)
     throw unsupported('format', `${place.pointer}/format`, `${JSON.stringify(name)} cannot be enforced`);
-  let dfa = formats.get(name);
-  if (dfa === undefined) formats.set(name, (dfa = dfaOfRegex(pattern(), false, formulas.fuel)));
+  // Asked for once per schema: whether an earlier one built it must not change the order on the tape.
+  let own = formatsOf.get(formulas);
+  if (own === undefined) formatsOf.set(formulas, (own = new Map()));
+  const dfa =
+    own.get(name) ??
+    formulas.fuel.tape.next(name.length, () => {
+      const known = formats.get(name) ?? dfaOfRegex(pattern(), false, formulas.fuel);
+      formats.set(name, known);
+      return known;
+    });
+  own.set(name, dfa);
   return formulas.whenTyped({ kind: 'text', dfa });
 }
 

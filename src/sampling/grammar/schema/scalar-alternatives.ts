@@ -39,7 +39,7 @@ export function createScalarBuilder(fuel: Fuel): ScalarBuilder {
     if (dfa === undefined) {
       const label = (labels: readonly number[]): number =>
         Number(isUnion ? labels.some((one) => one !== 0) : labels.every((one) => one !== 0));
-      combined.set(key, (dfa = productDfa(distinct, label, fuel)));
+      combined.set(key, (dfa = fuel.tape.next(distinct.length, () => productDfa(distinct, label, fuel))));
     }
     return dfa;
   };
@@ -48,14 +48,14 @@ export function createScalarBuilder(fuel: Fuel): ScalarBuilder {
     if (min === 0 && max === Infinity) return dfa;
     const key = `${min}:${max}`;
     let range = lengths.get(key);
-    if (range === undefined) lengths.set(key, (range = dfaOfLengths(min, max, fuel)));
+    if (range === undefined) lengths.set(key, (range = fuel.tape.next(min, () => dfaOfLengths(min, max, fuel))));
     return combine([dfa, range], false);
   };
   const alternative = (set: TextSet): TextAlternative => ({
     kind: 'text',
     ...set,
     distances: measureDistances(set.dfa, jsonCost, fuel),
-    counts: countTexts(set.dfa),
+    counts: countTexts(set.dfa, fuel),
   });
 
   const builder: ScalarBuilder = {
@@ -103,8 +103,8 @@ export function createScalarBuilder(fuel: Fuel): ScalarBuilder {
       for (const atoms of terms) {
         fuel.burn(50, 'a set of numbers');
         const set = numberSet(atoms);
-        if (!isNumberPrefix(set, '')) continue;
-        const shortest = completeNumber(set, '');
+        if (!isNumberPrefix(set, '', fuel)) continue;
+        const shortest = completeNumber(set, '', fuel);
         if (shortest !== null) result.push({ kind: 'number', set, shortest });
       }
       return result;
@@ -112,7 +112,7 @@ export function createScalarBuilder(fuel: Fuel): ScalarBuilder {
     isContradiction(atoms) {
       const first = atoms[0]?.kind;
       if (first === 'text' || first === 'length') return builder.textSet(atoms) === null;
-      if (first === 'number') return !isNumberPrefix(numberSet(atoms), '');
+      if (first === 'number') return !isNumberPrefix(numberSet(atoms), '', fuel);
       return first === 'boolean' && new Set(atoms.map((atom) => atom.kind === 'boolean' && atom.value)).size > 1;
     },
   };

@@ -98,6 +98,9 @@ export function createSolver(reader: SchemaReader): Solver {
     if (!found.objects.every(isOpenObject)) {
       throw unsupported('uniqueItems', pointer, 'cannot be enforced on objects that take no further properties');
     }
+    if (found.arrays.some((array) => array.unique !== null)) {
+      throw unsupported('uniqueItems', pointer, 'cannot be enforced on arrays that have unique items themselves');
+    }
     if (!found.arrays.every(isOpenArray)) {
       throw unsupported('uniqueItems', pointer, 'cannot be enforced on arrays of bounded length');
     }
@@ -127,8 +130,10 @@ export function createSolver(reader: SchemaReader): Solver {
   };
   const uniqueArray = (array: ArrayAlternative): string =>
     `[${solver.unique.complete({ array, numItems: 0, read: [] })!.join()}]`;
-  const objectCost = (object: ObjectAlternative, costOf: CostOf): number =>
-    (planObject(formulas, object, EMPTY_OBJECT, costOf)?.bytes ?? Infinity) + 1;
+  const objectCost = (object: ObjectAlternative, costOf: CostOf): number => {
+    fuel.burn(4 * object.classes.length, 'the schema');
+    return (planObject(formulas, object, EMPTY_OBJECT, costOf)?.bytes ?? Infinity) + 1;
+  };
   const cheapest = (found: Alternatives, costOf: CostOf): number => {
     let best = found.isNull ? 4 : Infinity;
     for (const value of found.booleans) best = Math.min(best, value ? 4 : 5);
@@ -151,7 +156,7 @@ export function createSolver(reader: SchemaReader): Solver {
     for (let isChanged = true; isChanged;) {
       isChanged = false;
       for (const next of order) {
-        fuel.burn(1, 'the schema');
+        fuel.burn(4, 'the schema');
         const cost = cheapest(expand(next), costOf);
         if (cost >= (found.get(next.id) ?? Infinity)) continue;
         found.set(next.id, cost);

@@ -106,13 +106,14 @@ export function createTermReader(
   };
 
   const expand = (pending: Formula[], type: TypeBit, from: Branch, terms: Atom[][]): void => {
+    fuel.burn(4 * (from.atoms.size + from.ors.size + from.schemas.size), 'combining the schema');
     const atoms = new Map(from.atoms);
     const ors = new Map(from.ors);
     const schemas = new Set(from.schemas);
     const branch: Branch = { atoms, ors, schemas };
     for (let isOpen = true; isOpen;) {
       for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-        fuel.burn(1, 'combining the schema');
+        fuel.burn(4, 'combining the schema');
         if (next.kind === 'types') {
           if ((next.types & type) === 0) return;
         } else if (next.kind === 'atom') {

@@ -150,16 +150,18 @@ export function createUniqueItems(formulas: Formulas, solver: Solver): UniqueIte
   };
 
   function numberTexts(set: NumberSet, limit: number): string[] {
-    const listed = listNumbers(set, 100_000);
+    const listed = listNumbers(set, 10_000, fuel);
     if (listed !== null) {
       return listed
         .slice(0, limit)
-        .map((value) => completeNumber({ ...set, min: { value, isOpen: false }, max: { value, isOpen: false } }, '')!);
+        .map((value) =>
+          completeNumber({ ...set, min: { value, isOpen: false }, max: { value, isOpen: false } }, '', fuel)!,
+        );
     }
     const texts: string[] = [];
     let rest = set;
     while (texts.length < limit) {
-      const text = completeNumber(rest, '');
+      const text = completeNumber(rest, '', fuel);
       if (text === null) break;
       texts.push(text);
       rest = { ...rest, excluded: [...rest.excluded, parseDecimal(text)] };

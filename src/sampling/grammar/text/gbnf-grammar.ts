@@ -28,6 +28,7 @@ interface GbnfState extends GrammarState {
 // Different readings of one text that are followed side by side, and stacks known by name at one time.
 const MAX_STACKS = 10_000;
 const MAX_KNOWN = 200_000;
+const STACK_BYTES = 160;
 
 /** Bytes of the shortest text of each rule; Infinity for rules that never end. */
 function measureRules(
@@ -102,6 +103,7 @@ export function createGbnfGrammar(text: string, fuel: Fuel): CompiledGrammar {
       let bytes = below?.bytes ?? 0;
       for (let i = at; i < sequence.length; i++) bytes += symbolBytes(sequence[i]!);
       if (known.size > MAX_KNOWN) known.clear();
+      else fuel.hold(STACK_BYTES);
       known.set(key, (stack = { id: ++lastId, sequence, at, below, bytes }));
     }
     return stack;
@@ -178,6 +180,9 @@ export function createGbnfGrammar(text: string, fuel: Fuel): CompiledGrammar {
       grammar.rules[grammar.root]!.length === 0 ? [null] : rules[grammar.root]!.map((one) => push(one, 0, null)),
     ),
     beginToken: () => fuel.refill(fuel.limits.maxStepsPerToken),
+    get sizeBytes() {
+      return fuel.heldBytes;
+    },
     step(state, byte) {
       const { stacks, character } = state as GbnfState;
       fuel.burn(stacks.length, 'a token');

@@ -42,6 +42,7 @@ export function createRegexGrammar(pattern: string, fuel: Fuel): CompiledGrammar
   return {
     start: stateOf(0, BETWEEN),
     beginToken() {},
+    sizeBytes: fuel.heldBytes,
     step(state, byte) {
       const { at, character } = state as RegexState;
       const code = readUtf8Byte(character, byte);

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { recordGrammar } from '../sampling/grammar/index.ts';
+import { createConstraints, type VocabularyData } from './constraints.ts';
+
+/** Every byte is a token; 256 ends a text. */
+const VOCABULARY: VocabularyData = {
+  bytes: Uint8Array.from({ length: 256 }, (_, byte) => byte),
+  offsets: Int32Array.from({ length: 258 }, (_, id) => Math.min(id, 256)),
+  isControl: Uint8Array.from({ length: 257 }, (_, id) => Number(id === 256)),
+  endIds: [256],
+};
+const constant = (value: unknown) => ({ type: 'json_schema', schema: { const: value } }) as const;
+
+function open(options = {}) {
+  const constraints = createConstraints(options);
+  constraints.setVocabulary(VOCABULARY);
+  return constraints;
+}
+
+test('[E27] no more grammars are kept than the number and the bytes allow, the longest unused go first', () => {
+  const few = open({ maxGrammars: 2 });
+  for (const value of [1, 2, 1, 3]) few.open(constant(value), null);
+  expect([1, 2, 3].map((value) => few.has(constant(value)))).toEqual([true, false, true]);
+  // Each counts two megabytes of masks; the large one has some of its own.
+  const small = open({ maxBytes: 6_400_000 });
+  const properties = Object.fromEntries(
+    Array.from({ length: 500 }, (_, i) => [`property ${i}`, { type: i % 2 === 0 ? 'string' : 'null' }]),
+  );
+  for (const value of [1, 2, 3]) small.open(constant(value), null);
+  expect([1, 2, 3].map((value) => small.has(constant(value)))).toEqual([true, true, true]);
+  small.open({ type: 'json_schema', schema: { type: 'object', properties } }, null);
+  expect([1, 2, 3].map((value) => small.has(constant(value)))).toEqual([false, false, true]);
+  expect(small.sizeBytes).toBeLessThan(6_400_000);
+});
+
+test('[E28] with the automata of another thread a grammar compiles that takes too long without them', () => {
+  const source = {
+    type: 'json_schema',
+    schema: { type: 'string', pattern: String.raw`^[\w.+-]{1,64}@[\w-]{1,63}(\.[\w-]{2,63}){1,10}$` },
+  } as const;
+  expect(() => open().open(source, null)).toThrow('needs more than 2000000 steps');
+  const { automata, numSteps, numAllSteps } = recordGrammar(source);
+  expect(numSteps).toBeLessThan(300_000);
+  expect(numAllSteps).toBeGreaterThan(2_000_000);
+  const matcher = open().open(source, automata);
+  for (const byte of new TextEncoder().encode('"ada@engine.org"')) expect(matcher.accept(byte)).toBe(true);
+  expect(matcher.isComplete).toBe(true);
+});
+
+test('[E29] a generated text has no more than 20 characters of white space in a row', () => {
+  const deep = {
+    type: 'json_schema',
+    schema: { $ref: '#/$defs/a', $defs: { a: { items: { $ref: '#/$defs/a' } } } },
+  } as const;
+  const matcher = open().open(deep, null);
+  for (let i = 0; i < 8; i++) expect(matcher.accept(0x5b)).toBe(true);
+  for (let i = 0; i < 20; i++) expect(matcher.accept(i === 0 ? 0x0a : 0x20)).toBe(true);
+  expect(matcher.accept(0x20)).toBe(false);
+  expect(matcher.accept(0x5d)).toBe(true);
+});
