@@ -1,6 +1,7 @@
 // The server under load: what it adds to plain Hono, many streams, memory, clients that leave, hostile bodies.
 //   npm run bench -- serve [--rounds 20] [--streams 64] [--requests 10000] [--disconnects 1000]
 import { existsSync } from 'node:fs';
+import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { benchModel } from './support/bench-model.ts';
 import { acceptedShare, measureMasks } from './support/masks.ts';
@@ -129,5 +130,7 @@ console.log(
     drain_ms: load?.disconnects.drainMs ?? null,
     loop_block_max_ms: load?.loopMaxMs ?? null,
     loop_block_hostile_ms: hostileMs,
+    // Others on the machine slow whoever computes more: with more of them than cores, the times say little.
+    load_average: loadavg()[0],
   }),
 );
