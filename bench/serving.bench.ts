@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { loadModel, type Model } from 'ruvllm';
 import { benchModel } from './support/bench-model.ts';
 import { createTokenSource } from './support/first-token.ts';
-import { median, printTable } from './support/report.ts';
+import { median, percentile, printTable } from './support/report.ts';
 
 const { values } = parseArgs({
   options: {
@@ -22,9 +22,6 @@ const numRounds = Number(values.rounds);
 const file = benchModel('15m', 'Q8_0');
 const PROMPT_TOKENS = 64;
 const ANSWER_TOKENS = 128;
-
-const percentile = (sorted: readonly number[], share: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!;
 
 /** Tokens a second of all streams together, and the times between the tokens of each. */
 async function runStreams(model: Model, count: number, fresh: (count: number) => number[]) {

@@ -12,3 +12,8 @@ export function printTable(rows: readonly (readonly string[])[]): void {
   console.log(`|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`);
   for (const row of rows.slice(1)) console.log(line(row));
 }
+
+/** Of values in rising order. */
+export function percentile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!;
+}

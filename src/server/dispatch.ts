@@ -4,6 +4,7 @@ import { readJsonBody } from './json-body.ts';
 import type { LogFields } from './logger.ts';
 import type { Exchange, Route } from './route.ts';
 import type { Services } from './services.ts';
+import { textResponse } from './text-response.ts';
 import { openaiErrors } from './wire/openai/error-body.ts';
 
 interface Incoming {
@@ -37,7 +38,7 @@ export async function dispatch(route: Route | null, { request, params, services 
     const failure = describeFailure(error);
     failed = describeForLog(error, failure);
     const errors = route?.errors ?? openaiErrors;
-    response = new Response(JSON.stringify(errors.body(failure, requestId)), {
+    response = textResponse(JSON.stringify(errors.body(failure, requestId)), {
       status: errors.status?.(failure) ?? failure.status,
       headers: {
         'content-type': 'application/json',

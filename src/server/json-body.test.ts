@@ -39,11 +39,39 @@ test('[S3] bytes, depth and values are bounded, and the refusal says the numbers
   });
   expect(await refusalOf(post(JSON.stringify(Array(60).fill(0))))).toMatchObject({
     status: 422,
-    message: 'the body has about 61 values, at most 50 are read',
+    code: 'json_too_large',
+    message: 'the body has more than 50 values, at byte 88; a list, an object and a key count 6',
   });
   // Brackets and commas inside strings are text, whatever is escaped there.
   const text = { 'a\\"[[[[[[': '{{{{{{{,,,"\\' };
   expect(await readJsonBody(post(JSON.stringify(text)), LIMITS)).toEqual(text);
+});
+
+test('[S3] lists, objects and keys count six: they cost that much', async () => {
+  // One for the body, six for each of `{`, `:`, `[` and a seventh for the comma between.
+  const bodies = ['{"a":[]}', '{"a":1,"b":2}', '[[],[]]'];
+  for (const [index, cost] of [19, 20, 20].entries()) {
+    const body = bodies[index]!;
+    expect(await readJsonBody(post(body), { ...LIMITS, maxJsonValues: cost })).toEqual(JSON.parse(body));
+    expect(await refusalOf(post(body), { ...LIMITS, maxJsonValues: cost - 1 })).toMatchObject({ status: 422 });
+  }
+});
+
+test('[S3] a body of a known length is read without its stream, and never more than the limit', async () => {
+  let numStreams = 0;
+  const watched = (request: Request): Request =>
+    new Proxy(request, {
+      get(target, name) {
+        if (name === 'body') numStreams++;
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+  expect(await readJsonBody(watched(post('[1]', { 'content-length': '3' })), LIMITS)).toEqual([1]);
+  expect(numStreams).toBe(0);
+  // A length that lies: behind a socket it cannot, and here nothing larger is parsed.
+  const lying = post(JSON.stringify('x'.repeat(2000)), { 'content-length': '5' });
+  expect(await refusalOf(lying)).toMatchObject({ status: 413, message: expect.stringContaining('2002 bytes') });
 });
 
 test('[S3] sixty thousand lists in each other are refused, and so is a body without an end', async () => {

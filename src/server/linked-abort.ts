@@ -1,3 +1,5 @@
+import { RuvLLMError } from '../core/errors.ts';
+
 /** A controller that a parent signal aborts too. */
 export interface LinkedAbort {
   readonly signal: AbortSignal;
@@ -5,6 +7,9 @@ export interface LinkedAbort {
   /** Lets go of the parent, which may live longer; call it when the work has ended. */
   unlink(): void;
 }
+
+/** One for all: without a reason, every request would make an exception with a stack of its own when it has ended. */
+const ENDED = new RuvLLMError('aborted', 'ended by the server');
 
 /** Not `AbortSignal.any`: it holds its sources weakly, and an abort that gets lost leaves a sequence running. */
 export function linkAbort(parent: AbortSignal): LinkedAbort {
@@ -14,7 +19,7 @@ export function linkAbort(parent: AbortSignal): LinkedAbort {
   else parent.addEventListener('abort', abort, { once: true });
   return {
     signal: controller.signal,
-    abort: () => controller.abort(),
+    abort: () => controller.abort(ENDED),
     unlink: () => parent.removeEventListener('abort', abort),
   };
 }

@@ -1,6 +1,7 @@
 import type { Caller } from './caller.ts';
 import type { Failure } from './errors.ts';
 import type { Services } from './services.ts';
+import { textResponse } from './text-response.ts';
 import type { JsonSchema } from './wire/fields.ts';
 
 /** What a key must allow for a route; `public` routes need no key. */
@@ -39,5 +40,5 @@ export interface Route {
 
 /** A JSON response. */
 export function json(value: unknown, status = 200): Response {
-  return new Response(JSON.stringify(value), { status, headers: { 'content-type': 'application/json' } });
+  return textResponse(JSON.stringify(value), { status, headers: { 'content-type': 'application/json' } });
 }

@@ -1,4 +1,5 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import * as nodeFiles from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -19,6 +20,24 @@ test('[K3] a key made by one process opens in another, and is refused there once
   command.revoke(key.id);
   expect(await server.verify(token)).toBeNull();
   expect(server.list()).toEqual([{ ...key, revokedMs: 1000 }]);
+});
+
+test('[K3] a record is read again only when its file is another, however often it is asked for', async () => {
+  const folder = join(root, 'watched');
+  let numOpened = 0;
+  const openSync: typeof nodeFiles.openSync = (...args) => {
+    numOpened++;
+    return nodeFiles.openSync(...args);
+  };
+  const server = createKeyStore(openKeyFolder(folder, { ...nodeFiles, openSync }), () => 1000);
+  const { key, token } = await open(folder).create(KEY);
+  for (let i = 0; i < 5; i++) expect(await server.verify(token)).toEqual(key);
+  expect(numOpened).toBe(1);
+  open(folder).revoke(key.id);
+  for (let i = 0; i < 5; i++) expect(await server.verify(token)).toBeNull();
+  expect(numOpened).toBe(2);
+  rmSync(join(folder, `${key.id}.json`));
+  expect(await server.verify(token)).toBeNull();
 });
 
 test.skipIf(process.platform === 'win32')('[K1] files are for their owner only, and nothing else is left', async () => {

@@ -7,6 +7,8 @@ import { dataFolder } from './paths.ts';
 import { type Files, listNames, readWhole, replaceFile } from './sealing/atomic-files.ts';
 
 const MAX_RECORD_BYTES = 16 * 1024;
+/** Records held in memory; with more keys than this in use, some are read from their files again. */
+const MAX_READ = 1000;
 const NAME = /^([0-9a-f]{18})\.json$/;
 
 /** Where the API keys of this user's server are kept. */
@@ -21,19 +23,27 @@ export function defaultKeyFolder(): string {
 export function openKeyFolder(folder: string, files: Files = nodeFiles): KeyRecords {
   const pathOf = (id: string): string => join(folder, `${id}.json`);
 
+  /** What was read last of each file, and the file's identity before it was read. */
+  const read = new Map<string, { readonly identity: string; readonly record: KeyRecord }>();
+
   function get(id: string): KeyRecord | null {
     if (!NAME.test(`${id}.json`)) return null; // an id is a file name here
     const path = pathOf(id);
-    let bytes: Uint8Array | null;
     try {
-      bytes = readWhole(files, path, MAX_RECORD_BYTES);
+      const identity = identityOf(files, path);
+      const known = read.get(id);
+      if (known?.identity === identity) return known.record;
+      const bytes = readWhole(files, path, MAX_RECORD_BYTES);
+      const record = bytes === null ? null : parseRecord(bytes);
+      if (record === null || record.id !== id) throw new RuvLLMError('io', `${path} is not the record of a key`);
+      if (read.size >= MAX_READ) read.clear();
+      read.set(id, { identity, record });
+      return record;
     } catch (error) {
+      if (error instanceof RuvLLMError) throw error;
       if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return null;
       throw toFileError(error, 'reading', path);
     }
-    const record = bytes === null ? null : parseRecord(bytes);
-    if (record === null || record.id !== id) throw new RuvLLMError('io', `${path} is not the record of a key`);
-    return record;
   }
 
   return {
@@ -53,6 +63,15 @@ export function openKeyFolder(folder: string, files: Files = nodeFiles): KeyReco
         return record === null ? [] : [record];
       }),
   };
+}
+
+/**
+ * Another text means another identity: files are replaced, never written over, and one that was revoked is longer. Looking costs a
+ * fifth of reading, and every request does it.
+ */
+function identityOf(files: Files, path: string): string {
+  const { dev, ino, size, mtimeNs, ctimeNs } = files.lstatSync(path, { bigint: true });
+  return `${dev} ${ino} ${size} ${mtimeNs} ${ctimeNs}`;
 }
 
 function parseRecord(bytes: Uint8Array): KeyRecord | null {

@@ -1,8 +1,10 @@
-import { createServer as createHttpServer, type Server as HttpServer } from 'node:http';
+import { createServer as createHttpServer, type Server as HttpServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Server } from '../../server/app.ts';
+import { textOf } from '../../server/text-response.ts';
 
 export interface ListenOptions {
   /** Name or address. */
@@ -44,7 +46,16 @@ export async function listen(server: Server, { host, port, timeouts = TIMEOUTS }
       requestTimeout: timeouts.requestMs,
       connectionsCheckingInterval: timeouts.checkMs,
     },
-    getRequestListener((request) => server.fetch(request), { overrideGlobalObjects: false }),
+    getRequestListener(
+      async (request, { outgoing }) => {
+        const response = await server.fetch(request);
+        const text = textOf(response);
+        if (text === null) return response;
+        sendText(outgoing as ServerResponse, response, text);
+        return RESPONSE_ALREADY_SENT;
+      },
+      { overrideGlobalObjects: false },
+    ),
   );
   http.maxConnections = MAX_CONNECTIONS;
   await bind(http, host, port);
@@ -64,6 +75,13 @@ export async function listen(server: Server, { host, port, timeouts = TIMEOUTS }
       clearTimeout(timer);
     },
   };
+}
+
+/** Reading it back from the stream of the response takes longer than all that made it. */
+function sendText(outgoing: ServerResponse, { status, headers }: Response, text: string): void {
+  const length = Buffer.byteLength(text);
+  outgoing.writeHead(status, { ...Object.fromEntries(headers), 'content-length': length });
+  outgoing.end(text);
 }
 
 function bind(http: HttpServer, host: string, port: number): Promise<void> {

@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { readSuiteGroups, SUITE_DRAFTS, type SuiteGroup } from '../../../test/support/schema-suite.ts';
 import { createMemorySource } from '../../core/byte-source.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { openGguf } from '../../gguf/index.ts';
@@ -11,12 +12,6 @@ import { createTokenTable } from './token-table.ts';
 import { createTokenVocabulary } from './token-vocabulary.ts';
 import type { CompiledGrammar, GrammarState } from './types.ts';
 
-interface SuiteGroup {
-  readonly description: string;
-  readonly schema: unknown;
-  readonly tests: readonly { readonly description: string; readonly data: unknown; readonly valid: boolean }[];
-}
-
 const shared = join(import.meta.dirname, '../../../../shared/suites');
 const suite = join(shared, 'json-schema-test-suite/tests');
 const vocabularyFile = join(shared, 'tokenizers/ggml-vocab-phi-3.gguf');
@@ -25,25 +20,7 @@ const hasVocabulary = existsSync(vocabularyFile);
 if (!hasSuite) console.log(`skipped: no JSON Schema test suite at ${suite}`);
 if (!hasVocabulary) console.log(`skipped: no vocabulary at ${vocabularyFile}`);
 
-const DRAFTS = ['draft7', 'draft2020-12'];
 const encoder = new TextEncoder();
-
-function readGroups(draft: string, folder: string): { file: string; group: SuiteGroup }[] {
-  const at = join(suite, draft, folder);
-  return readdirSync(at)
-    .filter((file) => file.endsWith('.json'))
-    .flatMap((file) => {
-      const groups = JSON.parse(readFileSync(join(at, file), 'utf8')) as SuiteGroup[];
-      return groups.map((group) => ({ file: `${draft}/${folder}${file}`, group: withDialect(group, draft) }));
-    });
-}
-
-/** Schemas of draft 7 do not always say so; the folder does. */
-function withDialect(group: SuiteGroup, draft: string): SuiteGroup {
-  const { schema } = group;
-  if (draft !== 'draft7' || typeof schema !== 'object' || schema === null || '$schema' in schema) return group;
-  return { ...group, schema: { $schema: 'http://json-schema.org/draft-07/schema#', ...schema } };
-}
 
 function takesBytes(grammar: CompiledGrammar, text: string): boolean {
   let state: GrammarState | null = grammar.start;
@@ -93,7 +70,7 @@ function runGroups(groups: readonly { file: string; group: SuiteGroup }[], asser
 
 const main = hasSuite
   ? runGroups(
-      DRAFTS.flatMap((draft) => readGroups(draft, '')),
+      SUITE_DRAFTS.flatMap((draft) => readSuiteGroups(suite, draft, '')),
       false,
     )
   : null;
@@ -155,7 +132,7 @@ test.skipIf(!hasSuite)('[G6] formats that are enforced agree with the optional t
     'json-pointer',
     'relative-json-pointer',
   ]);
-  const groups = readGroups('draft2020-12', 'optional/format/').filter(({ file }) =>
+  const groups = readSuiteGroups(suite, 'draft2020-12', 'optional/format/').filter(({ file }) =>
     names.has(/([^/]*)\.json$/.exec(file)![1]!),
   );
   const { accepted, numSchemas, wrong } = runGroups(groups, true);
@@ -168,7 +145,9 @@ test.skipIf(!hasSuite)('[G7] optional tests: patterns, large numbers, identifier
     /(ecmascript-regex|non-bmp-regex|bignum|float-overflow|anchor|id|unknownKeyword|no-schema|dependencies-compatibility|refOfUnknownKeyword)\.json$/.test(
       file,
     );
-  const groups = DRAFTS.flatMap((draft) => readGroups(draft, 'optional/')).filter(({ file }) => isWanted(file));
+  const groups = SUITE_DRAFTS.flatMap((draft) => readSuiteGroups(suite, draft, 'optional/')).filter(({ file }) =>
+    isWanted(file),
+  );
   const { accepted, wrong } = runGroups(groups, false);
   expect(wrong).toEqual([]);
   expect(accepted.length).toBeGreaterThan(60);

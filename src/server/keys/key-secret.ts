@@ -1,3 +1,5 @@
+import { type HmacKey, prepareHmacKey, signHmac } from './hmac-sha256.ts';
+
 /** Secrets have 256 random bits: they cannot be guessed, so one round of a keyed hash is enough, and fast for every request. */
 const SECRET_BYTES = 32;
 const SALT_BYTES = 16;
@@ -14,11 +16,11 @@ export interface NewSecret {
 }
 
 /** Draws a key: an id to find it by, a secret, and what may be kept of it. */
-export async function createSecret(): Promise<NewSecret> {
+export function createSecret(): NewSecret {
   const id = toHex(randomBytes(ID_BYTES));
   const secret = toBase64Url(randomBytes(SECRET_BYTES));
   const salt = toHex(randomBytes(SALT_BYTES));
-  return { id, token: `${PREFIX}_${id}_${secret}`, salt, hash: await hashSecret(secret, salt) };
+  return { id, token: `${PREFIX}_${id}_${secret}`, salt, hash: hashSecret(secret, salt) };
 }
 
 /** The id and the secret inside a token; null when it is not one of ours. */
@@ -27,24 +29,23 @@ export function parseToken(token: string): { readonly id: string; readonly secre
   return match === null ? null : { id: match[1]!, secret: match[2]! };
 }
 
-const ALGORITHM = { name: 'HMAC', hash: 'SHA-256' };
+const encoder = new TextEncoder();
 /** Salts as the hash wants them, since every request needs one: half of what it costs to check a key. */
-const imported = new Map<string, Promise<CryptoKey>>();
-const MAX_IMPORTED = 1000;
+const prepared = new Map<string, HmacKey>();
+const MAX_PREPARED = 1000;
 
-function importSalt(salt: string): Promise<CryptoKey> {
-  const known = imported.get(salt);
+function prepareSalt(salt: string): HmacKey {
+  const known = prepared.get(salt);
   if (known !== undefined) return known;
-  if (imported.size >= MAX_IMPORTED) imported.clear();
-  const key = crypto.subtle.importKey('raw', new TextEncoder().encode(salt), ALGORITHM, false, ['sign']);
-  imported.set(salt, key);
+  if (prepared.size >= MAX_PREPARED) prepared.clear();
+  const key = prepareHmacKey(encoder.encode(salt));
+  prepared.set(salt, key);
   return key;
 }
 
 /** HMAC-SHA-256 of the secret under the salt of its key, in hexadecimal. */
-export async function hashSecret(secret: string, salt: string): Promise<string> {
-  const key = await importSalt(salt);
-  return toHex(new Uint8Array(await crypto.subtle.sign('HMAC', key, new TextEncoder().encode(secret))));
+export function hashSecret(secret: string, salt: string): string {
+  return signHmac(prepareSalt(salt), encoder.encode(secret));
 }
 
 /** Looks at every character, whatever the first ones say: how long it takes tells nothing. */

@@ -59,7 +59,7 @@ export function createKeyStore(records: KeyRecords, wallClock: () => number): Ke
       if (parsed === null) return null;
       const record = records.get(parsed.id);
       const { salt, hash } = record ?? NOBODY;
-      const isSame = isSameText(await hashSecret(parsed.secret, salt), hash);
+      const isSame = isSameText(hashSecret(parsed.secret, salt), hash);
       return isSame && record !== null && record.revokedMs === null ? toInfo(record) : null;
     },
     async create({ name, tenant, scopes }) {
@@ -70,7 +70,7 @@ export function createKeyStore(records: KeyRecords, wallClock: () => number): Ke
           data: { option: 'scopes' },
         });
       }
-      const { id, token, salt, hash } = await createSecret();
+      const { id, token, salt, hash } = createSecret();
       const unique = KEY_SCOPES.filter((scope) => scopes.includes(scope));
       const record = { id, name, tenant, scopes: unique, createdMs: wallClock(), revokedMs: null, salt, hash };
       records.put(record);

@@ -95,4 +95,5 @@ function writeLabels(labels: Labels): string {
     .join(',');
 }
 
-const escape = (value: string): string => value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+const escape = (value: string): string =>
+  /[\\"\n]/.test(value) ? value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n') : value;

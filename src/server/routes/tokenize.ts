@@ -17,8 +17,8 @@ import { MAX_MODEL_NAME } from '../wire/openai/chat-request.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 import { messageField } from '../wire/openai/messages.ts';
 
-/** Text is tokenized on the thread that serves everyone: this much takes some ten milliseconds. */
-const MAX_CHARS = 2 ** 17;
+/** Text is tokenized on the thread that serves everyone: this much takes some forty milliseconds when it has no words. */
+const MAX_CHARS = 2 ** 15;
 const MAX_TOKENS = 2 ** 17;
 const modelField = stringField(MAX_MODEL_NAME, 1);
 

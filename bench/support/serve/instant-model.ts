@@ -1,0 +1,33 @@
+import type { GenerateChunk, Model, ModelInfo } from 'ruvllm';
+
+/** A model that says "ok" before anybody waits: what is left of a request is the server's own work. */
+export function createInstantModel(): Model {
+  const info = { maxContext: 4096, kernels: 'none', memory: { totalBytes: 0 } } as ModelInfo;
+  const done: GenerateChunk = {
+    text: 'ok',
+    tokenIds: [1],
+    logprobs: null,
+    finishReason: 'stop',
+    stopString: null,
+    seed: 1,
+    usage: { promptTokens: 1, cachedTokens: 0, completionTokens: 1, totalTokens: 2 },
+    timings: {
+      firstTokenMs: 0,
+      queuedMs: 0,
+      promptMs: 0,
+      generateMs: 0,
+      promptTokensPerSecond: 0,
+      tokensPerSecond: 0,
+    },
+  };
+  const model: Partial<Model> = {
+    modelInfo: () => info,
+    isLoaded: () => true,
+    encodePrompt: () => [1],
+    async *generateStream() {
+      yield done;
+    },
+    dispose: async () => {},
+  };
+  return model as Model;
+}

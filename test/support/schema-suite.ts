@@ -1,0 +1,43 @@
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface SuiteGroup {
+  readonly description: string;
+  readonly schema: unknown;
+  readonly tests: readonly { readonly description: string; readonly data: unknown; readonly valid: boolean }[];
+}
+
+export const SUITE_DRAFTS = ['draft7', 'draft2020-12'] as const;
+
+/** The schemas of a draft's folder in the JSON Schema test suite at `suite`. */
+export function readSuiteGroups(suite: string, draft: string, folder: string): { file: string; group: SuiteGroup }[] {
+  const at = join(suite, draft, folder);
+  return readdirSync(at)
+    .filter((file) => file.endsWith('.json'))
+    .flatMap((file) => {
+      const groups = JSON.parse(readFileSync(join(at, file), 'utf8')) as SuiteGroup[];
+      return groups.map((group) => ({ file: `${draft}/${folder}${file}`, group: withDialect(group, draft) }));
+    });
+}
+
+/** Schemas of draft 7 do not always say so; the folder does. */
+function withDialect(group: SuiteGroup, draft: string): SuiteGroup {
+  const { schema } = group;
+  if (draft !== 'draft7' || typeof schema !== 'object' || schema === null || '$schema' in schema) return group;
+  return { ...group, schema: { $schema: 'http://json-schema.org/draft-07/schema#', ...schema } };
+}
+
+/** The share of both drafts' schemas that `compile` takes; null where the suite is missing. */
+export function acceptedShareOf(suite: string, compile: (schema: unknown) => void): number | null {
+  if (!existsSync(suite)) return null;
+  const groups = SUITE_DRAFTS.flatMap((draft) => readSuiteGroups(suite, draft, ''));
+  const accepted = groups.filter(({ group }) => {
+    try {
+      compile(group.schema);
+      return true;
+    } catch {
+      return false; // counted by what is missing
+    }
+  });
+  return accepted.length / groups.length;
+}
