@@ -3,6 +3,7 @@ import type { GenerateJob, OutputConstraint, ToolChoice, ToolSpec } from '../../
 import type { ServerLimits } from '../../limits.ts';
 import {
   booleanField,
+  countField,
   type Field,
   type Fields,
   integerField,
@@ -89,7 +90,7 @@ function chatFields(limits: ServerLimits): Fields<ChatFields & RefusedFields> {
     messages: listField(messageField, limits.maxMessages, 1),
     max_tokens: maxTokensField,
     max_completion_tokens: maxTokensField,
-    n: integerField(1, limits.maxChoices),
+    n: countField(1, limits.maxChoices),
     logprobs: booleanField,
     top_logprobs: integerField(0, 20),
     stream: booleanField,
