@@ -158,3 +158,36 @@ test('[S4] what a client of the API can send is used, has no effect by name, or 
     expect(await ask('/v1/completions', { ...text, ...more })).toEqual([400, 'invalid_value', param]);
   }
 });
+
+test('[S5] a refusal is no error in the log, however high its status; a bug is one, with the place it is at', async () => {
+  const lines: { level: string; fields: LogFields }[] = [];
+  const logger = { log: (level: string, _event: string, fields: LogFields) => void lines.push({ level, fields }) };
+  const { fetch, services } = createTestServer([], {
+    logger,
+    feedback: {
+      async put() {
+        throw new Error('a bug');
+      },
+    },
+  });
+  const ask = (path: string, body: object): Promise<Response> =>
+    fetch(
+      new Request(`http://localhost${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+    );
+  services.requests.add({ requestId: 'known', tenant: 'local', model: 'toy', createdMs: 0 });
+  expect((await ask('/v1/feedback', { request_id: 'known', score: 1 })).status).toBe(500);
+  expect(lines.at(-1)).toMatchObject({
+    level: 'error',
+    fields: { reason: expect.stringContaining('dispatch.test.ts') },
+  });
+  services.gate.close();
+  expect((await ask('/v1/completions', { model: 'toy', prompt: 'a' })).status).toBe(503);
+  expect(lines.at(-1)).toMatchObject({ level: 'warn', fields: { code: 'shutting_down' } });
+  expect(lines.at(-1)!.fields).not.toHaveProperty('reason');
+  expect((await fetch(request('GET', '/health'))).status).toBe(503);
+  expect(lines.at(-1)!.level).toBe('warn');
+});

@@ -1,5 +1,5 @@
 import type { Caller } from './caller.ts';
-import { describeFailure, type Failure, refusal } from './errors.ts';
+import { describeFailure, type Failure, isRefusal, refusal } from './errors.ts';
 import { readJsonBody } from './json-body.ts';
 import type { LogFields } from './logger.ts';
 import type { ErrorFormat, Exchange, Route } from './route.ts';
@@ -64,7 +64,8 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
   for (const [name, value] of Object.entries(browsers.headersFor(request))) response.headers.set(name, value);
   const elapsedMs = clock.now() - startMs;
   metrics.countRequest(route?.path ?? 'unknown', response.status, elapsedMs / 1000);
-  logger.log(response.status >= 500 ? 'error' : 'info', 'request', {
+  const level = 'reason' in failed ? 'error' : response.status >= 500 ? 'warn' : 'info';
+  logger.log(level, 'request', {
     requestId,
     ...(clientRequestId === null ? {} : { clientRequestId }),
     ...(trace === null ? {} : { traceId: trace.traceId }),
@@ -105,7 +106,7 @@ function readClientRequestId(headers: Headers): string | null {
 
 /** What went wrong, without the words of the client: those of a refusal may quote the prompt. Only our own failures are told whole. */
 function describeForLog(error: unknown, { status, code, param }: Failure): LogFields {
-  if (status < 500) return { code, param };
+  if (status < 500 || isRefusal(error)) return { code, param };
   return { code, param, reason: error instanceof Error ? (error.stack ?? error.message) : String(error) };
 }
 
