@@ -34,20 +34,20 @@ async function readNeighbour(url: string, onStart: () => void = () => {}): Promi
 export async function withStreamBeside(url: string, work: () => Promise<void>): Promise<void> {
   const alone = await readNeighbour(url);
   expect(alone.length).toBeGreaterThan(100);
-  let isDone = false;
+  const over = new AbortController();
   let start = (): void => {};
   const started = new Promise<void>((resolve) => (start = resolve));
   const neighbour = (async () => {
     const heard: string[][] = [];
     do heard.push(await readNeighbour(url, start));
-    while (!isDone);
+    while (!over.signal.aborted);
     return heard;
   })();
   try {
     await started;
     await work();
   } finally {
-    isDone = true;
+    over.abort();
     for (const one of await neighbour) expect(one).toEqual(alone);
   }
 }

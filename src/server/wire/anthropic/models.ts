@@ -25,11 +25,11 @@ export function writeModelPage(models: readonly ModelStatus[], query: URLSearchP
   const all = models.map(writeModelInfo);
   const before = query.get('before_id');
   const isBackward = before !== null;
-  const page = pageAfter(isBackward ? all.reverse() : all, {
+  const page = pageAfter(isBackward ? all.toReversed() : all, {
     after: before ?? query.get('after_id'),
     limit,
     param: isBackward ? 'before_id' : 'after_id',
   });
-  const data = isBackward ? [...page.data].reverse() : page.data;
+  const data = isBackward ? page.data.toReversed() : page.data;
   return { data, has_more: page.hasMore, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
 }

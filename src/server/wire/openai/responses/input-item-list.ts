@@ -11,8 +11,12 @@ function toItems({ role, content, toolCalls = [], toolCallId }: ToolMessage, id:
     return [{ id: `fco_${id}`, type: 'function_call_output', status, call_id: toolCallId, output: content } as Item];
   }
   const calls = toolCalls.map(({ id: callId, name, arguments: args }, index) => ({
-    ...{ id: `fc_${id}_${index}`, type: 'function_call', status },
-    ...{ call_id: callId, name, arguments: args },
+    id: `fc_${id}_${index}`,
+    type: 'function_call',
+    status,
+    call_id: callId,
+    name,
+    arguments: args,
   }));
   if (content === '' && calls.length > 0) return calls;
   const part =
