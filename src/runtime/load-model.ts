@@ -135,8 +135,11 @@ function readChatTemplate(metadata: Metadata, tokenizer: Tokenizer): ChatTemplat
       architecture: metadata.string('general.architecture'),
       bosToken: spelling(tokenizer.bosId),
       eosToken: spelling(tokenizer.eosId),
-      // Not user-defined tokens such as </think>: plain text may spell them, and templates look for them in history.
-      specialSpellings: tokenizer.specialSpellings.filter((spelling) => tokenizer.isControl(tokenizer.idOf(spelling)!)),
+      // Control tokens and the unknown one, which are no text. Not user-defined tokens such as </think>: plain text may
+      // spell them, and templates look for them in history.
+      specialSpellings: tokenizer.specialSpellings.filter(
+        (special) => tokenizer.tokenBytes(tokenizer.idOf(special)!).length === 0,
+      ),
     });
   } catch (error) {
     if (!(error instanceof RuvLLMError)) throw error;

@@ -12,6 +12,7 @@ import { createServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelHost } from './model-host.ts';
 import { createRequestLog } from './request-log.ts';
 import { createResponseStore } from './response-store.ts';
+import type { Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Services } from './services.ts';
 import { createTenantGate } from './tenant-gate.ts';
@@ -69,10 +70,20 @@ export function createServer(options: ServerOptions): Server {
   };
 
   const app = new Hono();
-  for (const route of ROUTES) {
-    app.on(route.method, route.path, (context: Context) =>
-      dispatch(route, { request: context.req.raw, params: context.req.param(), services }),
-    );
+  // Paths without a variable first: `/v1/responses/input_tokens` is no response of that name.
+  const paths = [...new Set(ROUTES.map(({ path }) => path))].sort(
+    (a, b) => Number(a.includes(':')) - Number(b.includes(':')),
+  );
+  for (const path of paths) {
+    const routes = ROUTES.filter((route) => route.path === path);
+    for (const route of routes) {
+      app.on(route.method, path, (context: Context) =>
+        dispatch(route, { request: context.req.raw, params: context.req.param(), services }),
+      );
+    }
+    // Who comes here has the path of a route, and not its method.
+    const allow = methodsOf(routes);
+    app.all(path, (context) => dispatch(null, { request: context.req.raw, params: {}, services, allow }));
   }
   app.notFound((context) => dispatch(null, { request: context.req.raw, params: {}, services }));
 
@@ -85,4 +96,10 @@ export function createServer(options: ServerOptions): Server {
       await models.dispose();
     },
   };
+}
+
+/** What can be done with a path, as the header `allow` says it. */
+function methodsOf(routes: readonly Route[]): readonly string[] {
+  const methods: string[] = routes.map(({ method }) => method);
+  return [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'];
 }

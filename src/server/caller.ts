@@ -1,4 +1,5 @@
 import type { KeyScope } from './keys/key-store.ts';
+import type { TraceContext } from './trace-context.ts';
 
 /** Who makes a request, as its key says. */
 export interface Caller {
@@ -10,4 +11,6 @@ export interface Caller {
   readonly scopes: readonly KeyScope[];
   /** Fires when the client leaves. */
   readonly signal: AbortSignal;
+  /** The client's trace this request is a part of; null: none. */
+  readonly trace: TraceContext | null;
 }

@@ -86,6 +86,11 @@ export function refusal(status: number, code: string, message: string, options: 
   });
 }
 
+/** Whether an error says no on purpose: it is no failure of ours, whatever its status. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof RuvLLMError && typeof error.data['httpStatus'] === 'number';
+}
+
 /** What an error is to a client. The words of a bug stay in the log. */
 export function describeFailure(error: unknown): Failure {
   const { code, message, data } = serializeError(error);

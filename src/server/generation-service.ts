@@ -85,7 +85,7 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
       requireSupported(job);
       const leave = gate.enter(caller.tenant);
       try {
-        return await open(job, caller, startJobSpan(tracer, job, caller.requestId), leave);
+        return await open(job, caller, startJobSpan(tracer, job, caller), leave);
       } catch (error) {
         leave();
         throw error;

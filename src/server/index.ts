@@ -14,4 +14,5 @@ export {
 export type { ServerLimits } from './limits.ts';
 export { createJsonLogger, type Logger } from './logger.ts';
 export { createModelHost, type ModelEntry, type ModelHost, type ModelHostOptions } from './model-host.ts';
+export type { TraceContext } from './trace-context.ts';
 export type { Span, Tracer } from './tracing.ts';

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createTestServer, entryOf } from '../../test/support/test-server.ts';
 import { createToyRuntime } from '../../test/support/toy-runtime.ts';
 import { openTracer } from '../platform/node/open-tracer.ts';
@@ -9,13 +9,16 @@ interface Recorded {
   attributes: SpanAttributes;
   status: number | null;
   isEnded: boolean;
+  parent: unknown;
 }
 
+const ROOT = { name: 'root' };
+
 /** What OpenTelemetry's API looks like from outside. */
-function createFakeApi() {
+function createFakeApi(active: object = ROOT) {
   const spans: Recorded[] = [];
-  const startSpan = (name: string, { attributes }: { attributes: SpanAttributes }) => {
-    const span: Recorded = { name, attributes, status: null, isEnded: false };
+  const startSpan = (name: string, { attributes }: { attributes: SpanAttributes }, parent: unknown) => {
+    const span: Recorded = { name, attributes, status: null, isEnded: false, parent };
     spans.push(span);
     return {
       setAttributes: (more: SpanAttributes) => (span.attributes = { ...span.attributes, ...more }),
@@ -24,7 +27,12 @@ function createFakeApi() {
       end: () => (span.isEnded = true),
     };
   };
-  return { spans, api: { trace: { getTracer: () => ({ startSpan }) } } };
+  const api = {
+    trace: { getTracer: () => ({ startSpan }), getSpan: (context: object) => (context === ROOT ? undefined : context) },
+    context: { active: () => active },
+    propagation: { extract: (context: object, carrier: object) => ({ context, carrier }) },
+  };
+  return { spans, api };
 }
 
 test('a job is one span with the names for generative AI, whole or broken off, and no words', async () => {
@@ -51,6 +59,7 @@ test('a job is one span with the names for generative AI, whole or broken off, a
       name: 'chat toy',
       status: null,
       isEnded: true,
+      parent: ROOT,
       attributes: {
         'gen_ai.operation.name': 'chat',
         'gen_ai.provider.name': 'ruvllm',
@@ -79,6 +88,62 @@ test('a job is one span with the names for generative AI, whole or broken off, a
 
 test('without the package nothing is traced and nothing fails', async () => {
   const tracer = await openTracer(() => Promise.reject(new Error('not installed')));
-  tracer.start('x', {}).end(null);
-  expect((await openTracer()).start('x', {})).toBeDefined();
+  tracer.start('x', {}, null).end(null);
+  expect((await openTracer()).start('x', {}, null)).toBeDefined();
+});
+
+describe("[T1] the client's trace", () => {
+  const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+
+  async function parentsOf(headers: Record<string, string>, active?: object): Promise<unknown[]> {
+    const { spans, api } = createFakeApi(active);
+    const { model } = await createToyRuntime();
+    const tracer = await openTracer(async () => api);
+    const { fetch } = createTestServer([entryOf('toy', async () => model)], { tracer });
+    for (const [path, body] of [
+      ['/v1/chat/completions', { messages: [{ role: 'user', content: 'a' }], max_tokens: 1 }],
+      ['/v1/messages', { messages: [{ role: 'user', content: 'a' }], max_tokens: 1 }],
+      ['/v1/responses', { input: 'a', max_output_tokens: 1, stream: true }],
+    ] as const) {
+      const response = await fetch(
+        new Request(`http://localhost${path}`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', ...headers },
+          body: JSON.stringify({ model: 'toy', ...body }),
+        }),
+      );
+      expect(response.status).toBe(200);
+      await response.text();
+    }
+    return spans.map(({ parent }) => parent);
+  }
+
+  test('goes on in ours', async () => {
+    const headers = { traceparent: TRACE, tracestate: 'vendor=1' };
+    const parent = { context: ROOT, carrier: headers };
+    expect(await parentsOf(headers)).toEqual([parent, parent, parent]);
+    // The state is optional, and one that is too long is dropped.
+    const alone = { context: ROOT, carrier: { traceparent: TRACE } };
+    expect(await parentsOf({ traceparent: TRACE, tracestate: 'x'.repeat(513) })).toEqual([alone, alone, alone]);
+    // A later version may say more than we know.
+    const later = `01${TRACE.slice(2)}-more`;
+    expect((await parentsOf({ traceparent: later }))[0]).toEqual({ context: ROOT, carrier: { traceparent: later } });
+  });
+
+  test('goes on in the span of the socket where there is one', async () => {
+    const socket = { name: 'POST' };
+    expect(await parentsOf({ traceparent: TRACE }, socket)).toEqual([socket, socket, socket]);
+  });
+
+  test.each([
+    ['no trace', ''],
+    ['an unknown version', `ff${TRACE.slice(2)}`],
+    ['more than the version has', `${TRACE}-more`],
+    ['no trace id', `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`],
+    ['no parent', `00-4bf92f3577b34da6a3ce929d0e0e4736-${'0'.repeat(16)}-01`],
+    ['capital letters', TRACE.toUpperCase()],
+    ['something else', 'x'.repeat(10_000)],
+  ])('%s is a trace of our own', async (_name, traceparent) => {
+    expect(await parentsOf({ traceparent })).toEqual([ROOT, ROOT, ROOT]);
+  });
 });

@@ -1,6 +1,8 @@
 import { isChat } from '../runtime/prompt.ts';
+import type { Caller } from './caller.ts';
 import { describeFailure } from './errors.ts';
 import type { GenerateJob, JobEvent } from './generate-job.ts';
+import type { TraceContext } from './trace-context.ts';
 
 /** What a span carries; names follow the conventions for generative AI. */
 export type SpanAttributes = Readonly<Record<string, string | number | readonly string[]>>;
@@ -14,13 +16,14 @@ export interface Span {
 
 /** Where spans go. */
 export interface Tracer {
-  start(name: string, attributes: SpanAttributes): Span;
+  /** `trace`: where the client's own trace goes on; null: a trace of its own. */
+  start(name: string, attributes: SpanAttributes, trace: TraceContext | null): Span;
 }
 
 export const silentTracer: Tracer = { start: () => ({ set() {}, end() {} }) };
 
 /** Starts the span of a job: what was asked for, never the words. */
-export function startJobSpan(tracer: Tracer, job: GenerateJob, requestId: string): Span {
+export function startJobSpan(tracer: Tracer, job: GenerateJob, { requestId, trace }: Caller): Span {
   const operation = isChat(job.prompts[0]!) ? 'chat' : 'text_completion';
   const { maxTokens, temperature, topP, seed } = job.options;
   const numbers = {
@@ -29,14 +32,15 @@ export function startJobSpan(tracer: Tracer, job: GenerateJob, requestId: string
     'gen_ai.request.top_p': topP,
     'gen_ai.request.seed': seed ?? undefined,
   };
-  return tracer.start(`${operation} ${job.model}`, {
+  const attributes: SpanAttributes = {
     'gen_ai.operation.name': operation,
     'gen_ai.provider.name': 'ruvllm',
     'gen_ai.request.model': job.model,
     'gen_ai.request.choice.count': job.numChoices,
     'gen_ai.response.id': requestId,
     ...(Object.fromEntries(Object.entries(numbers).filter(([, value]) => value !== undefined)) as SpanAttributes),
-  });
+  };
+  return tracer.start(`${operation} ${job.model}`, attributes, trace);
 }
 
 /** Passes a job's events through and ends its span with what they said. */

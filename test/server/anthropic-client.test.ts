@@ -31,6 +31,14 @@ const textOf = ({ content }: Anthropic.Message): string =>
   content.map((block) => (block.type === 'text' ? block.text : '')).join('');
 
 describe.skipIf(!isServerBuilt)('@anthropic-ai/sdk', () => {
+  test('models, listed and one of them', async () => {
+    const page = await client.models.list();
+    expect(page.data).toMatchObject([{ type: 'model', id: 'random', display_name: 'random', lifecycle: 'active' }]);
+    expect(page.hasNextPage()).toBe(false);
+    expect(await client.models.retrieve('gpt-4o-mini')).toMatchObject({ id: 'random' });
+    await expect(client.models.retrieve('nope')).rejects.toBeInstanceOf(NotFoundError);
+  });
+
   test('a message, plain, with both ways to send a key', async () => {
     const answer = await client.messages.create(seeded);
     expect(answer).toMatchObject({ type: 'message', role: 'assistant', model: 'random', stop_sequence: null });

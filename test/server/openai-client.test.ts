@@ -85,7 +85,7 @@ describe.skipIf(!isServerBuilt)('openai', () => {
     await expect(ask({ model: 'nope' })).rejects.toBeInstanceOf(NotFoundError);
     await expect(ask({ model: 'nope' })).rejects.toMatchObject({ code: 'model_not_found', param: 'model' });
     await expect(ask({ temperature: 9 })).rejects.toBeInstanceOf(BadRequestError);
-    await expect(ask({ messages: [] })).rejects.toBeInstanceOf(UnprocessableEntityError);
+    await expect(ask({ n: 1000 })).rejects.toBeInstanceOf(UnprocessableEntityError);
     await expect(ask({ temperature: 9 })).rejects.toMatchObject({
       requestID: expect.stringMatching(/^[0-9a-f-]{36}$/),
     });

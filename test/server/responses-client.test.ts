@@ -33,6 +33,25 @@ describe.skipIf(!isServerBuilt)('openai responses', () => {
     await expect(lost).rejects.toMatchObject({ status: 404, code: 'previous_response_not_found' });
   });
 
+  test('what it was made from, how many tokens that are, and that it cannot be cancelled', async () => {
+    const first = await client.responses.create({ ...seeded, max_output_tokens: 4 });
+    const next = { model: 'random', input: 'go on', previous_response_id: first.id };
+    const second = await client.responses.create({ ...seeded, ...next, max_output_tokens: 4 });
+    const items = [];
+    for await (const item of client.responses.inputItems.list(second.id, { limit: 2, order: 'asc' })) items.push(item);
+    expect(items.map((item) => item.type === 'message' && item.role)).toEqual(['user', 'assistant', 'user']);
+    expect(items[1]).toMatchObject({ content: [{ type: 'output_text', text: first.output_text }] });
+    expect(items[2]).toMatchObject({ content: [{ type: 'input_text', text: 'go on' }] });
+    const count = await client.responses.inputTokens.count(next);
+    if (hasOpenapi) expect(violationsOf('TokenCountsResource', count)).toEqual([]);
+    expect(count.input_tokens).toBe(second.usage!.input_tokens);
+    await expect(client.responses.cancel(second.id)).rejects.toMatchObject({
+      status: 400,
+      code: 'response_not_cancellable',
+    });
+    await expect(client.responses.cancel('resp_x')).rejects.toBeInstanceOf(NotFoundError);
+  });
+
   test('a conversation by id is the conversation sent whole', async () => {
     const first = await client.responses.create({ ...seeded, max_output_tokens: 8 });
     const byId = await client.responses.create({ ...seeded, input: 'go on', previous_response_id: first.id });

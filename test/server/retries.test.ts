@@ -1,39 +1,98 @@
-// What the official client does by itself when it is told to come back.
+// What the official clients do by themselves when they are told to come back.
+import Anthropic, { InternalServerError, RateLimitError as AnthropicRateLimitError } from '@anthropic-ai/sdk';
 import OpenAI, { RateLimitError } from 'openai';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { ServerOptions } from '../../src/server/app.ts';
 import { type DistServer, isServerBuilt, startDistServer } from '../support/dist-server.ts';
 
 let server: DistServer;
-beforeAll(async () => {
-  if (isServerBuilt) server = await startDistServer({ limits: { burst: 1, requestsPerMinute: 60 } });
-});
-afterAll(() => server?.[Symbol.asyncDispose]());
+afterEach(() => server?.[Symbol.asyncDispose]());
 
-describe.skipIf(!isServerBuilt)('retries', () => {
-  const ask = { model: 'random', messages: [{ role: 'user' as const, content: 'hi' }], max_tokens: 1 };
+const messages = [{ role: 'user' as const, content: 'hi' }];
+const ask = { model: 'random', messages, max_tokens: 1 };
 
-  test('a 429 says when, and the client comes back then', async () => {
-    const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 2 });
-    const impatient = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0 });
-    await client.chat.completions.create(ask);
-    const refused = await impatient.chat.completions.create(ask).catch((error: unknown) => error);
+/** Clients that count what they send; the statuses are what came back. */
+async function setUp(options: Partial<ServerOptions>) {
+  server = await startDistServer(options);
+  const statuses: number[] = [];
+  const spy: typeof fetch = async (url, init) => {
+    const response = await fetch(url, init);
+    statuses.push(response.status);
+    return response;
+  };
+  const common = { apiKey: 'none', fetch: spy };
+  return {
+    statuses,
+    openai: (maxRetries: number) => new OpenAI({ ...common, baseURL: `${server.url}/v1`, maxRetries }),
+    anthropic: (maxRetries: number) => new Anthropic({ ...common, baseURL: server.url, maxRetries }),
+  };
+}
+
+/** Takes the only place until it is let go. */
+async function occupy(): Promise<() => void> {
+  const controller = new AbortController();
+  const response = await fetch(`${server.url}/v1/chat/completions`, {
+    method: 'POST',
+    signal: controller.signal,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ ...ask, max_tokens: 500, ignore_eos: true, stream: true }),
+  });
+  await response.body!.getReader().read();
+  return () => controller.abort();
+}
+
+describe.skipIf(!isServerBuilt)('[S2] retries', () => {
+  test('a 429 says when, and both clients come back then', async () => {
+    const { statuses, openai, anthropic } = await setUp({ limits: { burst: 1, requestsPerMinute: 60 } });
+    await openai(0).chat.completions.create(ask);
+    const refused = await openai(0)
+      .chat.completions.create(ask)
+      .catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(RateLimitError);
     expect((refused as RateLimitError).headers.get('retry-after')).toBe('1');
-    expect((await client.chat.completions.create(ask)).choices).toHaveLength(1);
+    const other = await anthropic(0)
+      .messages.create(ask)
+      .catch((error: unknown) => error);
+    expect(other).toBeInstanceOf(AnthropicRateLimitError);
+    expect((other as AnthropicRateLimitError).headers!.get('retry-after')).toBe('1');
+    expect((await openai(3).chat.completions.create(ask)).choices).toHaveLength(1);
+    expect((await anthropic(3).messages.create(ask)).content).toHaveLength(1);
+    expect(new Set(statuses)).toEqual(new Set([200, 429]));
+    expect(statuses.filter((status) => status === 200)).toHaveLength(3);
   });
 
-  test('what cannot succeed is not tried again', async () => {
-    let numCalls = 0;
-    const client = new OpenAI({
-      baseURL: `${server.url}/v1`,
-      apiKey: 'none',
-      maxRetries: 3,
-      fetch: (url, options) => {
-        numCalls++;
-        return fetch(url, options);
-      },
-    });
-    await expect(client.embeddings.create({ model: 'random', input: [] })).rejects.toMatchObject({ status: 400 });
-    expect(numCalls).toBe(1);
+  test('a full server is a 503 for one and a 529 for the other, and neither gives up', async () => {
+    const { statuses, openai, anthropic } = await setUp({ limits: { maxRequests: 1 } });
+    const leave = await occupy();
+    const full = await openai(0)
+      .chat.completions.create(ask)
+      .catch((error: unknown) => error);
+    expect(full).toMatchObject({ status: 503, code: 'overloaded' });
+    expect((full as { headers: Headers }).headers.get('retry-after')).toBe('2');
+    const overloaded = await anthropic(0)
+      .messages.create(ask)
+      .catch((error: unknown) => error);
+    expect(overloaded).toBeInstanceOf(InternalServerError);
+    expect(overloaded).toMatchObject({ status: 529, error: { error: { type: 'overloaded_error' } } });
+    const waiting = [openai(3).chat.completions.create(ask), anthropic(3).messages.create(ask)];
+    while (statuses.length < 4) await new Promise((resolve) => setTimeout(resolve, 5));
+    leave();
+    await Promise.all(waiting);
+    expect(statuses.slice(0, 4).sort()).toEqual([503, 503, 529, 529]);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(2);
+  }, 20_000);
+
+  test('what cannot succeed is not tried again: a mistake of theirs, and a bug of ours', async () => {
+    const { statuses, openai, anthropic } = await setUp({});
+    await expect(openai(3).embeddings.create({ model: 'random', input: [] })).rejects.toMatchObject({ status: 400 });
+    await expect(anthropic(3).messages.create({ ...ask, model: 'nope' })).rejects.toMatchObject({ status: 404 });
+    server.model.generateStream = () => {
+      throw new Error('a bug');
+    };
+    for (const create of [() => openai(3).chat.completions.create(ask), () => anthropic(3).messages.create(ask)]) {
+      const failed = (await create().catch((error: unknown) => error)) as { status: number; headers: Headers };
+      expect([failed.status, failed.headers.get('x-should-retry')]).toEqual([500, 'false']);
+    }
+    expect(statuses).toEqual([400, 404, 500, 500]);
   });
 });

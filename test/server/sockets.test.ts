@@ -1,7 +1,9 @@
-// What only a socket can do to a server: heads without an end, huge heads, bodies that never come.
-import { connect } from 'node:net';
+// What only a socket can do to a server: heads without an end, huge heads, bodies that never come, bytes that are no HTTP.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DistServer, isServerBuilt, startDistServer } from '../support/dist-server.ts';
+import { hasOpenapi, violationsOf } from '../support/openapi-schemas.ts';
+import { parseAnswers, talk } from '../support/raw-http.ts';
+import { withStreamBeside } from '../support/stream-beside.ts';
 
 let server: DistServer;
 beforeAll(async () => {
@@ -9,40 +11,155 @@ beforeAll(async () => {
 });
 afterAll(() => server?.[Symbol.asyncDispose]());
 
-/** Sends bytes as they are and reads until the server closes. */
-function talk(text: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(Number(new URL(server.url).port), '127.0.0.1', () => socket.write(text));
-    let answer = '';
-    socket.setEncoding('utf8').on('data', (part: string) => (answer += part));
-    socket.on('close', () => resolve(answer));
-    socket.on('error', reject);
-  });
-}
+const HOST = 'host: 127.0.0.1\r\nconnection: close\r\n';
+const JSON_HEAD = `POST /tokenize HTTP/1.1\r\n${HOST}content-type: application/json\r\n`;
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\n${HOST}\r\n`;
 
-describe.skipIf(!isServerBuilt)('sockets', () => {
-  test('64 KiB of headers are a 431', async () => {
-    const answer = await talk(`GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\nx: ${'a'.repeat(65_536)}\r\n\r\n`);
-    expect(answer).toMatch(/^HTTP\/1.1 431 /);
+/** Refusals: what is sent, the status, the code of the body. */
+const REFUSED: Readonly<Record<string, readonly [text: string, status: number, code: string]>> = {
+  '64 KiB of headers': [`GET /health HTTP/1.1\r\n${HOST}x: ${'a'.repeat(65_536)}\r\n\r\n`, 431, 'headers_too_large'],
+  '2 000 headers': [
+    `GET /health HTTP/1.1\r\n${HOST}${'x: a-header-of-it\r\n'.repeat(2000)}\r\n`,
+    431,
+    'headers_too_large',
+  ],
+  'a head that never ends': ['GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\nx: ', 408, 'request_timeout'],
+  'a body that never comes': [`${JSON_HEAD}content-length: 50\r\n\r\n{"content":`, 408, 'request_timeout'],
+  'a chunked body that never ends': [
+    `${JSON_HEAD}transfer-encoding: chunked\r\n\r\n4\r\n{"co\r\n`,
+    408,
+    'request_timeout',
+  ],
+  'no HTTP': ['GARBAGE\r\n\r\n', 400, 'malformed_request'],
+  'a method nobody knows': [`FROB /health HTTP/1.1\r\n${HOST}\r\n`, 400, 'malformed_request'],
+  'lines that end in LF': [`GET /health HTTP/1.1\n${HOST}\n\n`, 400, 'malformed_request'],
+  'a header with a zero byte': [`GET /health HTTP/1.1\r\n${HOST}x: a\0b\r\n\r\n`, 400, 'malformed_request'],
+  'two lengths of one body': [
+    `${JSON_HEAD}content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+    400,
+    'malformed_request',
+  ],
+  'a length below zero': [`${JSON_HEAD}content-length: -5\r\n\r\n`, 400, 'malformed_request'],
+  'a chunk without a length': [`${JSON_HEAD}transfer-encoding: chunked\r\n\r\nzz\r\n`, 400, 'malformed_request'],
+  'no host': ['GET /health HTTP/1.1\r\nconnection: close\r\n\r\n', 400, 'malformed_request'],
+  'no host, as an older version may': ['GET /health HTTP/1.0\r\n\r\n', 400, 'malformed_request'],
+  'a host that is none': ['GET /health HTTP/1.1\r\nhost: a b\r\nconnection: close\r\n\r\n', 400, 'malformed_request'],
+  'a host with a name before it': [
+    'GET /health HTTP/1.1\r\nhost: me@127.0.0.1\r\nconnection: close\r\n\r\n',
+    400,
+    'malformed_request',
+  ],
+  'no path': [`OPTIONS * HTTP/1.1\r\n${HOST}\r\n`, 400, 'malformed_request'],
+  'an expectation': [`${JSON_HEAD}expect: wonders\r\ncontent-length: 2\r\n\r\n{}`, 417, 'expectation_failed'],
+  '[K6] the wrong host': [
+    'GET /health HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n',
+    403,
+    'host_not_allowed',
+  ],
+  '[K6] two hosts, the good one last': [
+    `GET /health HTTP/1.1\r\nhost: evil.example\r\n${HOST}\r\n`,
+    403,
+    'host_not_allowed',
+  ],
+  '[K6] two hosts, the good one first': [
+    `GET /health HTTP/1.1\r\n${HOST}host: evil.example\r\n\r\n`,
+    403,
+    'host_not_allowed',
+  ],
+  '[K6] a page of another site': [
+    `GET /health HTTP/1.1\r\n${HOST}origin: https://evil.example\r\n\r\n`,
+    403,
+    'origin_not_allowed',
+  ],
+  'a method that is not for this path': [`TRACE /health HTTP/1.1\r\n${HOST}\r\n`, 405, 'method_not_allowed'],
+  'a path above the root': [get('/../../etc/passwd'), 404, 'unknown_url'],
+  'a path of another host': [get('//evil.example/health'), 404, 'unknown_url'],
+  'half a percent sign': [get('/%'), 404, 'unknown_url'],
+  'a model of half a character': [get('/v1/models/%E0%A4%A'), 404, 'model_not_found'],
+  'a model of a zero byte': [get('/v1/models/%00'), 404, 'model_not_found'],
+  'a model that is a path': [get('/v1/models/..%2f..%2fetc%2fpasswd'), 404, 'model_not_found'],
+  'a response that is a path': [get('/v1/responses/..%2f..%2fadmin%2fkeys'), 404, 'not_found'],
+  'a key that is a path': [`DELETE /admin/keys/..%2f..%2fetc%2fpasswd HTTP/1.1\r\n${HOST}\r\n`, 404, 'key_not_found'],
+  'a body larger than the limit, before it is sent': [
+    `${JSON_HEAD}content-length: 99999999\r\n\r\n{`,
+    413,
+    'body_too_large',
+  ],
+};
+
+describe.skipIf(!isServerBuilt)('[S8] sockets', () => {
+  test('each of these is refused with a body and the connection closed, and nobody else notices', async () => {
+    await withStreamBeside(server.url, async () => {
+      await Promise.all(
+        Object.entries(REFUSED).map(async ([name, [text, status, code]]) => {
+          const [answer, ...more] = parseAnswers((await talk(server.url, [text])).text);
+          expect([answer?.status, more.length], name).toEqual([status, 0]);
+          const { headers, body } = answer!;
+          expect(headers, name).toMatchObject({ 'content-type': 'application/json', connection: 'close' });
+          expect(headers['x-request-id'], name).toMatch(/^[0-9a-f-]{36}$/);
+          expect(JSON.parse(body), name).toMatchObject({ error: { code, type: 'invalid_request_error' } });
+          if (hasOpenapi) expect(violationsOf('ErrorResponse', JSON.parse(body)), name).toEqual([]);
+        }),
+      );
+    });
   });
 
-  test('a head that never ends, and a body that never comes, are given up', async () => {
-    expect(await talk('GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\nx: ')).toMatch(/^HTTP\/1.1 408 /);
-    const head =
-      'POST /tokenize HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n';
-    const answer = await talk(`${head}{"content":`);
-    expect(answer === '' || answer.startsWith('HTTP/1.1 4')).toBe(true);
-    expect((await fetch(`${server.url}/health`)).status).toBe(200);
+  test('a chunked body over the limit is not read to its end', async () => {
+    const sizeBytes = 200 * 2 ** 20;
+    function* body(): Generator<string> {
+      yield `POST /tokenize HTTP/1.1\r\n${HOST}content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`;
+      const chunk = `10000\r\n${' '.repeat(65_536)}\r\n`;
+      for (let sent = 0; sent < sizeBytes; sent += 65_536) yield chunk;
+    }
+    const { text, numWritten } = await talk(server.url, body());
+    expect(parseAnswers(text)).toMatchObject([{ status: 413 }]);
+    expect(text).toContain('at most 4194304 are read');
+    // The limit, and what fits into the sockets on both sides.
+    expect(numWritten).toBeLessThan(sizeBytes / 4);
   });
 
-  test('[K6] the wrong host is refused', async () => {
-    const answer = await talk('GET /health HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n');
-    expect(answer).toMatch(/^HTTP\/1.1 403 /);
+  test('[G1] a slow body is waited for inside its time', async () => {
+    async function* slowly(): AsyncGenerator<string> {
+      yield `${JSON_HEAD}content-length: 16\r\n\r\n`;
+      for (const piece of '{"content":"hi"}') {
+        yield piece;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    }
+    const [answer] = parseAnswers((await talk(server.url, slowly())).text);
+    expect(answer).toMatchObject({ status: 200 });
   });
 
-  test('a body larger than the limit is refused before it is sent', async () => {
-    const head =
-      'POST /tokenize HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\nconnection: close\r\n';
-    expect(await talk(`${head}content-length: 99999999\r\n\r\n{`)).toMatch(/^HTTP\/1.1 413 /);
+  test('requests sent before their answers are answered in order; an older version and a needless body too', async () => {
+    const keep = 'host: 127.0.0.1\r\n';
+    const { text } = await talk(server.url, [
+      `GET /health HTTP/1.1\r\n${keep}\r\nGET /nope HTTP/1.1\r\n${keep}\r\nDELETE /health HTTP/1.1\r\n${keep}\r\n`,
+      get('/v1/models'),
+    ]);
+    expect(parseAnswers(text).map(({ status }) => status)).toEqual([200, 404, 405, 200]);
+    const old = parseAnswers((await talk(server.url, ['GET /health HTTP/1.0\r\nhost: 127.0.0.1\r\n\r\n'])).text);
+    expect(old).toMatchObject([{ status: 200, headers: { connection: 'close' }, body: '{"status":"ok"}' }]);
+    const withBody = `GET /health HTTP/1.1\r\n${HOST}content-length: 2\r\n\r\n{}`;
+    expect(parseAnswers((await talk(server.url, [withBody])).text)).toMatchObject([{ status: 200 }]);
+  });
+
+  test('rubbish behind a stream ends the connection, and is no second answer inside the first', async () => {
+    const body = JSON.stringify({
+      model: 'random',
+      messages: [{ role: 'user', content: 'a' }],
+      max_tokens: 300,
+      ignore_eos: true,
+      stream: true,
+    });
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
+    let begin = (): void => {};
+    const hasBegun = new Promise<void>((resolve) => (begin = resolve));
+    async function* parts(): AsyncGenerator<string> {
+      yield head + body;
+      await hasBegun;
+      yield 'GARBAGE\r\n\r\n';
+    }
+    const { text } = await talk(server.url, parts(), (heard) => heard.includes('data: ') && begin());
+    expect(parseAnswers(text).map(({ status }) => status)).toEqual([200]);
   });
 });

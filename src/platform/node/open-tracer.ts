@@ -7,6 +7,7 @@ interface OpenTelemetry {
       startSpan(
         name: string,
         options: object,
+        context: unknown,
       ): {
         setAttributes(attributes: object): unknown;
         setStatus(status: { code: number }): unknown;
@@ -14,7 +15,10 @@ interface OpenTelemetry {
         end(): void;
       };
     };
+    getSpan(context: unknown): unknown;
   };
+  readonly context: { active(): unknown };
+  readonly propagation: { extract(context: unknown, carrier: unknown): unknown };
 }
 
 const SPAN_KIND_SERVER = 1;
@@ -34,8 +38,12 @@ export async function openTracer(
   }
   const tracer = api.trace.getTracer('ruvllm');
   return {
-    start(name, attributes) {
-      const span = tracer.startSpan(name, { kind: SPAN_KIND_SERVER, attributes });
+    start(name, attributes, trace) {
+      const active = api.context.active();
+      // Where the socket is traced too, its span is the nearer parent, and knows of the client already.
+      const isNested = trace === null || api.trace.getSpan(active) !== undefined;
+      const parent = isNested ? active : api.propagation.extract(active, trace.headers);
+      const span = tracer.startSpan(name, { kind: SPAN_KIND_SERVER, attributes }, parent);
       return {
         set: (more) => void span.setAttributes(more),
         end(errorType) {

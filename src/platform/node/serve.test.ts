@@ -1,45 +1,60 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createHostedEcho } from '../../../test/support/scripted-model.ts';
-import { createTestServer, entryOf, listenOnLoopback } from '../../../test/support/test-server.ts';
-import { json } from '../../server/route.ts';
-import { textOf } from '../../server/text-response.ts';
-import type { Listening } from './serve.ts';
+import { expect, test } from 'vitest';
+import { parseAnswers, talk } from '../../../test/support/raw-http.ts';
+import { createTestServer } from '../../../test/support/test-server.ts';
+import type { Server } from '../../server/app.ts';
+import { listen } from './serve.ts';
 
-let listening: Listening;
-beforeAll(async () => {
-  listening = await listenOnLoopback(createTestServer([entryOf('echo', async () => createHostedEcho(100))]));
-});
-afterAll(() => listening.close(1000));
+/** A server that ends when it is told to; `wait` is what shutting down waits for. */
+async function setUp({ fetch, wait = Promise.resolve() }: { fetch?: Server['fetch']; wait?: Promise<void> } = {}) {
+  const server = createTestServer([]);
+  const deadlines: number[] = [];
+  const listening = await listen(
+    {
+      ...server,
+      ...(fetch === undefined ? {} : { fetch }),
+      async shutDown(deadlineMs) {
+        deadlines.push(deadlineMs);
+        server.services.gate.close();
+        await wait;
+      },
+    },
+    { host: '127.0.0.1', port: 0 },
+  );
+  return { listening, deadlines };
+}
 
-const ask = (body: object): Promise<Response> =>
-  fetch(`${listening.url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'echo', messages: [{ role: 'user', content: 'grüß dich' }], ...body }),
-  });
-
-test('a text is written at once: its length in bytes, the headers and the status of the response', async () => {
-  const answer = await ask({});
-  const text = await answer.text();
-  expect(answer.status).toBe(200);
-  expect(answer.headers.get('content-type')).toBe('application/json');
-  expect(answer.headers.get('transfer-encoding')).toBeNull();
-  expect(answer.headers.get('content-length')).toBe(String(Buffer.byteLength(text)));
-  expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
-  expect(JSON.parse(text)).toMatchObject({ choices: [{ message: { content: 're: grüß dich' } }] });
-  const refused = await ask({ model: 'nobody' });
-  expect([refused.status, refused.headers.get('x-request-id')?.length]).toEqual([404, 36]);
-  expect(await refused.json()).toMatchObject({ error: { code: 'model_not_found' } });
-});
-
-test('a stream stays one', async () => {
-  const answer = await ask({ stream: true });
-  expect(answer.headers.get('content-length')).toBeNull();
-  expect((await answer.text()).trim().split('\n\n').at(-1)).toBe('data: [DONE]');
+test('[E1] the deadline is for all of it: a part is kept for telling those who are cut off', async () => {
+  for (const [deadlineMs, forRequests] of [
+    [20_000, 19_000],
+    [3000, 2000],
+    [1000, 500],
+    [0, 0],
+  ] as const) {
+    const { listening, deadlines } = await setUp();
+    await listening.close(deadlineMs);
+    expect(deadlines).toEqual([forRequests]);
+  }
 });
 
-test('without a socket the same response is read like any other', async () => {
-  const response = json({ a: 1 }, 201);
-  expect([textOf(response), response.status, await response.text()]).toEqual(['{"a":1}', 201, '{"a":1}']);
-  expect(textOf(new Response('x'))).toBeNull();
+test('[E1] while requests finish, others are told to go; then nobody answers', async () => {
+  let finish = (): void => {};
+  const { listening } = await setUp({ wait: new Promise((resolve) => (finish = resolve)) });
+  const ask = (): Promise<Response> => fetch(`${listening.url}/health`);
+  expect((await ask()).headers.get('connection')).toBe('keep-alive');
+  const closed = listening.close(1000);
+  const late = await ask();
+  expect([late.status, late.headers.get('connection')]).toEqual([503, 'close']);
+  finish();
+  await closed;
+  await expect(ask()).rejects.toThrow('fetch failed');
+});
+
+test('[E1] a client that never reads to the end does not hold it', async () => {
+  const endless = new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(new Uint8Array(65_536)) });
+  const { listening } = await setUp({ fetch: async () => new Response(endless) });
+  let close = (): void => {};
+  const closed = new Promise<void>((resolve) => (close = resolve)).then(() => listening.close(100));
+  const { text } = await talk(listening.url, ['GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n'], close);
+  await closed;
+  expect(parseAnswers(text)[0]!.status).toBe(200);
 });

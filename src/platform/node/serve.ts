@@ -5,6 +5,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Server } from '../../server/app.ts';
 import { textOf } from '../../server/text-response.ts';
+import { createRefusals } from './socket-refusals.ts';
 
 export interface ListenOptions {
   /** Name or address. */
@@ -27,7 +28,7 @@ export interface SocketTimeouts {
 export interface Listening {
   readonly url: string;
   readonly port: number;
-  /** Takes no more connections, finishes or aborts what is in progress after `deadlineMs`, unloads the models. */
+  /** Admits nobody any more, lets what is in progress finish, ends the rest in time and unloads the models: `deadlineMs` in all. */
   close(deadlineMs: number): Promise<void>;
 }
 
@@ -37,26 +38,38 @@ const TIMEOUTS: SocketTimeouts = { headersMs: 10_000, requestMs: 60_000, checkMs
 /** Open connections, idle ones included: each takes memory. */
 const MAX_CONNECTIONS = 2048;
 
+/** Of the time to shut down, what is kept to tell those who are cut off, and to unload. */
+const MAX_GRACE_MS = 1000;
+
 /** Serves on a socket. */
 export async function listen(server: Server, { host, port, timeouts = TIMEOUTS }: ListenOptions): Promise<Listening> {
+  const refusals = createRefusals(server, { maxHeaderBytes: MAX_HEADER_BYTES, timeouts });
+  const answer = getRequestListener(
+    async (request, { outgoing }) => {
+      const response = await server.fetch(request);
+      const text = textOf(response);
+      if (text === null) return response;
+      sendText(outgoing as ServerResponse, response, text);
+      return RESPONSE_ALREADY_SENT;
+    },
+    { overrideGlobalObjects: false, errorHandler: () => refusals.malformed() },
+  );
+  let isClosing = false;
   const http = createHttpServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
+      requireHostHeader: false, // refused all the same, with a body that says why
       headersTimeout: timeouts.headersMs,
       requestTimeout: timeouts.requestMs,
       connectionsCheckingInterval: timeouts.checkMs,
     },
-    getRequestListener(
-      async (request, { outgoing }) => {
-        const response = await server.fetch(request);
-        const text = textOf(response);
-        if (text === null) return response;
-        sendText(outgoing as ServerResponse, response, text);
-        return RESPONSE_ALREADY_SENT;
-      },
-      { overrideGlobalObjects: false },
-    ),
+    (incoming, outgoing) => {
+      // Whoever asks again finds another server, or none, but does not hold this one.
+      if (isClosing) outgoing.setHeader('connection', 'close');
+      void answer(incoming, outgoing);
+    },
   );
+  refusals.attach(http);
   http.maxConnections = MAX_CONNECTIONS;
   await bind(http, host, port);
   const address = http.address() as AddressInfo;
@@ -65,12 +78,14 @@ export async function listen(server: Server, { host, port, timeouts = TIMEOUTS }
     url: `http://${name}:${address.port}`,
     port: address.port,
     async close(deadlineMs) {
+      // It goes on listening while requests finish: who comes now is told when to come back, and a balancer that it is over.
+      isClosing = true;
+      const graceMs = Math.min(MAX_GRACE_MS, deadlineMs / 2);
+      await server.shutDown(deadlineMs - graceMs);
       const closed = new Promise<void>((resolve) => http.close(() => resolve()));
       http.closeIdleConnections();
-      await server.shutDown(deadlineMs);
       // What is still open has been told of its end; a client that does not read it would keep us for ever.
-      http.closeIdleConnections();
-      const timer = setTimeout(() => http.closeAllConnections(), 500);
+      const timer = setTimeout(() => http.closeAllConnections(), graceMs / 2);
       await closed;
       clearTimeout(timer);
     },

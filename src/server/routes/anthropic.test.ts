@@ -232,7 +232,7 @@ describe('failures', () => {
   test.each([
     [400, 'invalid_request_error', "'max_tokens' is required", { ...ask, max_tokens: null }],
     [400, 'invalid_request_error', "'messages' is required", { model: 'echo', max_tokens: 1 }],
-    [400, 'invalid_request_error', "'messages' has 0 items", { ...ask, messages: [] }],
+    [400, 'invalid_request_error', "'messages' must be a list of 1 or more", { ...ask, messages: [] }],
     [404, 'not_found_error', 'the model "other" does not exist here', { ...ask, model: 'other' }],
     [400, 'invalid_request_error', "unknown field 'n'", { ...ask, n: 2 }],
     [400, 'invalid_request_error', "'temperature' must be a number from 0 to 1", { ...ask, temperature: 1.5 }],

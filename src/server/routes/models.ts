@@ -1,6 +1,8 @@
 import { refusal } from '../errors.ts';
 import type { ModelStatus } from '../model-host.ts';
 import { json, type Route } from '../route.ts';
+import { isAnthropicClient } from '../wire/anthropic/client.ts';
+import { writeModelInfo, writeModelPage } from '../wire/anthropic/models.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
 const writeModel = ({ id, created, state, aliases }: ModelStatus) => ({
@@ -12,7 +14,7 @@ const writeModel = ({ id, created, state, aliases }: ModelStatus) => ({
   aliases,
 });
 
-/** `GET /v1/models` and one of them. */
+/** `GET /v1/models` and one of them, each in the form its client reads. */
 export const modelRoutes: readonly Route[] = [
   {
     method: 'GET',
@@ -21,7 +23,11 @@ export const modelRoutes: readonly Route[] = [
     summary: 'The models that can be asked for.',
     body: null,
     errors: openaiErrors,
-    handle: ({ services }) => json({ object: 'list', data: services.models.list().map(writeModel) }),
+    handle({ request, services }) {
+      const models = services.models.list();
+      if (isAnthropicClient(request)) return json(writeModelPage(models, new URL(request.url).searchParams));
+      return json({ object: 'list', data: models.map(writeModel) });
+    },
   },
   {
     method: 'GET',
@@ -30,9 +36,9 @@ export const modelRoutes: readonly Route[] = [
     summary: 'One model, by id or alias.',
     body: null,
     errors: openaiErrors,
-    handle({ params, services }) {
+    handle({ request, params, services }) {
       const status = services.models.find(params['id']!);
-      if (status !== null) return json(writeModel(status));
+      if (status !== null) return json(isAnthropicClient(request) ? writeModelInfo(status) : writeModel(status));
       throw refusal(
         404,
         'model_not_found',

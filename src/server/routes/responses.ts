@@ -6,7 +6,8 @@ import type { StoredResponse } from '../response-store.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import { createSseResponse } from '../sse.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
-import { readResponseRequest, responseRequestSchema } from '../wire/openai/responses/request.ts';
+import { writeInputItems } from '../wire/openai/responses/input-item-list.ts';
+import { readResponseRequest, type ResponseRequest, responseRequestSchema } from '../wire/openai/responses/request.ts';
 import { type ResponseHead, toTurn, writeEnded } from '../wire/openai/responses/response-object.ts';
 import { createResponseStream } from '../wire/openai/responses/stream.ts';
 import { answerHead, answerId, toSseError } from './answer.ts';
@@ -18,12 +19,16 @@ function findStored({ caller, services }: Exchange, id: string, code: string, pa
   throw refusal(404, code, message, { param });
 }
 
+function readRequest(exchange: Exchange, body: unknown): ResponseRequest {
+  return readResponseRequest(body, exchange.services.limits, (id) =>
+    findStored(exchange, id, 'previous_response_not_found', 'previous_response_id'),
+  );
+}
+
 async function create(exchange: Exchange): Promise<Response> {
   const { caller, services, readBody } = exchange;
   const { limits, clock, responses } = services;
-  const request = readResponseRequest(await readBody(), limits, (id) =>
-    findStored(exchange, id, 'previous_response_not_found', 'previous_response_id'),
-  );
+  const request = readRequest(exchange, await readBody());
   const running = await services.generation.start(request.job, caller);
   const { created, model } = answerHead('resp', caller, services, running);
   const id = answerId('resp', caller);
@@ -85,6 +90,44 @@ export const responseRoutes: readonly Route[] = [
       const { id } = findStored(exchange, exchange.params['id']!, 'not_found', null);
       exchange.services.responses.delete(exchange.caller.tenant, id);
       return json({ id, object: 'response', deleted: true });
+    },
+  },
+  {
+    method: 'GET',
+    path: '/v1/responses/:id/input_items',
+    scope: 'read',
+    summary: 'What a stored response was made from.',
+    body: null,
+    errors: openaiErrors,
+    handle(exchange) {
+      const stored = findStored(exchange, exchange.params['id']!, 'not_found', null);
+      return json(writeInputItems(stored, new URL(exchange.request.url).searchParams));
+    },
+  },
+  {
+    method: 'POST',
+    path: '/v1/responses/:id/cancel',
+    scope: 'inference',
+    summary: 'Cancels a response in the background; there are none in this version.',
+    body: null,
+    errors: openaiErrors,
+    handle(exchange) {
+      const { id } = findStored(exchange, exchange.params['id']!, 'not_found', null);
+      const message = `the response ${id} was not made in the background, only such can be cancelled: close its stream`;
+      throw refusal(400, 'response_not_cancellable', message);
+    },
+  },
+  {
+    method: 'POST',
+    path: '/v1/responses/input_tokens',
+    scope: 'inference',
+    summary: 'The tokens a request for a response has.',
+    body: responseRequestSchema(resolveServerLimits()),
+    errors: openaiErrors,
+    async handle(exchange) {
+      const { job } = readRequest(exchange, await exchange.readBody());
+      const numTokens = await exchange.services.generation.countTokens(job, exchange.caller);
+      return json({ object: 'response.input_tokens', input_tokens: numTokens });
     },
   },
 ];

@@ -5,43 +5,94 @@ import { createKeyStore, type KeyScope } from '../keys/key-store.ts';
 import type { Route } from '../route.ts';
 import { ROUTES } from './table.ts';
 
-/** What each route is called with, and what somebody with the right key gets. */
-const CALLS: Readonly<Record<string, { path?: string; body?: object; status: number; read?: number }>> = {
-  'POST /v1/chat/completions': {
-    body: { model: 'toy', messages: [{ role: 'user', content: 'hi' }], max_tokens: 2 },
+/** What alice has made, for bob to ask for. */
+interface Objects {
+  readonly requestId: string;
+  readonly responseId: string;
+}
+
+interface Call {
+  readonly path?: string;
+  readonly body?: object;
+  /** What somebody with the right key gets. */
+  readonly status: number;
+  /**
+   * How the route names something that belongs to a tenant, and what its owner gets; anybody else gets a 404. `nothing`: it
+   * names none; `any tenant`: it is for administrators, who see all.
+   */
+  readonly owned: 'nothing' | 'any tenant' | ((objects: Objects) => Pick<Call, 'path' | 'body' | 'status'>);
+}
+
+const messages = [{ role: 'user', content: 'hi' }];
+const chat = { model: 'toy', messages, max_tokens: 2 };
+
+/** All routes: a new one has no test before it has a line here, and `owned` is to be thought about. */
+const CALLS: Readonly<Record<string, Call>> = {
+  'POST /v1/chat/completions': { body: chat, status: 200, owned: 'nothing' },
+  'POST /v1/completions': { body: { model: 'toy', prompt: 'hi', max_tokens: 2 }, status: 200, owned: 'nothing' },
+  'POST /v1/responses': {
+    body: { model: 'toy', input: 'hi', max_output_tokens: 2 },
     status: 200,
+    owned: ({ responseId }) => ({
+      body: { model: 'toy', input: 'on', max_output_tokens: 1, previous_response_id: responseId },
+      status: 200,
+    }),
   },
-  'POST /v1/completions': { body: { model: 'toy', prompt: 'hi', max_tokens: 2 }, status: 200 },
-  'POST /v1/responses': { body: { model: 'toy', input: 'hi', max_output_tokens: 2 }, status: 200 },
-  'GET /v1/responses/:id': { path: '/v1/responses/resp_none', status: 404 },
-  'DELETE /v1/responses/:id': { path: '/v1/responses/resp_none', status: 404 },
-  'POST /v1/messages': {
-    body: { model: 'toy', messages: [{ role: 'user', content: 'hi' }], max_tokens: 2 },
+  'GET /v1/responses/:id': {
+    path: '/v1/responses/resp_none',
+    status: 404,
+    owned: ({ responseId }) => ({ path: `/v1/responses/${responseId}`, status: 200 }),
+  },
+  'DELETE /v1/responses/:id': {
+    path: '/v1/responses/resp_none',
+    status: 404,
+    owned: ({ responseId }) => ({ path: `/v1/responses/${responseId}`, status: 200 }),
+  },
+  'GET /v1/responses/:id/input_items': {
+    path: '/v1/responses/resp_none/input_items',
+    status: 404,
+    owned: ({ responseId }) => ({ path: `/v1/responses/${responseId}/input_items`, status: 200 }),
+  },
+  'POST /v1/responses/:id/cancel': {
+    path: '/v1/responses/resp_none/cancel',
+    status: 404,
+    owned: ({ responseId }) => ({ path: `/v1/responses/${responseId}/cancel`, status: 400 }),
+  },
+  'POST /v1/responses/input_tokens': {
+    body: { model: 'toy', input: 'hi' },
     status: 200,
+    owned: ({ responseId }) => ({
+      body: { model: 'toy', input: 'on', previous_response_id: responseId },
+      status: 200,
+    }),
   },
-  'POST /v1/messages/count_tokens': {
-    body: { model: 'toy', messages: [{ role: 'user', content: 'hi' }] },
-    status: 200,
+  'POST /v1/messages': { body: chat, status: 200, owned: 'nothing' },
+  'POST /v1/messages/count_tokens': { body: { model: 'toy', messages }, status: 200, owned: 'nothing' },
+  'POST /v1/embeddings': { body: { model: 'toy', input: 'hi' }, status: 200, owned: 'nothing' },
+  'POST /v1/feedback': {
+    body: { request_id: 'unknown', thumbs: 'up' },
+    status: 404,
+    owned: ({ requestId }) => ({ body: { request_id: requestId, thumbs: 'up' }, status: 200 }),
   },
-  'POST /v1/embeddings': { body: { model: 'toy', input: 'hi' }, status: 200 },
-  'POST /v1/feedback': { body: { request_id: 'unknown', thumbs: 'up' }, status: 404 },
-  'GET /v1/models': { status: 200 },
-  'GET /v1/models/:id{.+}': { path: '/v1/models/toy', status: 200 },
-  'POST /tokenize': { body: { content: 'hi' }, status: 200 },
-  'POST /detokenize': { body: { tokens: [4] }, status: 200 },
-  'POST /apply-template': { body: { messages: [{ role: 'user', content: 'hi' }] }, status: 200 },
-  'GET /health': { status: 200 },
-  'GET /metrics': { status: 200 },
-  'GET /props': { status: 200 },
-  'GET /slots': { status: 200 },
-  'GET /admin/keys': { status: 200 },
-  'POST /admin/keys': { body: { name: 'new' }, status: 201 },
-  'DELETE /admin/keys/:id': { path: '/admin/keys/000000000000000000', status: 404 },
-  'GET /admin/sessions/:tenant': { path: '/admin/sessions/alice', status: 200 },
-  'DELETE /admin/sessions/:tenant/:id': { path: '/admin/sessions/alice/none', status: 404 },
-  'GET /admin/adapters': { status: 501 },
-  'GET /openapi.json': { status: 200 },
+  'GET /v1/models': { status: 200, owned: 'nothing' },
+  'GET /v1/models/:id{.+}': { path: '/v1/models/toy', status: 200, owned: 'nothing' },
+  'POST /tokenize': { body: { content: 'hi' }, status: 200, owned: 'nothing' },
+  'POST /detokenize': { body: { tokens: [4] }, status: 200, owned: 'nothing' },
+  'POST /apply-template': { body: { messages }, status: 200, owned: 'nothing' },
+  'GET /health': { status: 200, owned: 'nothing' },
+  'GET /metrics': { status: 200, owned: 'nothing' },
+  'GET /props': { status: 200, owned: 'nothing' },
+  'GET /slots': { status: 200, owned: 'nothing' },
+  'GET /admin/keys': { status: 200, owned: 'any tenant' },
+  'POST /admin/keys': { body: { name: 'new' }, status: 201, owned: 'any tenant' },
+  'DELETE /admin/keys/:id': { path: '/admin/keys/000000000000000000', status: 404, owned: 'any tenant' },
+  'GET /admin/sessions/:tenant': { path: '/admin/sessions/alice', status: 200, owned: 'any tenant' },
+  'DELETE /admin/sessions/:tenant/:id': { path: '/admin/sessions/alice/none', status: 404, owned: 'any tenant' },
+  'GET /admin/adapters': { status: 501, owned: 'any tenant' },
+  'GET /openapi.json': { status: 200, owned: 'nothing' },
 };
+/** So that a route without a line fails in its own tests, and does not take the others with it. */
+const callOf = (name: string): Call => CALLS[name] ?? { status: 0, owned: () => ({ status: 0 }) };
 
 const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
 /** The scope a key needs at least, by the scope of the route. */
@@ -59,13 +110,17 @@ beforeAll(async () => {
     tokens.set(scope, (await keys.create({ name: scope, tenant: 'alice', scopes: [scope] })).token);
   }
   tokens.set('bob', (await keys.create({ name: 'bob', tenant: 'bob', scopes: ['inference'] })).token);
+  tokens.set('root', (await keys.create({ name: 'root', tenant: 'carol', scopes: ['admin'] })).token);
   const revoked = await keys.create({ name: 'old', tenant: 'alice', scopes: ['inference', 'admin', 'read-only'] });
   keys.revoke(revoked.key.id);
   tokens.set('revoked', revoked.token);
 });
 
-async function call(route: Route, token: string | null): Promise<Response> {
-  const { path = route.path, body } = CALLS[nameOf(route)]!;
+async function call(
+  route: Route,
+  token: string | null,
+  { path = route.path, body }: Pick<Call, 'path' | 'body'> = callOf(nameOf(route)),
+): Promise<Response> {
   return server.fetch(
     new Request(`http://localhost${path}`, {
       method: route.method,
@@ -96,7 +151,7 @@ test('[S1] the calls below name every route', () => {
 });
 
 describe.each(ROUTES.map((route) => [nameOf(route), route] as const))('[S1] %s', (name, route) => {
-  const { status } = CALLS[name]!;
+  const { status, owned } = callOf(name);
   const isPublic = route.scope === 'public';
 
   test('without a key, with a wrong one, with a revoked one', async () => {
@@ -124,6 +179,59 @@ describe.each(ROUTES.map((route) => [nameOf(route), route] as const))('[S1] %s',
       expect(await response.json()).toEqual(body);
     }
   });
+
+  if (owned === 'nothing') return;
+  if (owned === 'any tenant') {
+    test("[K4] an administrator's key is for all tenants, whatever its own", async () => {
+      expect(route.scope).toBe('admin');
+      expect((await call(route, tokens.get('bob')!)).status).toBe(403);
+      expect((await call(route, tokens.get('root')!)).status).toBe(status);
+    });
+    return;
+  }
+
+  test('[K4] with the key of another tenant', async () => {
+    const objects = await makeObjects();
+    const { status: owners, ...request } = owned(objects);
+    const unknown = owned({ requestId: crypto.randomUUID(), responseId: `resp_${crypto.randomUUID()}` });
+    const [asBob, asNobody] = [
+      await call(route, tokens.get('bob')!, request),
+      await call(route, tokens.get('bob')!, unknown),
+    ];
+    expect([asBob.status, asNobody.status]).toEqual([404, 404]);
+    // Nothing in the answer tells a thing of somebody else from one that never was, but its name.
+    const bodies = (await Promise.all([asBob.text(), asNobody.text()])).map((text) =>
+      text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID'),
+    );
+    expect(bodies[0]).toBe(bodies[1]);
+    expect((await call(route, tokens.get('inference')!, request)).status).toBe(owners);
+  });
+});
+
+/** A stored response of alice's, with the request it came from. */
+async function makeObjects(): Promise<Objects> {
+  const route = ROUTES.find(({ method, path }) => method === 'POST' && path === '/v1/responses')!;
+  const response = await call(route, tokens.get('inference')!);
+  const { id } = (await response.json()) as { id: string };
+  return { requestId: response.headers.get('x-request-id')!, responseId: id };
+}
+
+test("[K4] a session of another tenant's has the same name and nothing else in common", async () => {
+  const route = ROUTES.find(({ path }) => path === '/v1/chat/completions')!;
+  const body = { ...chat, session: 'shared-name' };
+  const turns = async (tenant: string): Promise<number[]> => {
+    const list = await server.fetch(
+      new Request(`http://localhost/admin/sessions/${tenant}`, {
+        headers: { authorization: `Bearer ${tokens.get('admin')!}` },
+      }),
+    );
+    const { data } = (await list.json()) as { data: { id: string; num_turns: number }[] };
+    return data.filter(({ id }) => id === 'shared-name').map(({ num_turns: numTurns }) => numTurns);
+  };
+  for (const who of ['inference', 'bob', 'bob']) {
+    expect((await call(route, tokens.get(who)!, { body })).status).toBe(200);
+  }
+  expect([await turns('alice'), await turns('bob')]).toEqual([[1], [2]]);
 });
 
 test('[S1] an unknown path needs a key too, and is a 404 with one', async () => {
@@ -132,7 +240,6 @@ test('[S1] an unknown path needs a key too, and is a 404 with one', async () => 
   for (const [path, method] of [
     ['/', 'GET'],
     ['/v1/nothing', 'GET'],
-    ['/v1/models', 'PUT'],
     ['/v1//models', 'GET'],
     ['/health/', 'GET'],
     ['/HEALTH', 'GET'],
@@ -147,6 +254,7 @@ test("[K4] another tenant's request cannot be judged, and does not exist", async
     ROUTES.find(({ path }) => path === '/v1/chat/completions')!,
     tokens.get('inference')!,
   );
+  server.feedbacks.length = 0;
   const { id } = (await answer.json()) as { id: string };
   const judge = (token: string, requestId: string): Promise<Response> =>
     server.fetch(

@@ -94,6 +94,18 @@ export function integerField(minimum: number, maximum: number): Field<number> {
   };
 }
 
+/** As many as a limit of the server allows: more is understood, and refused by the limit. */
+export function countField(minimum: number, maximum: number): Field<number> {
+  const { schema, read } = integerField(minimum, maximum);
+  return {
+    schema,
+    read(value, path) {
+      if (typeof value !== 'number' || !Number.isSafeInteger(value) || value <= maximum) return read(value, path);
+      throw refusal(422, 'limit_exceeded', `'${path}' is ${value}, at most ${maximum} are allowed`, { param: path });
+    },
+  };
+}
+
 export const booleanField: Field<boolean> = {
   schema: { type: 'boolean' },
   read(value, path) {
@@ -128,15 +140,10 @@ export function listField<T>(item: Field<T>, maxItems: number, minItems = 0): Fi
     schema: { type: 'array', items: item.schema, minItems, maxItems },
     read(value, path) {
       if (!Array.isArray(value)) throw invalid(path, 'a list', value);
-      if (value.length < minItems || value.length > maxItems) {
-        throw refusal(
-          422,
-          'limit_exceeded',
-          `'${path}' has ${value.length} items, ${minItems} to ${maxItems} are allowed`,
-          {
-            param: path,
-          },
-        );
+      if (value.length < minItems) throw invalid(path, `a list of ${minItems} or more`, value);
+      if (value.length > maxItems) {
+        const message = `'${path}' has ${value.length} items, at most ${maxItems} are allowed`;
+        throw refusal(422, 'limit_exceeded', message, { param: path });
       }
       return value.map((one, index) => item.read(one, `${path}[${index}]`));
     },

@@ -3,6 +3,7 @@ import type { GenerateJob, OutputConstraint, ToolChoice, ToolSpec } from '../../
 import type { ServerLimits } from '../../limits.ts';
 import {
   booleanField,
+  countField,
   type Field,
   type Fields,
   integerField,
@@ -14,6 +15,7 @@ import {
   schemaOf,
   stringField,
 } from '../fields.ts';
+import { refusedField } from '../unsupported.ts';
 import { messageField } from './messages.ts';
 import { constraintOf, responseFormatField } from './response-format.ts';
 import { SAMPLING_FIELDS, type SamplingFields, toGenerateOptions } from './sampling-fields.ts';
@@ -50,7 +52,7 @@ const MAX_TOOLS = 128;
 export const MAX_MODEL_NAME = 512;
 export const maxTokensField = integerField(1, 2 ** 31 - 1);
 
-/** Known, without an effect here: they are about OpenAI's own storage, billing and caches. */
+/** Known, without an effect on the answer here: they are about OpenAI's own storage, billing, caches and speed. */
 export const IGNORED_FIELDS = [
   'metadata',
   'store',
@@ -58,6 +60,8 @@ export const IGNORED_FIELDS = [
   'safety_identifier',
   'prompt_cache_key',
   'prompt_cache_retention',
+  'prompt_cache_options',
+  'prediction',
   'verbosity',
 ] as const;
 
@@ -70,13 +74,23 @@ const modalitiesField: Field<true> = {
   },
 };
 
-function chatFields(limits: ServerLimits): Fields<ChatFields & { modalities: true }> {
+/** What the API has and this server has not. */
+interface RefusedFields {
+  modalities: true;
+  audio: never;
+  functions: never;
+  function_call: never;
+  web_search_options: never;
+  moderation: never;
+}
+
+function chatFields(limits: ServerLimits): Fields<ChatFields & RefusedFields> {
   return {
     model: stringField(MAX_MODEL_NAME, 1),
     messages: listField(messageField, limits.maxMessages, 1),
     max_tokens: maxTokensField,
     max_completion_tokens: maxTokensField,
-    n: integerField(1, limits.maxChoices),
+    n: countField(1, limits.maxChoices),
     logprobs: booleanField,
     top_logprobs: integerField(0, 20),
     stream: booleanField,
@@ -88,6 +102,11 @@ function chatFields(limits: ServerLimits): Fields<ChatFields & { modalities: tru
     tool_choice: toolChoiceField,
     parallel_tool_calls: booleanField,
     modalities: modalitiesField,
+    audio: refusedField('audio'),
+    functions: refusedField("the older form of 'tools'"),
+    function_call: refusedField("the older form of 'tool_choice'"),
+    web_search_options: refusedField('searching the web'),
+    moderation: refusedField('moderation'),
     ...SAMPLING_FIELDS,
   };
 }

@@ -4,6 +4,7 @@ import { type GenerateJob, PLAIN_JOB } from '../../generate-job.ts';
 import type { ServerLimits } from '../../limits.ts';
 import {
   booleanField,
+  countField,
   type Field,
   type Fields,
   integerField,
@@ -80,8 +81,8 @@ function completionFields(limits: ServerLimits): Fields<CompletionFields> {
     model: stringField(MAX_MODEL_NAME, 1),
     prompt: promptField(limits.maxChoices),
     max_tokens: maxTokensField,
-    n: integerField(1, limits.maxChoices),
-    best_of: integerField(1, limits.maxChoices),
+    n: countField(1, limits.maxChoices),
+    best_of: countField(1, limits.maxChoices),
     echo: booleanField,
     suffix: stringField(2 ** 20),
     logprobs: integerField(0, 5),

@@ -1,0 +1,35 @@
+import type { ModelStatus } from '../../model-host.ts';
+import { pageAfter, readQueryInteger } from '../page-query.ts';
+
+/** A model as Anthropic's clients read it; how much it can take is known once it is loaded. */
+export function writeModelInfo({ id, created, model }: ModelStatus) {
+  const maxContext = model?.modelInfo().maxContext ?? null;
+  return {
+    type: 'model',
+    id,
+    display_name: id,
+    created_at: new Date(created * 1000).toISOString(),
+    lifecycle: 'active',
+    deprecated_at: null,
+    retires_at: null,
+    line: null,
+    capabilities: null,
+    max_input_tokens: maxContext,
+    max_tokens: maxContext,
+  };
+}
+
+/** A page of models: those behind `after_id`, or the last ones before `before_id`. */
+export function writeModelPage(models: readonly ModelStatus[], query: URLSearchParams): object {
+  const limit = readQueryInteger(query, 'limit', { minimum: 1, maximum: 1000, fallback: 20 });
+  const all = models.map(writeModelInfo);
+  const before = query.get('before_id');
+  const isBackward = before !== null;
+  const page = pageAfter(isBackward ? all.toReversed() : all, {
+    after: before ?? query.get('after_id'),
+    limit,
+    param: isBackward ? 'before_id' : 'after_id',
+  });
+  const data = isBackward ? page.data.toReversed() : page.data;
+  return { data, has_more: page.hasMore, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
+}

@@ -1,0 +1,40 @@
+import type { StoredResponse } from '../../../response-store.ts';
+import { pageAfter, readQueryChoice, readQueryInteger } from '../../page-query.ts';
+import type { ToolMessage } from '../../tool-messages.ts';
+
+type Item = { readonly id: string; readonly type: string };
+
+/** One turn as the items it came as, or could have come as. */
+function toItems({ role, content, toolCalls = [], toolCallId }: ToolMessage, id: string): Item[] {
+  const status = 'completed';
+  if (toolCallId !== undefined) {
+    return [{ id: `fco_${id}`, type: 'function_call_output', status, call_id: toolCallId, output: content } as Item];
+  }
+  const calls = toolCalls.map(({ id: callId, name, arguments: args }, index) => ({
+    id: `fc_${id}_${index}`,
+    type: 'function_call',
+    status,
+    call_id: callId,
+    name,
+    arguments: args,
+  }));
+  if (content === '' && calls.length > 0) return calls;
+  const part =
+    role === 'assistant'
+      ? { type: 'output_text', text: content, annotations: [], logprobs: [] }
+      : { type: 'input_text', text: content };
+  return [{ id: `msg_${id}`, type: 'message', status, role, content: [part] } as Item, ...calls];
+}
+
+/** What a stored response was made from: the whole conversation before its answer, the last item first unless asked. */
+export function writeInputItems({ id, messages }: StoredResponse, query: URLSearchParams): object {
+  const limit = readQueryInteger(query, 'limit', { minimum: 1, maximum: 100, fallback: 20 });
+  const order = readQueryChoice(query, 'order', ['desc', 'asc']);
+  const name = id.slice('resp_'.length);
+  const items = messages.slice(0, -1).flatMap((message, index) => toItems(message, `${name}_in_${index}`));
+  if (order === 'desc') items.reverse();
+  const { data, hasMore } = pageAfter(items, { after: query.get('after'), limit, param: 'after' });
+  // The description has no null here.
+  const [first, last] = [data[0]?.id ?? '', data.at(-1)?.id ?? ''];
+  return { object: 'list', data, has_more: hasMore, first_id: first, last_id: last };
+}

@@ -1,0 +1,91 @@
+// `ruvllm serve` as a process of its own, with folders of its own.
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { buildRandomModel } from './random-model.ts';
+
+const command = fileURLToPath(new URL('../../bin/ruvllm.mjs', import.meta.url));
+
+export interface ServeProcess {
+  readonly url: string;
+  readonly isOpen: boolean;
+  readonly models: string[];
+  readonly process: ChildProcess;
+  readonly exit: Promise<number | null>;
+}
+
+export interface ServeFolder {
+  /** The model `tiny`. */
+  readonly model: string;
+  readonly data: string;
+  readonly environment: NodeJS.ProcessEnv;
+  start(...args: string[]): Promise<ServeProcess>;
+  /** `ruvllm keys …`: its status and the document it printed. */
+  keys(...args: string[]): { status: number | null; id: string; token: string; error?: { message: string } };
+  run(...args: string[]): { status: number | null; stdout: string };
+  /** Kills what is still running. */
+  killAll(): void;
+  dispose(): void;
+}
+
+/** Makes a folder with a small random model, and everything the command keeps. */
+export function createServeFolder({ contextLength }: { contextLength: number }): ServeFolder {
+  const folder = mkdtempSync(join(tmpdir(), 'ruvllm-serve-'));
+  const model = join(folder, 'tiny.gguf');
+  writeFileSync(model, buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 7, shape: { contextLength } }));
+  const data = join(folder, 'data');
+  const environment = {
+    ...process.env,
+    RUVLLM_DATA_DIR: data,
+    RUVLLM_STATE_DIR: join(folder, 'state'),
+    RUVLLM_CACHE_DIR: join(folder, 'cache'),
+    RUVLLM_KERNELS: 'wasm',
+    RUVLLM_HOST: '',
+    RUVLLM_PORT: '',
+  };
+  const running = new Set<ChildProcess>();
+  const run = (...args: string[]) =>
+    spawnSync(process.execPath, [command, ...args, '--json'], { env: environment, encoding: 'utf8' });
+
+  async function start(...args: string[]): Promise<ServeProcess> {
+    const child = spawn(process.execPath, [command, 'serve', ...args, '--port', '0', '--json'], {
+      env: environment,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    running.add(child);
+    const exit = new Promise<number | null>((resolve) => child.once('exit', resolve));
+    let text = '';
+    const line = await new Promise<string>((resolve, reject) => {
+      child.stdout!.setEncoding('utf8').on('data', (part: string) => {
+        text += part;
+        if (text.includes('\n')) resolve(text);
+      });
+      void exit.then((code) => reject(new Error(`it ended with ${code}: ${text}`)));
+    });
+    return { ...(JSON.parse(line) as Pick<ServeProcess, 'url' | 'isOpen' | 'models'>), process: child, exit };
+  }
+
+  function killAll(): void {
+    for (const child of running) child.kill('SIGKILL');
+    running.clear();
+  }
+
+  return {
+    model,
+    data,
+    environment,
+    start,
+    keys(...args) {
+      const { stdout, status } = run('keys', ...args);
+      return { status, ...(JSON.parse(stdout) as { id: string; token: string; error?: { message: string } }) };
+    },
+    run,
+    killAll,
+    dispose() {
+      killAll();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
