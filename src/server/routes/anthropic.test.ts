@@ -61,7 +61,7 @@ describe('a message, plain', () => {
       stop_sequence: null,
       usage: { output_tokens: 2 },
     });
-    const usage = { promptTokens: 10, cachedTokens: 7, completionTokens: 5, totalTokens: 15 };
+    const usage = { promptTokens: 10, cachedTokens: 7, completionTokens: 5, totalTokens: 15, reasoningTokens: 0 };
     const model = createScriptedModel(['one'], { finishReason: 'stop', stopString: 'END', usage });
     const stopped = await post(serve(model), { ...ask, stop_sequences: ['END', 'X'] });
     expect(await stopped.json()).toMatchObject({
@@ -125,7 +125,7 @@ describe('a message, plain', () => {
 
 describe('a message, streamed', () => {
   test('the exact sequence of events', async () => {
-    const usage = { promptTokens: 3, cachedTokens: 2, completionTokens: 2, totalTokens: 5 };
+    const usage = { promptTokens: 3, cachedTokens: 2, completionTokens: 2, totalTokens: 5, reasoningTokens: 0 };
     const model = createScriptedModel(['a', 'b\nc'], { finishReason: 'length', usage });
     const response = await post(serve(model), { ...ask, stream: true });
     expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');

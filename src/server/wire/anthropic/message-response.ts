@@ -30,7 +30,7 @@ export function writeEnvelope({ id, model }: MessageHead, promptTokens: number) 
     stop_details: null,
     container: null,
     diagnostics: null,
-    usage: toMessageUsage({ promptTokens, cachedTokens: 0, completionTokens: 0 }),
+    usage: toMessageUsage({ promptTokens, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 }),
   };
 }
 
