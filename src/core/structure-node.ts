@@ -5,10 +5,10 @@
 export type StructureNode =
   /** Exactly this text. */
   | { readonly kind: 'text'; readonly text: string }
-  /** A JSON value that satisfies the schema. */
-  | { readonly kind: 'json'; readonly schema: unknown }
-  /** Any text that does not contain `until`, then `until`. */
-  | { readonly kind: 'raw'; readonly until: string }
+  /** A JSON value that satisfies the schema; where `without` is given its text does not contain that. */
+  | { readonly kind: 'json'; readonly schema: unknown; readonly without?: string }
+  /** Any text that contains neither `until` nor `without`, then `until`. */
+  | { readonly kind: 'raw'; readonly until: string; readonly without?: string }
   | { readonly kind: 'sequence'; readonly items: readonly StructureNode[] }
   | { readonly kind: 'choice'; readonly items: readonly StructureNode[] }
   | {

@@ -11,7 +11,7 @@ import {
 
 /** A tokenizer's tokens as plain data. */
 export interface VocabularyData {
-  /** The bytes of all tokens, one after the other; token i is [offsets[i], offsets[i + 1]). */
+  /** The bytes of all tokens, one after the other; token i is [offsets[i], offsets[i + 1]); a control token's are its spelling. */
   readonly bytes: Uint8Array;
   readonly offsets: Int32Array;
   /** 1: a control token. */

@@ -14,7 +14,11 @@ export function sendVocabulary(client: EngineClient, tokenizer: Tokenizer, endId
 
 export function flattenVocabulary(tokenizer: Tokenizer, endIds: readonly number[]): VocabularyData {
   const { vocabSize } = tokenizer;
-  const tokens = Array.from({ length: vocabSize }, (_, id) => tokenizer.tokenBytes(id));
+  const encoder = new TextEncoder();
+  // A control token's spelling is known to grammars, which take it as the token and never as text.
+  const bytesOf = (id: number): Uint8Array =>
+    tokenizer.isControl(id) ? encoder.encode(tokenizer.piece(id)) : tokenizer.tokenBytes(id);
+  const tokens = Array.from({ length: vocabSize }, (_, id) => bytesOf(id));
   const offsets = new Int32Array(vocabSize + 1);
   for (const [id, { length }] of tokens.entries()) offsets[id + 1] = offsets[id]! + length;
   const bytes = new Uint8Array(offsets[vocabSize]!);

@@ -2,9 +2,9 @@ import { RuvLLMError } from '../../core/errors.ts';
 
 /** Bounds on what a grammar from outside may cost. Every one has a default; all are checked before memory is taken. */
 export interface GrammarLimits {
-  /** Characters of a pattern or GBNF text, and of a schema's JSON text. */
+  /** Characters of a pattern or GBNF text, and of a schema's or structure's JSON text. */
   readonly maxSourceLength: number;
-  /** Nesting of a schema's JSON, of groups in a pattern and of groups in GBNF. */
+  /** Nesting of a schema's JSON, of a structure's nodes, of groups in a pattern and of groups in GBNF. */
   readonly maxDepth: number;
   /** States of one automaton over code points. */
   readonly maxStates: number;
@@ -12,6 +12,10 @@ export interface GrammarLimits {
   readonly maxSteps: number;
   /** Steps that one token of a running matcher may cost before it gives up with an error. */
   readonly maxStepsPerToken: number;
+  /** Nodes of a structure. */
+  readonly maxNodes: number;
+  /** UTF-8 bytes of one literal, trigger or closing text of a structure. */
+  readonly maxTextBytes: number;
   /** Alternatives that one place of a schema may have once `anyOf`, `oneOf`, `not` and `if` are multiplied out. */
   readonly maxAlternatives: number;
 }
@@ -22,6 +26,8 @@ export const DEFAULT_LIMITS: GrammarLimits = Object.freeze({
   maxStates: 32_000,
   maxSteps: 20_000_000,
   maxStepsPerToken: 20_000_000,
+  maxNodes: 20_000,
+  maxTextBytes: 16_384,
   maxAlternatives: 2_000,
 });
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { compileGrammar } from './compile.ts';
 import { createTokenMatcher } from './token-matcher.ts';
-import { createTokenTable, spellBytes } from './token-table.ts';
+import { spellBytes } from './spell-bytes.ts';
+import { createTokenTable } from './token-table.ts';
 import type { TokenVocabulary } from './types.ts';
 
 const encoder = new TextEncoder();

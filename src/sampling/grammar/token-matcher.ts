@@ -1,7 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import { fillMask } from './token-mask.ts';
+import { spellBytes } from './spell-bytes.ts';
+import { fillMask, stepToken } from './token-mask.ts';
 import type { TokenTable } from './token-table.ts';
-import { spellBytes } from './token-table.ts';
 import type { CompiledGrammar, GrammarState } from './types.ts';
 
 /** Follows one generated text under a grammar. */
@@ -102,20 +102,15 @@ function matcherAt(
         throw new RuvLLMError('invalid_token', `token ${tokenId} is outside the vocabulary of ${vocabulary.size}`);
       }
       if (isEnded) return false;
-      if (vocabulary.endIds.includes(tokenId)) {
-        isEnded = grammar.isComplete(state);
-        return isEnded;
+      const isEnd = vocabulary.endIds.includes(tokenId);
+      if (isEnd && grammar.isComplete(state)) {
+        isEnded = true;
+        return true;
       }
-      if (vocabulary.isControl(tokenId)) return false;
-      const bytes = vocabulary.bytes(tokenId);
-      if (bytes.length === 0) return false;
-      grammar.beginToken();
-      let next: GrammarState | null = state;
-      for (const byte of bytes) {
-        next = grammar.step(next, byte);
-        if (next === null) return false;
-      }
+      const next = stepToken(grammar, vocabulary, state, tokenId);
+      if (next === null || (isEnd && !grammar.isComplete(next))) return false;
       state = next;
+      isEnded = isEnd;
       return true;
     },
     get isComplete() {
@@ -148,7 +143,7 @@ function matcherAt(
     },
     closingTokens(maxBytes = DEFAULT_CLOSING_BYTES) {
       const bytes = matcher.closing(maxBytes);
-      return bytes === null ? null : spellBytes(table, bytes);
+      return bytes === null ? null : spellBytes(table, bytes, { grammar, state });
     },
     clone: () => matcherAt(grammar, table, cacheBytes, state, isEnded),
   };

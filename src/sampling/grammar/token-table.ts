@@ -1,17 +1,21 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { BETWEEN, RESULT, nextState, readByte } from './json/string-lexer.ts';
 import type { TokenVocabulary } from './types.ts';
+import { CONTROL_BEGIN, CONTROL_END } from './types.ts';
 
 /**
  * A vocabulary as a byte trie in flat arrays, nodes in depth-first order: node 0 is the root, a node's subtree ends where
- * `skip` says. Tokens stand sorted by their bytes, so those below a node are one range.
+ * `skip` says. Tokens stand sorted by their bytes, so those below a node are one range. Control tokens are spelled between
+ * marks, which sort behind all bytes.
  */
 export interface TokenTable {
   readonly vocabulary: TokenVocabulary;
   readonly numWords: number;
   readonly numNodes: number;
-  /** The byte that leads to the node. */
-  readonly bytes: Uint8Array;
+  /** The node of the mark before control tokens; `numNodes` when there are none. */
+  readonly controlNode: number;
+  /** The byte, or mark, that leads to the node. */
+  readonly bytes: Uint16Array;
   readonly depths: Uint16Array;
   readonly skip: Int32Array;
   /** Tokens at or below the node are sorted[first[node]] to sorted[first[skip[node]]]; at it, up to own[node]. */
@@ -33,13 +37,15 @@ export interface TokenTable {
 const MAX_TOKEN_BYTES = 4_096;
 const NUM_BITS = 32;
 
-function compareBytes(a: Uint8Array, b: Uint8Array): number {
+type Spelling = Uint8Array | Uint16Array;
+
+function compareBytes(a: Spelling, b: Spelling): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) if (a[i] !== b[i]) return a[i]! - b[i]!;
   return a.length - b.length;
 }
 
-function staysInString(bytes: Uint8Array, from: number): boolean {
+function staysInString(bytes: Spelling, from: number): boolean {
   let state = BETWEEN;
   for (let i = from; i < bytes.length; i++) {
     const code = readByte(state, bytes[i]!);
@@ -50,7 +56,7 @@ function staysInString(bytes: Uint8Array, from: number): boolean {
 }
 
 /** Characters of a string's content; a broken one at the end counts, and an escape counts for no less than it is. */
-function countStarts(bytes: Uint8Array): number {
+function countStarts(bytes: Spelling): number {
   let count = 0;
   let state = BETWEEN;
   for (const byte of bytes) {
@@ -60,24 +66,29 @@ function countStarts(bytes: Uint8Array): number {
   return count;
 }
 
-function contentBitsOf(bytes: Uint8Array): number {
+function contentBitsOf(bytes: Spelling): number {
   let bits = 0;
   for (let d = 0; d <= Math.min(bytes.length, NUM_BITS - 1); d++) if (staysInString(bytes, d)) bits |= 1 << d;
   return bits >>> 0;
+}
+
+/** What a control token is to a grammar that takes it. */
+export function markControl(spelling: Uint8Array): Uint16Array {
+  return Uint16Array.from([CONTROL_BEGIN, ...spelling, CONTROL_END]);
 }
 
 /** Prepares a vocabulary once, for all grammars. */
 export function createTokenTable(vocabulary: TokenVocabulary): TokenTable {
   const { size } = vocabulary;
   const ends = new Set(vocabulary.endIds);
-  const texts = new Map<number, Uint8Array>();
+  const texts = new Map<number, Spelling>();
   for (let id = 0; id < size; id++) {
-    if (vocabulary.isControl(id) || ends.has(id)) continue;
+    if (ends.has(id)) continue;
     const bytes = vocabulary.bytes(id);
     if (bytes.length > MAX_TOKEN_BYTES) {
       throw new RuvLLMError('unsupported', `token ${id} has ${bytes.length} bytes, at most ${MAX_TOKEN_BYTES}`);
     }
-    if (bytes.length > 0) texts.set(id, bytes);
+    if (bytes.length > 0) texts.set(id, vocabulary.isControl(id) ? markControl(bytes) : bytes);
   }
   const sorted = Int32Array.from(texts.keys()).sort((a, b) => compareBytes(texts.get(a)!, texts.get(b)!) || a - b);
 
@@ -87,7 +98,7 @@ export function createTokenTable(vocabulary: TokenVocabulary): TokenTable {
   const own: number[] = [0];
   const skip: number[] = [0];
   const path: number[] = [0];
-  let previous = new Uint8Array(0);
+  let previous: Spelling = new Uint8Array(0);
   sorted.forEach((id, position) => {
     const text = texts.get(id)!;
     let shared = 0;
@@ -102,7 +113,7 @@ export function createTokenTable(vocabulary: TokenVocabulary): TokenTable {
       skip.push(0);
     }
     own[path.at(-1)!] = position + 1;
-    previous = text as Uint8Array<ArrayBuffer>;
+    previous = text;
   });
   while (path.length > 0) skip[path.pop()!] = bytes.length;
   first.push(sorted.length);
@@ -134,11 +145,13 @@ export function createTokenTable(vocabulary: TokenVocabulary): TokenTable {
   for (const [id, text] of texts)
     if (((contentMask[id >>> 5]! >>> (id & 31)) & 1) === 1) counts.set(id, countStarts(text));
   const longest = Int32Array.from(counts.keys()).sort((a, b) => counts.get(b)! - counts.get(a)!);
+  const controlNode = bytes.indexOf(CONTROL_BEGIN);
   return {
     vocabulary,
     numWords,
     numNodes: bytes.length,
-    bytes: Uint8Array.from(bytes),
+    controlNode: controlNode < 0 ? bytes.length : controlNode,
+    bytes: Uint16Array.from(bytes),
     depths: Uint16Array.from(depths),
     skip: Int32Array.from(skip),
     first: Int32Array.from(first),
@@ -150,28 +163,4 @@ export function createTokenTable(vocabulary: TokenVocabulary): TokenTable {
     longest,
     lengths: longest.map((id) => counts.get(id)!),
   };
-}
-
-/** The fewest tokens that spell the bytes; null when the vocabulary cannot. */
-export function spellBytes(table: TokenTable, text: Uint8Array): number[] | null {
-  const best: (number | undefined)[] = [0];
-  const from: [position: number, id: number][] = [];
-  for (let at = 0; at < text.length; at++) {
-    if (best[at] === undefined) continue;
-    let node = 0;
-    for (let end = at; end < text.length; end++) {
-      let child = node + 1;
-      while (child < table.skip[node]! && table.bytes[child] !== text[end]) child = table.skip[child]!;
-      if (child >= table.skip[node]!) break;
-      node = child;
-      if (table.own[node]! > table.first[node]! && best[at]! + 1 < (best[end + 1] ?? Infinity)) {
-        best[end + 1] = best[at]! + 1;
-        from[end + 1] = [at, table.sorted[table.first[node]!]!];
-      }
-    }
-  }
-  if (best[text.length] === undefined) return null;
-  const ids: number[] = [];
-  for (let at = text.length; at > 0; at = from[at]![0]) ids.push(from[at]![1]);
-  return ids.toReversed();
 }

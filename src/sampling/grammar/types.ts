@@ -1,4 +1,5 @@
 import type { StructureNode } from '../../core/structure-node.ts';
+import type { TextSearch } from './structure/text-search.ts';
 
 /** What the text must be. */
 export type GrammarSource =
@@ -19,16 +20,24 @@ export type GrammarSource =
   /** A fixed skeleton around literals, JSON and free text; control tokens are allowed where it spells them. */
   | { readonly type: 'structure'; readonly root: StructureNode };
 
+/** Read by `step` before and after the spelling of a control token: no byte, so no text can be mistaken for one. */
+export const CONTROL_BEGIN = 256;
+export const CONTROL_END = 257;
+
 /** A place in a text under a grammar. Never changes. */
 export interface GrammarState {
   /** Inside a JSON string: how many characters of any content may follow, whatever they are. 0 elsewhere. */
   readonly freeRoom: number;
+  /** A text that this content may not contain, and how much of it the text so far ends with. */
+  readonly avoid?: { readonly search: TextSearch; readonly at: number } | null;
 }
 
 /** A compiled grammar: a walk over bytes in which every state can still be completed. */
 export interface CompiledGrammar {
   readonly start: GrammarState;
-  /** The state after one more byte; null when no text of the grammar begins so. */
+  /** True: control tokens may come where their spelling may; absent: never. */
+  readonly takesControls?: boolean;
+  /** The state after one more byte, or mark where controls are taken; null when no text of the grammar begins so. */
   step(state: GrammarState, byte: number): GrammarState | null;
   /** Whether the text so far is whole. */
   isComplete(state: GrammarState): boolean;
@@ -45,9 +54,10 @@ export interface CompiledGrammar {
 /** A tokenizer's tokens as bytes. */
 export interface TokenVocabulary {
   readonly size: number;
+  /** Of a control token: its spelling. */
   bytes(id: number): Uint8Array;
-  /** Never allowed, unless it ends the text. */
+  /** Never part of a text, but of a structure's literals and free text. */
   isControl(id: number): boolean;
-  /** Allowed exactly when the text so far is whole. */
+  /** Allowed exactly when the text so far is whole, or the token's spelling makes it so. */
   readonly endIds: readonly number[];
 }

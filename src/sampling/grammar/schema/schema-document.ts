@@ -75,18 +75,18 @@ function splitFragment(uri: string): [string, string] {
 }
 
 /** Checks size and depth without recursion: 60 000 nested arrays must not overflow the stack. */
-export function checkSize(root: unknown, limits: GrammarLimits): void {
+export function checkSize(root: unknown, limits: GrammarLimits, what = 'schema'): void {
   let level: unknown[] = [root];
   let count = 0;
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > limits.maxDepth * 4) throw malformed('schema', '', `nested deeper than ${limits.maxDepth * 4} levels`);
+    if (depth > limits.maxDepth * 4) throw malformed(what, '', `nested deeper than ${limits.maxDepth * 4} levels`);
     const next: unknown[] = [];
     for (const value of level) {
       count += typeof value === 'string' ? 1 + value.length : 1;
       if (count > limits.maxSourceLength)
-        throw malformed('schema', '', `larger than ${limits.maxSourceLength} characters`);
+        throw malformed(what, '', `larger than ${limits.maxSourceLength} characters`);
       if (typeof value === 'number' && !Number.isFinite(value))
-        throw malformed('schema', '', `${value} is no JSON number`);
+        throw malformed(what, '', `${value} is no JSON number`);
       if (Array.isArray(value)) for (const item of value as unknown[]) next.push(item);
       else if (isObject(value)) {
         for (const [key, item] of Object.entries(value)) {
@@ -94,7 +94,7 @@ export function checkSize(root: unknown, limits: GrammarLimits): void {
           next.push(item);
         }
       } else if (!['string', 'number', 'boolean'].includes(typeof value) && value !== null) {
-        throw malformed('schema', '', `a ${typeof value} is no JSON value`);
+        throw malformed(what, '', `a ${typeof value} is no JSON value`);
       }
     }
     level = next;

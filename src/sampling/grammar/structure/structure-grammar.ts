@@ -1,12 +1,178 @@
-import type { StructureNode } from '../../../core/structure-node.ts';
 import type { Fuel } from '../limits.ts';
 import { unsupported } from '../limits.ts';
+import { CONTROL_BEGIN, CONTROL_END } from '../types.ts';
 import type { CompiledGrammar } from '../types.ts';
+import { closeThread, closingBytes } from './closing.ts';
+import { createMoves } from './moves.ts';
+import { readStructure } from './read-structure.ts';
+import type { FreePlace, JsonThread, RawPlace, StructureState, Thread } from './threads.ts';
+import { DONE, keyOf } from './threads.ts';
+import { utf8Step } from './utf8-steps.ts';
 
+// Readings followed at one time; a structure that needs more is refused where it happens.
+const MAX_THREADS = 4_000;
+
+const isWhole = (thread: Thread): boolean =>
+  thread.kind === 'done' || (thread.kind === 'free' && thread.place.after.some(isWhole));
+
+/** Texts of a skeleton of literals, JSON and free text. */
 export function createStructureGrammar(
-  root: StructureNode,
-  _compileSchema: (schema: unknown) => CompiledGrammar,
-  _fuel: Fuel,
+  source: unknown,
+  compileSchema: (schema: unknown) => CompiledGrammar,
+  fuel: Fuel,
 ): CompiledGrammar {
-  throw unsupported(root.kind, null, 'not yet');
+  const root = readStructure(source, compileSchema, fuel);
+  const { enter, leave, branchFrame } = createMoves(fuel);
+
+  function stateOf(threads: readonly Thread[], isControl: boolean): StructureState | null {
+    if (threads.length === 0) return null;
+    if (threads.length > 1) return manyThreads(threads, isControl);
+    const thread = threads[0]!;
+    if (thread.kind === 'free') return freeState(thread.place, thread.at, isControl);
+    if (thread.kind === 'raw' && !isControl) return rawState(thread.place, thread.utf8, thread.until, thread.without);
+    if (thread.kind !== 'json' || isControl) return { freeRoom: 0, threads, isControl };
+    const { part, state, without } = thread;
+    const avoid = part.without === null ? null : { search: part.without, at: without };
+    return { freeRoom: state.freeRoom, avoid, threads, isControl };
+  }
+  function manyThreads(threads: readonly Thread[], isControl: boolean): StructureState | null {
+    const distinct = [...new Map(threads.map((thread) => [keyOf(thread), thread])).values()];
+    if (distinct.length > MAX_THREADS)
+      throw unsupported('structure', null, `more than ${MAX_THREADS} readings of the text at once`);
+    if (distinct.length === 1) return stateOf(distinct, isControl);
+    let freeRoom = 0;
+    for (const thread of distinct) {
+      if (thread.kind === 'json' && thread.part.without === null) freeRoom = Math.max(freeRoom, thread.state.freeRoom);
+    }
+    return { freeRoom: isControl ? 0 : freeRoom, threads: distinct, isControl };
+  }
+  function freeState(place: FreePlace, at: number, isControl: boolean): StructureState {
+    return (place.states[2 * at + (isControl ? 1 : 0)] ??= {
+      freeRoom: 0,
+      threads: [{ kind: 'free', place, at }],
+      isControl,
+    });
+  }
+  function rawState(place: RawPlace, utf8: number, until: number, without: number): StructureState {
+    const numPlaces = place.part.until.bytes.length;
+    const index = ((place.part.without?.bytes.length ?? 1) * utf8 + without) * numPlaces + until;
+    let state = place.states.get(index);
+    if (state === undefined) {
+      state = { freeRoom: 0, threads: [{ kind: 'raw', place, utf8, until, without }], isControl: false };
+      place.states.set(index, state);
+    }
+    return state;
+  }
+
+  function stepJson(thread: JsonThread, byte: number, out: Thread[]): void {
+    const { part, up } = thread;
+    const without = part.without === null ? 0 : part.without.next(thread.without, byte);
+    if (without === part.without?.bytes.length) return;
+    const state = part.grammar.step(thread.state, byte);
+    if (state === null) return;
+    const isSame = state === thread.state && without === thread.without;
+    out.push(isSame ? thread : { kind: 'json', part, state, without, up });
+    if (part.grammar.isComplete(state)) leave(up, out);
+  }
+  function stepFree(place: FreePlace, at: number, byte: number, isControl: boolean, out: Thread[]): void {
+    const { search, thens } = place.part;
+    const next = search.next(at, byte);
+    const found = search.found(next);
+    if (found.length === 0) out.push(freeState(place, next, isControl).threads[0]!);
+    for (const branch of found) enter(thens[branch]!, branchFrame(place), out);
+    for (const thread of place.after) stepThread(thread, byte, isControl, out);
+  }
+  function stepThread(thread: Thread, byte: number, isControl: boolean, out: Thread[]): void {
+    if (thread.kind === 'text') {
+      const { part, at, up } = thread;
+      if (part.bytes[at] !== byte) return;
+      if (at + 1 === part.bytes.length) leave(up, out);
+      else out.push({ kind: 'text', part, at: at + 1, up });
+    } else if (thread.kind === 'free') {
+      stepFree(thread.place, thread.at, byte, isControl, out);
+    } else if (!isControl && thread.kind === 'json') {
+      stepJson(thread, byte, out);
+    } else if (!isControl && thread.kind === 'raw') {
+      const { place } = thread;
+      const next = stepRaw(place, thread.utf8, thread.until, thread.without, byte);
+      if (next === 'end') leave(place.up, out);
+      else if (next !== null) out.push(next.threads[0]!);
+    }
+  }
+  function stepRaw(place: RawPlace, utf8: number, until: number, without: number, byte: number) {
+    const { part } = place;
+    const character = utf8Step(utf8, byte);
+    if (character < 0) return null;
+    const nextWithout = part.without === null ? 0 : part.without.next(without, byte);
+    if (nextWithout === part.without?.bytes.length) return null;
+    const next = part.until.next(until, byte);
+    return next === part.until.bytes.length ? 'end' : rawState(place, character, next, nextWithout);
+  }
+
+  /** The readings in which a control token may begin here. */
+  function beginControl(threads: readonly Thread[], out: Thread[]): void {
+    for (const thread of threads) {
+      if (thread.kind === 'text' || thread.kind === 'free') out.push(thread);
+      if (thread.kind === 'free') beginControl(thread.place.after, out);
+      if (thread.kind !== 'raw' || thread.utf8 !== 0) continue;
+      const { part, up } = thread.place;
+      // Whatever of `until` the text ends with, the control token may spell the rest.
+      for (let at = thread.until; ; at = part.until.shorter[at]!) {
+        out.push({ kind: 'text', part: part.untilText, at, up });
+        if (at === 0) break;
+      }
+    }
+  }
+  function stepMark(state: StructureState, mark: number): StructureState | null {
+    if (state.isControl !== (mark === CONTROL_END)) return null;
+    if (mark === CONTROL_END) return stateOf(state.threads, false);
+    const out: Thread[] = [];
+    beginControl(state.threads, out);
+    return stateOf(out, true);
+  }
+
+  const first: Thread[] = [];
+  enter(root, null, first);
+  const start = stateOf(first, false)!;
+  return {
+    start,
+    takesControls: true,
+    beginToken: () => fuel.refill(fuel.limits.maxStepsPerToken),
+    step(given, byte) {
+      const state = given as StructureState;
+      if (byte === CONTROL_BEGIN || byte === CONTROL_END) return stepMark(state, byte);
+      const { threads, isControl } = state;
+      const thread = threads[0]!;
+      if (threads.length === 1) {
+        // Free and raw text: states that are there already, so that masks of whole vocabularies cost no memory.
+        if (thread.kind === 'free' && thread.place.after.length === 1 && thread.place.after[0] === DONE) {
+          const { search } = thread.place.part;
+          const at = search.next(thread.at, byte);
+          if (search.found(at).length === 0) return freeState(thread.place, at, isControl);
+        } else if (thread.kind === 'raw' && !isControl) {
+          const next = stepRaw(thread.place, thread.utf8, thread.until, thread.without, byte);
+          if (next !== 'end') return next;
+        }
+      }
+      const out: Thread[] = [];
+      for (const one of threads) stepThread(one, byte, isControl, out);
+      return out.length === 1 && out[0] === thread && threads.length === 1 ? state : stateOf(out, isControl);
+    },
+    isComplete: (state) => !(state as StructureState).isControl && (state as StructureState).threads.some(isWhole),
+    keyOf(state) {
+      const { threads, isControl } = state as StructureState;
+      return `${isControl ? '#' : ''}${threads.map(keyOf).join('\n')}`;
+    },
+    closingBytes: (state) => Math.min(...(state as StructureState).threads.map(closingBytes)),
+    closing(state, maxBytes) {
+      const { threads } = state as StructureState;
+      const sizes = threads.map(closingBytes);
+      const order = threads.map((_, i) => i).sort((a, b) => sizes[a]! - sizes[b]!);
+      for (const i of order) {
+        const bytes = sizes[i]! > maxBytes ? null : closeThread(threads[i]!, maxBytes);
+        if (bytes !== null) return bytes;
+      }
+      return null;
+    },
+  };
 }

@@ -1,0 +1,87 @@
+import type { TokenTable } from './token-table.ts';
+import { CONTROL_BEGIN, CONTROL_END } from './types.ts';
+import type { CompiledGrammar, GrammarState } from './types.ts';
+
+function childOf(table: TokenTable, node: number, byte: number): number {
+  let child = node + 1;
+  while (child < table.skip[node]! && table.bytes[child] !== byte) child = table.skip[child]!;
+  return child < table.skip[node]! ? child : -1;
+}
+
+/** Calls `found` with the end and the id of each token that spells the text from `at` on. */
+function eachToken(table: TokenTable, text: Uint8Array, at: number, found: (end: number, id: number) => void): void {
+  let node = 0;
+  for (let end = at; end < text.length; end++) {
+    node = childOf(table, node, text[end]!);
+    if (node < 0) return;
+    if (table.own[node]! > table.first[node]!) found(end + 1, table.sorted[table.first[node]!]!);
+  }
+}
+
+function eachControl(table: TokenTable, text: Uint8Array, at: number, found: (end: number, id: number) => void): void {
+  let node = table.controlNode;
+  for (let end = at; end < text.length; end++) {
+    node = childOf(table, node, text[end]!);
+    if (node < 0) return;
+    const whole = childOf(table, node, CONTROL_END);
+    if (whole >= 0) found(end + 1, table.sorted[table.first[whole]!]!);
+  }
+}
+
+/**
+ * The fewest tokens that spell the bytes; null when the vocabulary cannot. With a grammar and where it stands, control tokens
+ * are used too wherever they lead to where the bytes lead.
+ */
+export function spellBytes(
+  table: TokenTable,
+  text: Uint8Array,
+  under?: { readonly grammar: CompiledGrammar; readonly state: GrammarState },
+): number[] | null {
+  const best: (number | undefined)[] = [0];
+  const from: [position: number, id: number][] = [];
+  const isControlled = under?.grammar.takesControls === true && table.controlNode < table.numNodes;
+  const states = isControlled ? statesAlong(under.grammar, under.state, text) : [];
+  for (let at = 0; at < text.length; at++) {
+    const count = best[at];
+    if (count === undefined) continue;
+    const offer = (end: number, id: number): void => {
+      if (count + 1 >= (best[end] ?? Infinity)) return;
+      best[end] = count + 1;
+      from[end] = [at, id];
+    };
+    eachToken(table, text, at, offer);
+    if (!isControlled) continue;
+    eachControl(table, text, at, (end, id) => {
+      if (isSameWay(under.grammar, states, text, at, end)) offer(end, id);
+    });
+  }
+  if (best[text.length] === undefined) return null;
+  const ids: number[] = [];
+  for (let at = text.length; at > 0; at = from[at]![0]) ids.push(from[at]![1]);
+  return ids.toReversed();
+}
+
+function statesAlong(grammar: CompiledGrammar, start: GrammarState, text: Uint8Array): (GrammarState | null)[] {
+  const states: (GrammarState | null)[] = [start];
+  for (const byte of text) {
+    const last = states.at(-1)!;
+    states.push(last === null ? null : grammar.step(last, byte));
+  }
+  return states;
+}
+
+function isSameWay(
+  grammar: CompiledGrammar,
+  states: readonly (GrammarState | null)[],
+  text: Uint8Array,
+  at: number,
+  end: number,
+): boolean {
+  let state = states[at] ?? null;
+  for (const byte of [CONTROL_BEGIN, ...text.subarray(at, end), CONTROL_END]) {
+    if (state === null) return false;
+    state = grammar.step(state, byte);
+  }
+  const plain = states[end] ?? null;
+  return state !== null && plain !== null && grammar.keyOf(state) === grammar.keyOf(plain);
+}

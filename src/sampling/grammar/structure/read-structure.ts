@@ -1,0 +1,152 @@
+import type { Fuel } from '../limits.ts';
+import { malformed } from '../limits.ts';
+import { checkSize, isObject } from '../schema/schema-document.ts';
+import type { JsonObject } from '../schema/schema-document.ts';
+import type { CompiledGrammar } from '../types.ts';
+import { jsonClosingBytes } from './closing.ts';
+import type { JsonPart, Part, TextPart } from './parts.ts';
+import { isEscapable, mayForce, overlaps } from './json-without.ts';
+import { createTextSearch, createTriggerSearch } from './text-search.ts';
+import type { TextSearch } from './text-search.ts';
+
+type Kind = Part['kind'];
+type ReadNode = (node: JsonObject, pointer: string, depth: number) => Part;
+
+/** The members a node may have, and those it must. */
+const MEMBERS: { readonly [K in Kind]: readonly [needed: readonly string[], optional: readonly string[]] } = {
+  text: [['text'], []],
+  json: [['schema'], ['without']],
+  raw: [['until'], ['without']],
+  sequence: [['items'], []],
+  choice: [['items'], []],
+  repeat: [['item', 'separator', 'min', 'max'], []],
+  free: [['branches', 'endsAfterBranch'], []],
+};
+
+const encoder = new TextEncoder();
+
+/** Checks a structure and makes its parts; every bound is met before anything is made of what it bounds. */
+export function readStructure(root: unknown, compileSchema: (schema: unknown) => CompiledGrammar, fuel: Fuel): Part {
+  const { limits } = fuel;
+  checkSize(root, limits, 'structure');
+  const compiled = new Map<string, CompiledGrammar>();
+  let numNodes = 0;
+
+  const fail = (pointer: string, reason: string): never => {
+    throw malformed('structure', pointer, reason);
+  };
+  const checkMembers = (node: JsonObject, needed: readonly string[], optional: readonly string[], pointer: string) => {
+    for (const key of needed) if (!Object.hasOwn(node, key)) fail(pointer, `"${key}" is missing`);
+    for (const key of Object.keys(node)) {
+      if (!needed.includes(key) && !optional.includes(key)) fail(pointer, `"${key}" is unknown`);
+    }
+  };
+  const readText = (value: unknown, pointer: string, isEmptyAllowed: boolean): Uint8Array => {
+    if (typeof value !== 'string') return fail(pointer, `a text expected, not ${typeof value}`);
+    if (!isEmptyAllowed && value === '') fail(pointer, 'a text of at least one character expected');
+    // A lone surrogate has no bytes in UTF-8.
+    if (/\p{Surrogate}/u.test(value)) fail(pointer, 'half a surrogate pair');
+    const bytes = encoder.encode(value);
+    if (bytes.length > limits.maxTextBytes) fail(pointer, `${bytes.length} bytes, at most ${limits.maxTextBytes}`);
+    fuel.burn(1 + bytes.length, 'a structure');
+    return bytes;
+  };
+  // One search a text: masks keep what they find in a vocabulary by it.
+  const searches = new Map<string, TextSearch>();
+  const readWithout = ({ without }: JsonObject, pointer: string): TextSearch | null => {
+    if (without === undefined) return null;
+    const bytes = readText(without, `${pointer}/without`, false);
+    const key = without as string;
+    let search = searches.get(key);
+    if (search === undefined) searches.set(key, (search = createTextSearch(bytes)));
+    return search;
+  };
+  const readList = (value: unknown, pointer: string, depth: number, least: number): Part[] => {
+    if (!Array.isArray(value)) return fail(pointer, 'a list expected');
+    if (value.length < least) fail(pointer, 'an empty list');
+    return value.map((item, i) => read(item, `${pointer}/${i}`, depth + 1));
+  };
+  const readCount = (value: unknown, pointer: string): number => {
+    if (!Number.isSafeInteger(value) || (value as number) < 0) fail(pointer, 'a count expected');
+    return value as number;
+  };
+  const textPart = (bytes: Uint8Array): TextPart => ({ kind: 'text', id: ++numNodes, least: bytes.length, bytes });
+  const compile = (schema: unknown): CompiledGrammar => {
+    const key = JSON.stringify(schema);
+    let grammar = compiled.get(key);
+    if (grammar === undefined) compiled.set(key, (grammar = compileSchema(schema)));
+    return grammar;
+  };
+
+  const readers: { readonly [K in Kind]: ReadNode } = {
+    text: (node, pointer) => textPart(readText(node['text'], `${pointer}/text`, true)),
+    json(node, pointer) {
+      const grammar = compile(node['schema']);
+      const without = readWithout(node, pointer);
+      if (without !== null && !isEscapable(without)) fail(`${pointer}/without`, 'JSON may contain it outside strings');
+      const mayNeedEscapes = without !== null && mayForce(node['schema'], without);
+      const part: JsonPart = { kind: 'json', id: ++numNodes, least: 0, grammar, without, mayNeedEscapes };
+      return { ...part, least: jsonClosingBytes(part, grammar.start, 0) };
+    },
+    raw(node, pointer) {
+      const until = createTextSearch(readText(node['until'], `${pointer}/until`, false));
+      const without = readWithout(node, pointer);
+      if (without !== null && overlaps(without.bytes, until.bytes)) {
+        fail(`${pointer}/without`, 'it could end inside "until"');
+      }
+      const untilText = textPart(until.bytes);
+      return { kind: 'raw', id: ++numNodes, least: until.bytes.length, until, untilText, without };
+    },
+    sequence(node, pointer, depth) {
+      const items = readList(node['items'], `${pointer}/items`, depth, 0);
+      const least = items.reduce((sum, item) => sum + item.least, 0);
+      return { kind: 'sequence', id: ++numNodes, least, items };
+    },
+    choice(node, pointer, depth) {
+      const items = readList(node['items'], `${pointer}/items`, depth, 1);
+      return { kind: 'choice', id: ++numNodes, least: Math.min(...items.map((item) => item.least)), items };
+    },
+    repeat(node, pointer, depth) {
+      const separator = textPart(readText(node['separator'], `${pointer}/separator`, true));
+      const min = readCount(node['min'], `${pointer}/min`);
+      const max = node['max'] === null ? Infinity : readCount(node['max'], `${pointer}/max`);
+      if (min > max) fail(pointer, `min is ${min}, max ${max}`);
+      const item = read(node['item'], `${pointer}/item`, depth + 1);
+      // Endlessly many of them would fit between two bytes.
+      if (item.least + separator.least === 0) fail(pointer, 'an item that may be empty, without a separator');
+      const least = min === 0 ? 0 : min * item.least + (min - 1) * separator.least;
+      return { kind: 'repeat', id: ++numNodes, least, item, separator, min, max };
+    },
+    free(node, pointer, depth) {
+      const branches = node['branches'];
+      if (!Array.isArray(branches)) return fail(`${pointer}/branches`, 'a list expected');
+      const { endsAfterBranch } = node;
+      if (typeof endsAfterBranch !== 'boolean') return fail(`${pointer}/endsAfterBranch`, 'a boolean expected');
+      const triggers: Uint8Array[] = [];
+      const thens = branches.map((branch: unknown, i) => {
+        const at = `${pointer}/branches/${i}`;
+        if (!isObject(branch)) return fail(at, 'an object expected');
+        checkMembers(branch, ['trigger', 'then'], [], at);
+        triggers.push(readText(branch['trigger'], `${at}/trigger`, false));
+        return read(branch['then'], `${at}/then`, depth + 1);
+      });
+      return { kind: 'free', id: ++numNodes, least: 0, search: createTriggerSearch(triggers), thens, endsAfterBranch };
+    },
+  };
+
+  function read(node: unknown, pointer: string, depth: number): Part {
+    if (!isObject(node)) return fail(pointer, 'a node expected');
+    if (depth > limits.maxDepth) fail(pointer, `nested deeper than ${limits.maxDepth} nodes`);
+    if (numNodes >= limits.maxNodes) fail(pointer, `more than ${limits.maxNodes} nodes`);
+    fuel.burn(1, 'a structure');
+    const kind = node['kind'];
+    if (typeof kind !== 'string' || !Object.hasOwn(readers, kind)) {
+      return fail(`${pointer}/kind`, `one of ${Object.keys(readers).join(', ')} expected`);
+    }
+    const [needed, optional] = MEMBERS[kind as Kind];
+    checkMembers(node, ['kind', ...needed], optional, pointer);
+    return readers[kind as Kind](node, pointer, depth);
+  }
+
+  return read(root, '/root', 0);
+}
