@@ -1,6 +1,7 @@
 import type { ChatMessage } from '../../../chat/types.ts';
 import type { GenerateJob, OutputConstraint, ToolChoice, ToolSpec } from '../../generate-job.ts';
 import type { ServerLimits } from '../../limits.ts';
+import { CHAT_FIELDS, type ChatFields, toChatOptions } from '../chat-fields.ts';
 import {
   booleanField,
   type Field,
@@ -20,7 +21,7 @@ import { SAMPLING_FIELDS, type SamplingFields, toGenerateOptions } from './sampl
 import { type StreamOptions, streamOptionsField } from './stream-options.ts';
 import { toolChoiceField, toolField } from './tools.ts';
 
-export interface ChatFields extends SamplingFields {
+export interface ChatRequestFields extends SamplingFields, ChatFields {
   model: string;
   messages: readonly ChatMessage[];
   max_tokens: number;
@@ -46,7 +47,7 @@ export interface ChatRequest {
 }
 
 const MAX_GRAMMAR = 65_536;
-const MAX_TOOLS = 128;
+export const MAX_TOOLS = 128;
 export const MAX_MODEL_NAME = 512;
 export const maxTokensField = integerField(1, 2 ** 31 - 1);
 
@@ -70,7 +71,7 @@ const modalitiesField: Field<true> = {
   },
 };
 
-function chatFields(limits: ServerLimits): Fields<ChatFields & { modalities: true }> {
+function chatFields(limits: ServerLimits): Fields<ChatRequestFields & { modalities: true }> {
   return {
     model: stringField(MAX_MODEL_NAME, 1),
     messages: listField(messageField, limits.maxMessages, 1),
@@ -89,6 +90,7 @@ function chatFields(limits: ServerLimits): Fields<ChatFields & { modalities: tru
     parallel_tool_calls: booleanField,
     modalities: modalitiesField,
     ...SAMPLING_FIELDS,
+    ...CHAT_FIELDS,
   };
 }
 
@@ -108,6 +110,7 @@ export function readChatRequest(body: unknown, limits: ServerLimits): ChatReques
     numChoices: given.n ?? 1,
     options: {
       ...toGenerateOptions(given),
+      ...toChatOptions(given),
       ...(maxTokens === null ? {} : { maxTokens }),
       ...(given.logprobs === true ? { topLogprobs: given.top_logprobs ?? 0 } : {}),
     },
