@@ -17,6 +17,8 @@ export interface ParameterSpelling {
   begin(name: string, isRaw: boolean): string;
   readonly separator: string;
   end(name: string, isRaw: boolean): string;
+  /** What no value's text may contain: here the parser would end the value or the call. */
+  readonly stop: string;
 }
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -56,6 +58,7 @@ function argumentsGrammar(tool: ToolSpec, spelling: ParameterSpelling | undefine
       isRaw,
       schema: (typeof own === 'object' && own !== null ? own : {}) as Schema,
       end: spelling.end(name, isRaw),
+      stop: spelling.stop,
       isRequired: required.has(name),
     };
   });

@@ -1,7 +1,115 @@
 import type { StructureNode } from '../../core/structure-node.ts';
-import type { CallGrammar } from './types.ts';
+import type { ArgumentsGrammar, CallGrammar, ParameterGrammar } from './types.ts';
 
-/** What a matcher enforces of a call grammar. */
+const NOTHING: StructureNode = { kind: 'text', text: '' };
+const text = (value: string): StructureNode => ({ kind: 'text', text: value });
+
+function sequence(...items: readonly StructureNode[]): StructureNode {
+  const filled = items.filter((item) => item.kind !== 'text' || item.text !== '');
+  return filled.length === 1 ? filled[0]! : { kind: 'sequence', items: filled };
+}
+
+function choice(items: readonly StructureNode[]): StructureNode {
+  return items.length === 1 ? items[0]! : { kind: 'choice', items };
+}
+
+const maybe = (...items: readonly StructureNode[]): StructureNode => choice([sequence(...items), NOTHING]);
+
+/** What a matcher enforces: the calls as the whole text, or wherever a trigger was written. */
 export function toStructure(grammar: CallGrammar): StructureNode {
-  return { kind: 'text', text: grammar.begin };
+  if (grammar.isRequired) return callsNode(grammar, '', grammar.begin);
+  const branches = grammar.triggers.map((trigger) => ({ trigger, then: afterTrigger(grammar, trigger) }));
+  return { kind: 'free', branches, endsAfterBranch: grammar.separator === null };
+}
+
+/** Behind a trigger: what of the beginning it has not written. */
+function afterTrigger(grammar: CallGrammar, trigger: string): StructureNode {
+  const { begin, calls } = grammar;
+  const at = begin.indexOf(trigger);
+  if (at >= 0) return callsNode(grammar, '', begin.slice(at + trigger.length));
+  if (trigger.startsWith(begin)) {
+    const head = trigger.slice(begin.length);
+    if (calls.every(({ prefix }) => prefix.startsWith(head))) return callsNode(grammar, head, '');
+  }
+  return callsNode(grammar, '', begin);
+}
+
+/** The calls behind `begin`; each begins with `head`, which is written before the first. */
+function callsNode({ calls, separator, end }: CallGrammar, head: string, begin: string): StructureNode {
+  const item = choice(
+    calls.map((call) =>
+      sequence(text(call.prefix.slice(head.length)), argumentsNode(call.arguments), text(call.suffix)),
+    ),
+  );
+  const all: StructureNode =
+    separator === null ? item : { kind: 'repeat', item, separator: separator + head, min: 1, max: null };
+  return sequence(text(begin), all, text(end));
+}
+
+function argumentsNode(grammar: ArgumentsGrammar): StructureNode {
+  if (grammar.kind === 'json') return { kind: 'json', schema: grammar.schema };
+  const { parameters, separator, schema } = grammar;
+  const list = parameters.map((parameter) => ({
+    isRequired: parameter.isRequired,
+    node: parameterNode(parameter, schema),
+  }));
+  return listNode(list, separator);
+}
+
+interface ListItem {
+  readonly isRequired: boolean;
+  readonly node: StructureNode;
+}
+
+/** The items in their order, optional ones there or not, the separator between those that are. */
+function listNode(list: readonly ListItem[], separator: string): StructureNode {
+  const between = text(separator);
+  const first = separator === '' ? 0 : list.findIndex(({ isRequired }) => isRequired);
+  if (first < 0) return list.length === 0 ? NOTHING : choice([someOf(list, between), NOTHING]);
+  return sequence(
+    ...list.map(({ isRequired, node }, i) => {
+      if (i < first) return maybe(node, between);
+      const behind = i === first ? node : sequence(between, node);
+      return isRequired ? behind : maybe(behind);
+    }),
+  );
+}
+
+/** At least one of optional items: some of the first half and any of the second, or some of the second. */
+function someOf(list: readonly ListItem[], between: StructureNode): StructureNode {
+  if (list.length === 1) return list[0]!.node;
+  const half = list.length >> 1;
+  const [left, right] = [list.slice(0, half), list.slice(half)];
+  const rest = right.map(({ node }) => maybe(between, node));
+  return choice([sequence(someOf(left, between), ...rest), someOf(right, between)]);
+}
+
+function parameterNode(parameter: ParameterGrammar, whole: Readonly<Record<string, unknown>>): StructureNode {
+  const { begin, end, stop, isRaw } = parameter;
+  if (isRaw) return sequence(text(begin), rawNode(parameter));
+  return sequence(text(begin), { kind: 'json', schema: withDefinitions(parameter, whole), without: stop }, text(end));
+}
+
+function rawNode({ schema, end, stop }: ParameterGrammar): StructureNode {
+  const listed = schema['const'] === undefined ? schema['enum'] : [schema['const']];
+  if (Array.isArray(listed)) {
+    const texts = listed.filter((value): value is string => typeof value === 'string');
+    // One that contains what ends the value cannot be written bare.
+    const writable = texts.filter((value) => !value.includes(stop) && !value.includes(end));
+    if (writable.length > 0) return choice(writable.map((value) => text(value + end)));
+  }
+  const at = end.indexOf(stop);
+  if (at < 0) return { kind: 'raw', until: end, without: stop };
+  // The line break that ends a value on its own lines is the last of the raw text.
+  return sequence({ kind: 'raw', until: stop }, text(end.slice(at + stop.length)));
+}
+
+/** A parameter's schema refers to definitions of the schema it was taken from. */
+function withDefinitions(
+  { schema }: ParameterGrammar,
+  whole: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const shared = ['$schema', '$defs', 'definitions'].filter((key) => whole[key] !== undefined);
+  if (shared.length === 0) return schema;
+  return { ...Object.fromEntries(shared.map((key) => [key, whole[key]])), ...schema };
 }

@@ -42,6 +42,8 @@ export interface ParameterGrammar {
   readonly isRaw: boolean;
   readonly schema: Readonly<Record<string, unknown>>;
   readonly end: string;
+  /** What the value's text may not contain, because it would be read as the end of the value or of the call. */
+  readonly stop: string;
   readonly isRequired: boolean;
 }
 

@@ -34,6 +34,7 @@ const createDsml = (name: string, section: string) =>
         begin: (key, isRaw) => `<${TAG}parameter name="${key}" string="${isRaw}">`,
         separator: '',
         end: () => `</${TAG}parameter>\n`,
+        stop: `</${TAG}parameter>`,
       },
     },
   });

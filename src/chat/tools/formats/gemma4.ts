@@ -27,6 +27,7 @@ export const gemma4 = createBodyFormat({
       begin: (key, isRaw) => `${key}:${isRaw ? QUOTE : ''}`,
       separator: ',',
       end: (_, isRaw) => (isRaw ? QUOTE : ''),
+      stop: '}<tool_call|>',
     },
   },
 });

@@ -27,6 +27,7 @@ export const glm = createParameterFormat({
       begin: (key) => `<arg_key>${key}</arg_key>\n<arg_value>`,
       separator: '',
       end: () => '</arg_value>\n',
+      stop: '</arg_value>',
     },
   },
 });

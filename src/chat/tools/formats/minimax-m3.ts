@@ -27,7 +27,7 @@ export const minimaxM3 = createBodyFormat({
     suffix: `${MARK}</invoke>\n`,
     separator: '',
     end: `${MARK}</tool_call>`,
-    parameters: { begin: (key) => `${MARK}<${key}>`, separator: '', end: (key) => `${MARK}</${key}>` },
+    parameters: { begin: (key) => `${MARK}<${key}>`, separator: '', end: (key) => `${MARK}</${key}>`, stop: MARK },
   },
 });
 

@@ -22,6 +22,11 @@ export const qwenCoder = createParameterFormat({
     suffix: '</function>\n</tool_call>',
     separator: '\n<tool_call>\n',
     end: '',
-    parameters: { begin: (key) => `<parameter=${key}>\n`, separator: '', end: () => '\n</parameter>\n' },
+    parameters: {
+      begin: (key) => `<parameter=${key}>\n`,
+      separator: '',
+      end: () => '\n</parameter>\n',
+      stop: '</parameter>',
+    },
   },
 });

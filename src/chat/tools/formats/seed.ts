@@ -22,6 +22,11 @@ export const seed = createParameterFormat({
     suffix: '</function>\n</seed:tool_call>',
     separator: '\n<seed:tool_call>\n',
     end: '',
-    parameters: { begin: (key) => `<parameter=${key}>`, separator: '', end: () => '</parameter>\n' },
+    parameters: {
+      begin: (key) => `<parameter=${key}>`,
+      separator: '',
+      end: () => '</parameter>\n',
+      stop: '</parameter>',
+    },
   },
 });

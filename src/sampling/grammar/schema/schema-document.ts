@@ -83,10 +83,8 @@ export function checkSize(root: unknown, limits: GrammarLimits, what = 'schema')
     const next: unknown[] = [];
     for (const value of level) {
       count += typeof value === 'string' ? 1 + value.length : 1;
-      if (count > limits.maxSourceLength)
-        throw malformed(what, '', `larger than ${limits.maxSourceLength} characters`);
-      if (typeof value === 'number' && !Number.isFinite(value))
-        throw malformed(what, '', `${value} is no JSON number`);
+      if (count > limits.maxSourceLength) throw malformed(what, '', `larger than ${limits.maxSourceLength} characters`);
+      if (typeof value === 'number' && !Number.isFinite(value)) throw malformed(what, '', `${value} is no JSON number`);
       if (Array.isArray(value)) for (const item of value as unknown[]) next.push(item);
       else if (isObject(value)) {
         for (const [key, item] of Object.entries(value)) {

@@ -1,0 +1,180 @@
+import { Validator } from '@cfworker/json-schema';
+import type { Schema } from '@cfworker/json-schema';
+import { expect, test } from 'vitest';
+import { createRandom } from '../../core/random.ts';
+import { createConstrainedSampler } from '../../sampling/constrained-sampler.ts';
+import { resolveGenerateParams } from '../../sampling/generate-params.ts';
+import {
+  compileGrammar,
+  createTokenMatcher,
+  createTokenTable,
+  type TokenMatcher,
+  type TokenTable,
+} from '../../sampling/grammar/index.ts';
+import { collect } from './collect.contract.ts';
+import { TOOL_FORMATS } from './formats/index.ts';
+import { argumentsSchema } from './grammar.ts';
+import { createOutputParser } from './output-parser.ts';
+import { toStructure } from './to-structure.ts';
+import type { ToolChoice, ToolFormat, ToolSpec } from './types.ts';
+
+// Markers that end values in one family or another, as data.
+const NASTY = ['</parameter>', '</arg_value>', '</｜DSML｜parameter>', '}<tool_call|>', ']<]minimax[>[', '</tool_call>'];
+
+const object = (properties: object, required: readonly string[] = []): Readonly<Record<string, unknown>> => ({
+  type: 'object',
+  properties,
+  required,
+  additionalProperties: false,
+});
+const TOOLS: readonly ToolSpec[] = [
+  { name: 'now' },
+  {
+    name: 'weather',
+    parameters: object({ city: { type: 'string' }, days: { type: 'integer' }, unit: { enum: ['C', 'F'] } }, ['city']),
+  },
+  { name: 'optional', parameters: object({ a: { type: 'boolean' }, b: { type: 'string' }, c: { type: 'null' } }) },
+  {
+    name: 'nested',
+    parameters: {
+      ...object({ where: { $ref: '#/$defs/place' }, tags: { type: 'array', items: { enum: NASTY } } }, ['where']),
+      $defs: { place: object({ name: { type: 'string' }, at: { const: NASTY.join(' ') } }, ['at']) },
+    },
+  },
+  { name: 'mark', parameters: object({ text: { enum: ['plain', ...NASTY] }, note: { type: 'string' } }, ['text']) },
+];
+const ALL_NAMES = TOOLS.map(({ name }) => name);
+
+const encoder = new TextEncoder();
+const CONTROL = /<[^<>\s=]+>|\[[A-Z_]+\]/g;
+
+interface Vocabulary {
+  readonly table: TokenTable;
+  readonly texts: readonly Uint8Array[];
+  readonly firstControl: number;
+  readonly endId: number;
+}
+
+/** All bytes, some pieces, the format's markers as control tokens, an end. */
+function vocabularyOf(format: ToolFormat): Vocabulary {
+  const grammar = format.grammar({ tools: TOOLS, choice: 'auto', allowsParallel: true });
+  const written = JSON.stringify([grammar.triggers, grammar.begin, grammar.separator, grammar.end, grammar.calls[0]]);
+  const controls = new Set(written.match(CONTROL));
+  const pieces = ['": ', '"}', '", "', ': "', '\n</', 'now', 'weather', '{"', 'é', '</parameter>', '}}', '"\n'];
+  const texts = [
+    ...Array.from({ length: 256 }, (_, byte) => Uint8Array.of(byte)),
+    ...[...pieces, ...controls].map((piece) => encoder.encode(piece)),
+    encoder.encode('<end>'),
+  ];
+  const firstControl = 256 + pieces.length;
+  const endId = texts.length - 1;
+  const table = createTokenTable({
+    size: texts.length,
+    bytes: (id) => texts[id]!,
+    isControl: (id) => id >= firstControl,
+    endIds: [endId],
+  });
+  return { table, texts, firstControl, endId };
+}
+
+/** Lets a model that knows nothing write under the matcher; gives the tokens. */
+function babble({ texts, endId }: Vocabulary, matcher: TokenMatcher, maxTokens: number, seed: number): number[] {
+  const random = createRandom(seed);
+  const params = resolveGenerateParams({ temperature: 1.5, topK: 0, topP: 1, minP: 0 });
+  const sampler = createConstrainedSampler(params, random, matcher, { maxTokens, endIds: [endId] });
+  const ids: number[] = [];
+  while (ids.length < maxTokens) {
+    // Quotes, brackets and markers are rare among all bytes: without a push strings would never end.
+    const logits = Float32Array.from(texts, (text, id) => {
+      const isRare = id >= 256 || '"}],:\n<'.includes(String.fromCharCode(text[0]!));
+      return random.next() * 4 + (isRare ? 5 : 0);
+    });
+    const { tokenId } = sampler.sample(logits, ids);
+    if (tokenId === endId) break;
+    ids.push(tokenId);
+  }
+  return ids;
+}
+
+const textOf = ({ texts }: Vocabulary, ids: readonly number[]): string =>
+  new TextDecoder().decode(Uint8Array.from(ids.flatMap((id) => [...texts[id]!])));
+
+function parse(format: ToolFormat, text: string) {
+  const parser = createOutputParser({ format, tools: TOOLS, reasoning: null });
+  return collect([...parser.push(text), ...parser.finish()]);
+}
+
+function expectValid(calls: ReturnType<typeof collect>['calls'], names: readonly string[], where: string): void {
+  for (const call of calls) {
+    const tool = TOOLS.find(({ name }) => name === call.name)!;
+    expect(names, where).toContain(call.name);
+    expect(call.outcome, where).toBe('complete');
+    const value: unknown = JSON.parse(call.arguments);
+    const { valid } = new Validator(argumentsSchema(tool) as Schema, '2020-12').validate(value);
+    expect([where, call.arguments, valid]).toEqual([where, call.arguments, true]);
+  }
+}
+
+const CHOICES: readonly Exclude<ToolChoice, 'none'>[] = ['required', ...ALL_NAMES.map((name) => ({ name }))];
+
+test.each(TOOL_FORMATS.map((format) => [format.name, format] as const))(
+  '%s: whatever is chosen, the text is whole calls with valid arguments, also when tokens run out',
+  (name, format) => {
+    const vocabulary = vocabularyOf(format);
+    for (const choice of CHOICES) {
+      const grammar = format.grammar({ tools: TOOLS, choice, allowsParallel: true });
+      const compiled = compileGrammar({ type: 'structure', root: toStructure(grammar) });
+      const least = createTokenMatcher(compiled, vocabulary.table).closingTokens()!.length;
+      for (const [seed, maxTokens] of [least, least + 7, 60, 140].entries()) {
+        const matcher = createTokenMatcher(compiled, vocabulary.table);
+        const text = textOf(vocabulary, babble(vocabulary, matcher, Math.max(least, maxTokens), seed));
+        const { calls, content } = parse(format, text);
+        const where = `${name} ${JSON.stringify(choice)} ${text}`;
+        expect(calls.length, where).toBeGreaterThan(0);
+        expectValid(calls, typeof choice === 'object' ? [choice.name] : ALL_NAMES, where);
+        expect([where, content.trim()]).toEqual([where, '']);
+        if (typeof choice === 'object') expect([where, calls.length]).toEqual([where, 1]);
+      }
+    }
+  },
+);
+
+test.each(TOOL_FORMATS.map((format) => [format.name, format] as const))(
+  '%s: free text is free until a trigger, and what follows that is whole calls',
+  (name, format) => {
+    const vocabulary = vocabularyOf(format);
+    const { table, texts, firstControl, endId } = vocabulary;
+    for (const allowsParallel of [true, false]) {
+      const grammar = format.grammar({ tools: TOOLS, choice: 'auto', allowsParallel });
+      const compiled = compileGrammar({ type: 'structure', root: toStructure(grammar) });
+      for (const [round, trigger] of [...grammar.triggers, ...grammar.triggers].entries()) {
+        const matcher = createTokenMatcher(compiled, table);
+        const ids: number[] = [];
+        const write = (id: number): void => {
+          expect([name, id, matcher.accept(id)]).toEqual([name, id, true]);
+          ids.push(id);
+        };
+        // Some families know calls only where the answer begins.
+        const isBare = !format.triggers.some((one) => trigger.startsWith(one) || one.startsWith(trigger));
+        for (const byte of encoder.encode(isBare ? '' : 'Hello <no, > it is "')) {
+          expect(matcher.isComplete).toBe(true);
+          const mask = matcher.mask();
+          const isAllowed = (id: number): boolean => ((mask[id >>> 5]! >>> (id & 31)) & 1) === 1;
+          expect(texts.map((_, id) => isAllowed(id)).every(Boolean)).toBe(true);
+          write(byte);
+        }
+        const control = texts.findIndex((text, id) => id >= firstControl && textOf(vocabulary, [id]) === trigger && text);
+        if (round % 2 === 0 && control >= 0) write(control);
+        else for (const byte of encoder.encode(trigger)) write(byte);
+        expect([name, matcher.isComplete, matcher.clone().accept(endId)]).toEqual([name, false, false]);
+        ids.push(...babble(vocabulary, matcher, 150, round));
+        const text = textOf(vocabulary, ids);
+        const { calls } = parse(format, text);
+        const where = `${name} auto ${text}`;
+        expect(calls.length, where).toBeGreaterThan(0);
+        expectValid(calls, ALL_NAMES, where);
+        if (!allowsParallel) expect([where, calls.length]).toEqual([where, 1]);
+      }
+    }
+  },
+);
