@@ -5,12 +5,13 @@ import type { EncodeOptions, GenerateOptions } from '../runtime/generate-options
 import type { GenerateChunk } from '../runtime/generation-types.ts';
 import type { Model } from '../runtime/model.ts';
 import { isChat, type Prompt } from '../runtime/prompt.ts';
-import type { SampledToken } from '../sampling/types.ts';
+import type { Tokenizer } from '../tokenizers/types.ts';
 import { refusal } from './errors.ts';
 import type { GenerateJob, JobEvent, ToolSpec } from './generate-job.ts';
 import type { ServerLimits } from './limits.ts';
 import { linkAbort } from './linked-abort.ts';
 import { toGrammar } from './output-grammar.ts';
+import { createSaidTokens } from './said-tokens.ts';
 
 /** Who calls: added to every sequence of a job. */
 export interface JobCaller {
@@ -33,7 +34,8 @@ export async function* runJob(
     const options = { ...fitOptions(model, prompt, job, limits), ...toolOptions(job), ...constrained(job) };
     return Array.from({ length: job.numChoices }, (_, index) => {
       const choice = promptIndex * job.numChoices + index;
-      return readChoice(model.generateStream(prompt, { ...seeded(options, index), ...call }), choice);
+      const chunks = model.generateStream(prompt, { ...seeded(options, index), ...call });
+      return readChoice(chunks, choice, isChat(prompt) ? model.tokenizer : null);
     });
   });
   try {
@@ -126,18 +128,19 @@ function lengthOf({ content, reasoning = '', toolCalls = [] }: ChatMessage): num
 async function* readChoice(
   chunks: AsyncGenerator<GenerateChunk, void, undefined>,
   choice: number,
+  tokenizer: Tokenizer | null,
 ): AsyncGenerator<JobEvent, void, undefined> {
   const isKnown = new Set<number>();
-  /** Of tokens whose text is held back: it may still turn out to be a thought or a call. */
-  let held: SampledToken[] = [];
+  const said = createSaidTokens(tokenizer);
   for await (const chunk of chunks) {
     const { text, reasoning, toolCalls, logprobs } = chunk;
+    const isLast = chunk.finishReason !== null;
     if (reasoning !== '') yield { type: 'reasoning', choice, text: reasoning };
-    held.push(...(logprobs ?? []));
-    if (text === '' && (reasoning !== '' || toolCalls.length > 0)) held = [];
-    if (text !== '' || (chunk.finishReason !== null && held.length > 0)) {
-      yield { type: 'text', choice, text, logprobs: logprobs === null ? null : held };
-      held = [];
+    said.add(logprobs ?? []);
+    if (text === '' && (reasoning !== '' || toolCalls.length > 0)) said.forget();
+    const tokens = isLast ? said.takeRest() : text === '' ? [] : said.take(text);
+    if (text !== '' || tokens.length > 0) {
+      yield { type: 'text', choice, text, logprobs: logprobs === null ? null : tokens };
     }
     for (const { index: call, id, name, arguments: more } of toolCalls) {
       const head = isKnown.has(call) ? { id: null, name: null } : { id, name };

@@ -242,12 +242,7 @@ describe('failures', () => {
     [400, 'invalid_request_error', 'a content block "__proto__"', text([{ type: '__proto__' }])],
     [400, 'invalid_request_error', 'a content block "image"', { ...ask, system: [{ type: 'image' }] }],
     [400, 'invalid_request_error', 'citations', text([{ type: 'text', text: 'x', citations: [{}] }])],
-    [
-      400,
-      'invalid_request_error',
-      'thinking ("between_tools")',
-      { ...ask, thinking: { type: 'between_tools' } },
-    ],
+    [400, 'invalid_request_error', 'thinking ("between_tools")', { ...ask, thinking: { type: 'between_tools' } }],
     [400, 'invalid_request_error', 'a container', { ...ask, container: 'c_1' }],
     [400, 'invalid_request_error', 'a tool "bash_20250124"', { ...ask, tools: [{ ...tool, type: 'bash_20250124' }] }],
     [
