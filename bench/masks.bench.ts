@@ -71,6 +71,31 @@ const CASES: readonly (readonly [string, object, unknown])[] = [
   ],
 ];
 
+/** What a model may write before and between calls, and the call itself. */
+const CALLS = {
+  type: 'structure' as const,
+  root: {
+    kind: 'free' as const,
+    branches: [
+      {
+        trigger: '<tool_call>',
+        node: {
+          kind: 'sequence' as const,
+          items: [
+            { kind: 'text' as const, text: '\n{"name": "add_person", "arguments": ' },
+            { kind: 'json' as const, schema: person },
+            { kind: 'text' as const, text: '}\n</tool_call>' },
+          ],
+        },
+      },
+    ],
+    endsAfterBranch: false,
+  },
+};
+const PROSE =
+  'I will look that up for you: 3 < 4, and the <b>rest</b> is easy. First, the person is added to the list.\n';
+const ANSWER = `${PROSE}<tool_call>\n{"name": "add_person", "arguments": ${JSON.stringify(ada)}}\n</tool_call>`;
+
 const quantile = (sorted: readonly number[], q: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))]!;
 
@@ -96,9 +121,24 @@ function measure(file: string) {
       }
     }
   }
+  // Free text and a call: a new grammar each time, so that the first mask of free text counts too.
+  const freeMs: number[] = [];
+  const callMs: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const matcher = createTokenMatcher(compileGrammar(CALLS), table);
+    let written = 0;
+    for (const id of tokenizer.encode(ANSWER, { isContinuation: true })) {
+      const start = performance.now();
+      matcher.mask();
+      if (round > 0) (written < PROSE.length ? freeMs : callMs).push(performance.now() - start);
+      if (!matcher.accept(id)) throw new Error(`calls: ${tokenizer.piece(id)} refused`);
+      written += tokenizer.tokenBytes(id).length;
+    }
+  }
+  for (const list of [freeMs, callMs]) list.sort((a, b) => a - b);
   maskMs.sort((a, b) => a - b);
   compileMs.sort((a, b) => a - b);
-  return { name: basename(file, '.gguf'), size: tokenizer.vocabSize, maskMs, compileMs };
+  return { name: basename(file, '.gguf'), size: tokenizer.vocabSize, maskMs, compileMs, freeMs, callMs };
 }
 
 /** Schemas of draft 7 do not always say so; the folder does. */
@@ -151,6 +191,13 @@ printTable([
     quantile(compileMs, 0.5).toFixed(2),
   ]),
 ]);
+printTable([
+  ['calls in free text', 'free p50 ms', 'p90', 'most', 'call p50 ms', 'p90', 'most'],
+  ...results.map(({ name, freeMs, callMs }) => [
+    name,
+    ...[freeMs, callMs].flatMap((list) => [0.5, 0.9, 1].map((q) => quantile(list, q).toFixed(3))),
+  ]),
+]);
 const largest = results.at(-1)!;
 console.log(
   JSON.stringify({
@@ -159,6 +206,9 @@ console.log(
     tokens: largest.size,
     mask_p50_ms: quantile(largest.maskMs, 0.5),
     mask_p99_ms: quantile(largest.maskMs, 0.99),
+    free_text_mask_p50_ms: quantile(largest.freeMs, 0.5),
+    free_text_mask_max_ms: quantile(largest.freeMs, 1),
+    call_mask_p50_ms: quantile(largest.callMs, 0.5),
     compile_p50_ms: quantile(largest.compileMs, 0.5),
     schemas_accepted_share: acceptedShare(),
   }),

@@ -20,9 +20,9 @@ export type StructureNode =
       /** Null: no bound. */
       readonly max: number | null;
     }
-  /** Any text. Once a trigger has been written its `then` binds; after that free text again, or nothing. */
+  /** Any text. Once a trigger has been written its `node` binds; after that free text again, or nothing. */
   | {
       readonly kind: 'free';
-      readonly branches: readonly { readonly trigger: string; readonly then: StructureNode }[];
+      readonly branches: readonly { readonly trigger: string; readonly node: StructureNode }[];
       readonly endsAfterBranch: boolean;
     };

@@ -19,7 +19,14 @@ import { toStructure } from './to-structure.ts';
 import type { ToolChoice, ToolFormat, ToolSpec } from './types.ts';
 
 // Markers that end values in one family or another, as data.
-const NASTY = ['</parameter>', '</arg_value>', '</｜DSML｜parameter>', '}<tool_call|>', ']<]minimax[>[', '</tool_call>'];
+const NASTY = [
+  '</parameter>',
+  '</arg_value>',
+  '</｜DSML｜parameter>',
+  '}<tool_call|>',
+  ']<]minimax[>[',
+  '</tool_call>',
+];
 
 const object = (properties: object, required: readonly string[] = []): Readonly<Record<string, unknown>> => ({
   type: 'object',
@@ -31,7 +38,10 @@ const TOOLS: readonly ToolSpec[] = [
   { name: 'now' },
   {
     name: 'weather',
-    parameters: object({ city: { type: 'string' }, days: { type: 'integer' }, unit: { enum: ['C', 'F'] } }, ['city']),
+    parameters: object(
+      { city: { type: 'string' }, days: { type: 'integer', minimum: 0, maximum: 99 }, unit: { enum: ['C', 'F'] } },
+      ['city'],
+    ),
   },
   { name: 'optional', parameters: object({ a: { type: 'boolean' }, b: { type: 'string' }, c: { type: 'null' } }) },
   {
@@ -101,7 +111,9 @@ const textOf = ({ texts }: Vocabulary, ids: readonly number[]): string =>
 
 function parse(format: ToolFormat, text: string) {
   const parser = createOutputParser({ format, tools: TOOLS, reasoning: null });
-  return collect([...parser.push(text), ...parser.finish()]);
+  const events = [...parser.push(text), ...parser.finish()];
+  const first = events.findIndex(({ type }) => type === 'toolCallStart');
+  return { ...collect(events), before: collect(events.slice(0, Math.max(first, 0))).content };
 }
 
 function expectValid(calls: ReturnType<typeof collect>['calls'], names: readonly string[], where: string): void {
@@ -156,21 +168,25 @@ test.each(TOOL_FORMATS.map((format) => [format.name, format] as const))(
         };
         // Some families know calls only where the answer begins.
         const isBare = !format.triggers.some((one) => trigger.startsWith(one) || one.startsWith(trigger));
-        for (const byte of encoder.encode(isBare ? '' : 'Hello <no, > it is "')) {
+        const prose = isBare ? '' : 'Hello <no, > it is "';
+        for (const byte of encoder.encode(prose)) {
           expect(matcher.isComplete).toBe(true);
           const mask = matcher.mask();
           const isAllowed = (id: number): boolean => ((mask[id >>> 5]! >>> (id & 31)) & 1) === 1;
           expect(texts.map((_, id) => isAllowed(id)).every(Boolean)).toBe(true);
           write(byte);
         }
-        const control = texts.findIndex((text, id) => id >= firstControl && textOf(vocabulary, [id]) === trigger && text);
+        const control = texts.findIndex(
+          (text, id) => id >= firstControl && textOf(vocabulary, [id]) === trigger && text,
+        );
         if (round % 2 === 0 && control >= 0) write(control);
         else for (const byte of encoder.encode(trigger)) write(byte);
         expect([name, matcher.isComplete, matcher.clone().accept(endId)]).toEqual([name, false, false]);
         ids.push(...babble(vocabulary, matcher, 150, round));
         const text = textOf(vocabulary, ids);
-        const { calls } = parse(format, text);
+        const { calls, before } = parse(format, text);
         const where = `${name} auto ${text}`;
+        expect([where, before]).toEqual([where, prose]);
         expect(calls.length, where).toBeGreaterThan(0);
         expectValid(calls, ALL_NAMES, where);
         if (!allowsParallel) expect([where, calls.length]).toEqual([where, 1]);

@@ -18,7 +18,7 @@ const maybe = (...items: readonly StructureNode[]): StructureNode => choice([seq
 /** What a matcher enforces: the calls as the whole text, or wherever a trigger was written. */
 export function toStructure(grammar: CallGrammar): StructureNode {
   if (grammar.isRequired) return callsNode(grammar, '', grammar.begin);
-  const branches = grammar.triggers.map((trigger) => ({ trigger, then: afterTrigger(grammar, trigger) }));
+  const branches = grammar.triggers.map((trigger) => ({ trigger, node: afterTrigger(grammar, trigger) }));
   return { kind: 'free', branches, endsAfterBranch: grammar.separator === null };
 }
 

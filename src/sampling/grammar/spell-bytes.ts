@@ -49,11 +49,13 @@ export function spellBytes(
       best[end] = count + 1;
       from[end] = [at, id];
     };
+    // First, because of two equally short spellings this is the one that models are trained on.
+    if (isControlled) {
+      eachControl(table, text, at, (end, id) => {
+        if (isSameWay(under.grammar, states, text, at, end)) offer(end, id);
+      });
+    }
     eachToken(table, text, at, offer);
-    if (!isControlled) continue;
-    eachControl(table, text, at, (end, id) => {
-      if (isSameWay(under.grammar, states, text, at, end)) offer(end, id);
-    });
   }
   if (best[text.length] === undefined) return null;
   const ids: number[] = [];

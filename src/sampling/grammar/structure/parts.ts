@@ -52,6 +52,7 @@ export interface RepeatPart extends PartBase {
 export interface FreePart extends PartBase {
   readonly kind: 'free';
   readonly search: TriggerSearch;
-  readonly thens: readonly Part[];
+  /** What binds behind each trigger. */
+  readonly parts: readonly Part[];
   readonly endsAfterBranch: boolean;
 }

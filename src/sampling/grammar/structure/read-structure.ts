@@ -123,14 +123,14 @@ export function readStructure(root: unknown, compileSchema: (schema: unknown) =>
       const { endsAfterBranch } = node;
       if (typeof endsAfterBranch !== 'boolean') return fail(`${pointer}/endsAfterBranch`, 'a boolean expected');
       const triggers: Uint8Array[] = [];
-      const thens = branches.map((branch: unknown, i) => {
+      const parts = branches.map((branch: unknown, i) => {
         const at = `${pointer}/branches/${i}`;
         if (!isObject(branch)) return fail(at, 'an object expected');
-        checkMembers(branch, ['trigger', 'then'], [], at);
+        checkMembers(branch, ['trigger', 'node'], [], at);
         triggers.push(readText(branch['trigger'], `${at}/trigger`, false));
-        return read(branch['then'], `${at}/then`, depth + 1);
+        return read(branch['node'], `${at}/node`, depth + 1);
       });
-      return { kind: 'free', id: ++numNodes, least: 0, search: createTriggerSearch(triggers), thens, endsAfterBranch };
+      return { kind: 'free', id: ++numNodes, least: 0, search: createTriggerSearch(triggers), parts, endsAfterBranch };
     },
   };
 

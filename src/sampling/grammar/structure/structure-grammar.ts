@@ -75,11 +75,11 @@ export function createStructureGrammar(
     if (part.grammar.isComplete(state)) leave(up, out);
   }
   function stepFree(place: FreePlace, at: number, byte: number, isControl: boolean, out: Thread[]): void {
-    const { search, thens } = place.part;
+    const { search, parts } = place.part;
     const next = search.next(at, byte);
     const found = search.found(next);
     if (found.length === 0) out.push(freeState(place, next, isControl).threads[0]!);
-    for (const branch of found) enter(thens[branch]!, branchFrame(place), out);
+    for (const branch of found) enter(parts[branch]!, branchFrame(place), out);
     for (const thread of place.after) stepThread(thread, byte, isControl, out);
   }
   function stepThread(thread: Thread, byte: number, isControl: boolean, out: Thread[]): void {
