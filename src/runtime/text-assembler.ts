@@ -75,13 +75,18 @@ export function createTextAssembler(options: AssemblerOptions): TextAssembler {
       firstTokenMs ??= options.elapsedMs();
       if (event.type === 'finished') {
         const step = reader.finish();
-        return toChunks(step, null, summarize(step.isStopped ? 'stop' : event.reason, step.stopString));
+        return toChunks(step, null, summarize(reasonOf(step) ?? event.reason, step.stopString));
       }
       numTokens++;
       const step = reader.push(event.token.tokenId);
-      return toChunks(step, event, step.isStopped ? summarize('stop', step.stopString) : null);
+      const reason = reasonOf(step);
+      return toChunks(step, event, reason === null ? null : summarize(reason, step.stopString));
     },
   };
+}
+
+function reasonOf({ isStopped, isCut }: AnswerStep): 'stop' | 'length' | null {
+  return isCut ? 'length' : isStopped ? 'stop' : null;
 }
 
 function perSecond(count: number, ms: number): number | null {

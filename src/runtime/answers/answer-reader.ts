@@ -15,6 +15,8 @@ export interface AnswerStep {
   readonly pieces: readonly AnswerPiece[];
   /** Nothing more is wanted, whatever the model would say. */
   readonly isStopped: boolean;
+  /** It is so because more would be too much. */
+  readonly isCut: boolean;
   /** The stop string that was found. */
   readonly stopString: string | null;
 }
@@ -35,6 +37,7 @@ export function createPlainReader(decoder: StreamDecoder, stopMatcher: StopMatch
   const step = (text: string, isStopped: boolean, stopString: string | null): AnswerStep => ({
     pieces: [{ reasoning: '', text, toolCalls: NO_CALLS }],
     isStopped,
+    isCut: false,
     stopString,
   });
   return {

@@ -82,6 +82,17 @@ describe('calls', () => {
     expect(cut).toMatchObject({ finishReason: 'length', toolCalls: [{ name: 'weather', arguments: '{"city": "' }] });
   });
 
+  test('without end are cut off: that many no answer needs', async () => {
+    const many = Array.from({ length: 130 }, () => ROME).join('\n');
+    const { toolCalls, finishReason, usage } = await ask(
+      many,
+      { tools: [weather], maxTokens: 8000 },
+      { maxContext: 9000 },
+    );
+    expect([toolCalls.length, finishReason]).toEqual([128, 'length']);
+    expect(usage.completionTokens).toBeLessThan(many.length);
+  });
+
   test('end the answer where only one is wanted', async () => {
     const two = `${ROME}\n${ROME}`;
     expect((await ask(two, { tools: [weather] })).toolCalls).toHaveLength(2);

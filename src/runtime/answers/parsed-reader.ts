@@ -18,6 +18,7 @@ export function createParsedReader({ decode, parser, stops, isOneCall }: ParsedR
   let stopMatcher: StopMatcher = createStopMatcher(stops);
   let pieces: { reasoning: string; text: string; toolCalls: ToolCallDelta[] }[] = [];
   let isStopped = false;
+  let isCut = false;
   let stopString: string | null = null;
   /** Of the call that is open. */
   let call = { index: 0, id: '', name: '' };
@@ -74,8 +75,10 @@ export function createParsedReader({ decode, parser, stops, isOneCall }: ParsedR
       tellCall('', outcome);
       if (isOneCall) isStopped = true;
     },
-    error({ error }) {
-      throw error;
+    // More calls, or a longer one, than any answer needs: a model that repeats itself.
+    error() {
+      endText();
+      isStopped = isCut = true;
     },
   };
 
@@ -95,7 +98,7 @@ export function createParsedReader({ decode, parser, stops, isOneCall }: ParsedR
     if (isEnd && !isStopped) say(stopMatcher.flush());
     const told: readonly AnswerPiece[] =
       pieces.length > 0 ? pieces : [{ reasoning: '', text: '', toolCalls: NO_CALLS }];
-    return { pieces: told.map(joinDeltas), isStopped, stopString };
+    return { pieces: told.map(joinDeltas), isStopped, isCut, stopString };
   }
 
   return {
