@@ -1,4 +1,5 @@
-export type { ChatMessage } from './chat/types.ts';
+export type { CallOutcome, ToolChoice } from './chat/tools/types.ts';
+export type { ChatMessage, ToolCall } from './chat/types.ts';
 export { type ErrorCode, type ErrorData, RuvLLMError } from './core/errors.ts';
 export type { KernelChoice, RepackCacheChoice } from './engine/protocol.ts';
 export type { EngineStats } from './engine/types.ts';
@@ -7,15 +8,17 @@ export type { KvCacheStats } from './kv-cache/kv-cache.ts';
 export type { KvPacking } from './kv-cache/kv-policy.ts';
 export type { SpillStats } from './kv-cache/types.ts';
 export type { Pooling } from './engine/pooling.ts';
+export type { ChatOptions, ReasoningWish, ToolDefinition } from './runtime/chat-options.ts';
 export type { EmbedOptions } from './runtime/embed-options.ts';
 export type { EmbedInput, EmbedResult } from './runtime/embeddings.ts';
-export type { GenerateOptions } from './runtime/generate-options.ts';
+export type { EncodeOptions, GenerateOptions } from './runtime/generate-options.ts';
 export type {
   FinishReason,
   GenerateChunk,
   GenerateResult,
   GenerateSummary,
   Timings,
+  ToolCallDelta,
   Usage,
 } from './runtime/generation-types.ts';
 export type { KvSpillConfig } from './runtime/kv-spill-option.ts';

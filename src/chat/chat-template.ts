@@ -12,6 +12,7 @@ import { adaptMessages } from './tools/adapt-messages.ts';
 import { probeDialect } from './tools/dialect.ts';
 import type { ToolDialect } from './tools/dialect.ts';
 import { addInstruction, describeTools } from './tools/instruction.ts';
+import { findReasoning } from './tools/reasoning.ts';
 import { fillToolGaps } from './tools/tool-specs.ts';
 import type { ChatMessage, ChatTemplate, RenderedChat, RenderOptions } from './types.ts';
 
@@ -131,6 +132,8 @@ export function createChatTemplate(options: ChatTemplateOptions): ChatTemplate {
     get dialect() {
       return getDialect();
     },
+    reasoning: findReasoning(source),
+    reads: (name) => new RegExp(`\\b${name}\\b`).test(source),
     render(given, settings = {}) {
       checkMessages(given);
       const hasTools = settings.tools !== undefined && settings.tools.length > 0;

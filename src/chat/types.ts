@@ -1,4 +1,5 @@
 import type { ToolDialect } from './tools/dialect.ts';
+import type { ReasoningFormat } from './tools/reasoning.ts';
 
 /** A call of a tool that the assistant made. */
 export interface ToolCall {
@@ -38,6 +39,10 @@ export interface ChatTemplate {
   readonly origin: string;
   /** How this template writes tools, calls and reasoning; found out on first use. */
   readonly dialect: ToolDialect;
+  /** How its models set their thinking apart, as the source shows without a look at the rest; null: they do not. */
+  readonly reasoning: ReasoningFormat | null;
+  /** Whether the source mentions a variable of this name. */
+  reads(name: string): boolean;
   render(messages: readonly ChatMessage[], options?: RenderOptions): RenderedChat;
 }
 

@@ -6,7 +6,7 @@ const answer = (promptTokens: number, finishReason: GenerateSummary['finishReaso
   finishReason,
   stopString: null,
   seed: 1,
-  usage: { promptTokens, cachedTokens: 0, completionTokens: 10, totalTokens: promptTokens + 10 },
+  usage: { promptTokens, cachedTokens: 0, completionTokens: 10, totalTokens: promptTokens + 10, reasoningTokens: 0 },
   timings: {
     firstTokenMs: 5,
     queuedMs: 0,

@@ -15,11 +15,13 @@ import {
   type ResolvedGenerateParams,
 } from '../sampling/generate-params.ts';
 import type { GrammarSource } from '../sampling/grammar/index.ts';
+import { CHAT_READERS, type ChatOptions, type ResolvedChatOptions, settleTools } from './chat-options.ts';
 import { isAbortSignal } from './model-config.ts';
 import { nameOption } from './name-option.ts';
+import type { PromptOptions } from './prompt.ts';
 
 /** Sampling parameters, and how the call itself is done. */
-export interface GenerateOptions extends GenerateParams {
+export interface GenerateOptions extends GenerateParams, ChatOptions {
   /** Aborts the generation: the call fails with `aborted`. */
   signal?: AbortSignal;
   /** Spellings of control tokens in a text prompt become those tokens. Only for text you trust. Default false. */
@@ -47,7 +49,7 @@ export const DEFAULT_TENANT = 'local';
 /** The longest delay a timer can have: 24.8 days. */
 export const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
-interface CallOptions {
+interface CallOptions extends ResolvedChatOptions {
   readonly signal: AbortSignal | null;
   readonly parseSpecial: boolean;
   readonly cachePrefix: boolean;
@@ -74,6 +76,7 @@ const CALL_READERS: OptionReaders<CallOptions> = {
   timeoutMs: optional(numberOption(0, 1, MAX_TIMEOUT_MS)),
   session: optional(nameOption),
   grammar: optional(instanceOption('a grammar: { type: … }', isGrammar)),
+  ...CHAT_READERS,
 };
 
 export interface ResolvedGenerateOptions extends CallOptions {
@@ -87,11 +90,29 @@ export function resolveGenerateOptions(options: GenerateOptions = {}): ResolvedG
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new RuvLLMError('invalid_option', `generate: options must be an object, got ${describe(options)}`);
   }
-  const { signal, parseSpecial, cachePrefix, tenant, priority, timeoutMs, session, grammar, ...params } = options;
-  const own = { signal, parseSpecial, cachePrefix, tenant, priority, timeoutMs, session, grammar };
-  const call = resolveOptions<CallOptions>('generate', own, CALL_READERS);
-  return { params: resolveGenerateParams(params), isMaxTokensGiven: params.maxTokens !== undefined, ...call };
+  const own: Record<string, unknown> = {};
+  const params: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(options)) {
+    (Object.hasOwn(CALL_READERS, name) ? own : params)[name] = value as unknown;
+  }
+  const call = settleTools(resolveOptions<CallOptions>('generate', own, CALL_READERS));
+  return {
+    params: resolveGenerateParams(params),
+    isMaxTokensGiven: params['maxTokens'] !== undefined,
+    ...call,
+  };
 }
+
+/** Checks what a prompt is read with. */
+export function resolvePromptOptions(options: EncodeOptions | undefined): PromptOptions {
+  const readers = { parseSpecial: CALL_READERS.parseSpecial, ...CHAT_READERS };
+  return settleTools(
+    resolveOptions<Pick<CallOptions, 'parseSpecial'> & ResolvedChatOptions>('encodePrompt', options, readers),
+  );
+}
+
+/** Those of the options that change what the model reads. */
+export type EncodeOptions = Pick<GenerateOptions, 'parseSpecial'> & ChatOptions;
 
 const describe = (value: unknown): string => (Array.isArray(value) ? 'a list' : value === null ? 'null' : typeof value);
 

@@ -1,7 +1,9 @@
+import type { CallOutcome } from '../chat/tools/types.ts';
+import type { ToolCall } from '../chat/types.ts';
 import type { SampledToken } from '../sampling/types.ts';
 
-/** Why a generation ended: a stop token or stop string, or `maxTokens` reached. */
-export type FinishReason = 'stop' | 'length';
+/** Why a generation ended: a stop token or stop string, `maxTokens` reached, or with calls of tools. */
+export type FinishReason = 'stop' | 'length' | 'tool_calls';
 
 export interface Usage {
   readonly promptTokens: number;
@@ -10,6 +12,8 @@ export interface Usage {
   /** Tokens in `tokenIds`; the stop token that ends an answer is not counted. */
   readonly completionTokens: number;
   readonly totalTokens: number;
+  /** Those of `completionTokens` that the model thought with, where its template tells thinking from answers. */
+  readonly reasoningTokens: number;
 }
 
 export interface Timings {
@@ -39,15 +43,36 @@ export interface GenerateSummary {
 
 /** A finished answer. */
 export interface GenerateResult extends GenerateSummary {
+  /** What is said; of a chat neither the thinking nor the calls. */
   readonly text: string;
+  /** What was thought before and between; empty where nothing was, or where the template does not set it apart. */
+  readonly reasoning: string;
+  /** Calls of the tools that were given, in order. The arguments of the last one may have been cut off at `maxTokens`. */
+  readonly toolCalls: readonly ToolCall[];
   readonly tokenIds: readonly number[];
   /** One entry a token when `topLogprobs` was asked for, else null. */
   readonly logprobs: readonly SampledToken[] | null;
 }
 
+/** A piece of a call. */
+export interface ToolCallDelta {
+  /** Which call of the answer. */
+  readonly index: number;
+  readonly id: string;
+  readonly name: string;
+  /** More of the JSON text. */
+  readonly arguments: string;
+  /** How the call ended, in its last piece; null before. */
+  readonly outcome: CallOutcome | null;
+}
+
 interface ChunkContent {
   /** May be empty: bytes of an unfinished character and text that may begin a stop string are held back. */
   readonly text: string;
+  /** Comes before `text`. */
+  readonly reasoning: string;
+  /** Come after `text`. */
+  readonly toolCalls: readonly ToolCallDelta[];
   readonly tokenIds: readonly number[];
   readonly logprobs: readonly SampledToken[] | null;
 }

@@ -1,13 +1,14 @@
 import { deserializeError, RuvLLMError, serializeError } from '../core/errors.ts';
 import type { EngineEvent } from '../engine/types.ts';
+import type { ToolCall } from '../chat/types.ts';
 import type { GrammarSource } from '../sampling/grammar/index.ts';
-import { createStopMatcher } from '../sampling/stop-matcher.ts';
+import { planAnswer } from './answers/answer-plan.ts';
 import { createChunkQueue } from './chunk-queue.ts';
 import { abortError, type EngineClient } from './engine-client.ts';
 import { checkLogitBias, fitMaxTokens, type ResolvedGenerateOptions } from './generate-options.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
-import { encodePrompt, isChat, type Prompt, type PromptContext } from './prompt.ts';
-import { createTextAssembler } from './text-assembler.ts';
+import type { Prompt, PromptContext } from './prompt.ts';
+import { createTextAssembler, type TextAssembler } from './text-assembler.ts';
 import { sendVocabulary } from './vocabulary.ts';
 
 /**
@@ -39,59 +40,80 @@ export async function* generateChunks(
   const { params, signal } = options;
   if (signal?.aborted) throw abortError(signal);
   checkLogitBias(params, context.vocabSize);
-  if (options.grammar !== null && params.ignoreEos) {
+  let plan = planAnswer(context, prompt, options);
+  if (plan.grammar !== null && params.ignoreEos) {
     throw new RuvLLMError('invalid_option', 'ignoreEos cannot go with a grammar: its text ends when it is whole');
   }
-  const promptIds = encodePrompt(prompt, context, options);
+  const { promptIds } = plan;
+  const maxTokens = fitMaxTokens(options, promptIds.length, context.maxContext);
   const seed = params.seed ?? context.createSeed();
-  const assembler = createTextAssembler({
-    decoder: context.tokenizer.createStreamDecoder({ keepLeadingSpace: !isChat(prompt) }),
-    stopMatcher: createStopMatcher(params.stop),
-    numPromptTokens: promptIds.length,
-    seed,
-    hasLogprobs: params.topLogprobs !== null,
-    elapsedMs: () => context.now() - startMs,
-  });
   const queue = createChunkQueue<GenerateChunk>();
+  let assembler: TextAssembler;
+  let call = { abort(): void {} };
+  let hasBegun = false;
   const fail = (error: RuvLLMError): void => {
     queue.fail(error);
     call.abort();
   };
   const onEvent = (event: EngineEvent): void => {
-    if (event.type === 'failed') return fail(deserializeError(event.error));
     if (event.type === 'embedded') return; // of other calls only
     try {
-      const chunk = assembler.handle(event);
-      queue.push(chunk);
-      if (chunk.finishReason === null) return;
-      queue.end();
-      call.abort(); // after a stop string the engine does not know yet that it is done
+      if (event.type === 'failed') {
+        if (hasBegun || plan.fallback === null || event.error.code !== 'unsupported') {
+          return fail(deserializeError(event.error));
+        }
+        plan = plan.fallback;
+        automata = null;
+        return begin();
+      }
+      hasBegun = true;
+      for (const chunk of assembler.handle(event)) {
+        queue.push(chunk);
+        if (chunk.finishReason === null) continue;
+        queue.end();
+        call.abort(); // after a stop string the engine does not know yet that it is done
+      }
     } catch (error) {
       // Thrown from here it would reach the event loop, and end the process instead of the call.
       fail(deserializeError(serializeError(error)));
     }
   };
   let automata: Int32Array | null = null;
-  if (options.grammar !== null) {
-    automata = (await context.prepareGrammar?.(options.grammar, signal)) ?? null;
-    sendVocabulary(context.client, context.tokenizer, context.endIds);
+  const begin = (): void => {
+    assembler = createTextAssembler({
+      reader: plan.createReader(),
+      numPromptTokens: promptIds.length,
+      seed,
+      hasLogprobs: params.topLogprobs !== null,
+      elapsedMs: () => context.now() - startMs,
+    });
+    if (plan.grammar !== null) sendVocabulary(context.client, context.tokenizer, context.endIds);
+    call = context.client.generate(
+      {
+        promptIds,
+        maxTokens,
+        stopIds: params.ignoreEos ? [] : context.endIds,
+        sampling: { ...params, seed },
+        tenant: options.tenant,
+        cachePrefix: options.cachePrefix,
+        retention: options.session === null ? 'ordinary' : 'session',
+        priority: options.priority,
+        timeoutMs: options.timeoutMs,
+        grammar: plan.grammar,
+        automata,
+      },
+      onEvent,
+    );
+  };
+  if (plan.grammar !== null) {
+    try {
+      automata = (await context.prepareGrammar?.(plan.grammar, signal)) ?? null;
+    } catch (error) {
+      if (plan.fallback === null || !(error instanceof RuvLLMError) || error.code !== 'unsupported') throw error;
+      plan = plan.fallback;
+    }
   }
-  const call = context.client.generate(
-    {
-      promptIds,
-      maxTokens: fitMaxTokens(options, promptIds.length, context.maxContext),
-      stopIds: params.ignoreEos ? [] : context.endIds,
-      sampling: { ...params, seed },
-      tenant: options.tenant,
-      cachePrefix: options.cachePrefix,
-      retention: options.session === null ? 'ordinary' : 'session',
-      priority: options.priority,
-      timeoutMs: options.timeoutMs,
-      grammar: options.grammar,
-      automata,
-    },
-    onEvent,
-  );
+  begin();
   const onAbort = (): void => fail(abortError(signal!));
   signal?.addEventListener('abort', onAbort, { once: true });
   try {
@@ -105,10 +127,16 @@ export async function* generateChunks(
 /** Reads a generation to its end. */
 export async function collectChunks(chunks: AsyncIterable<GenerateChunk>): Promise<GenerateResult> {
   let text = '';
+  let reasoning = '';
+  const toolCalls: ToolCall[] = [];
   const tokenIds: number[] = [];
   const logprobs: NonNullable<GenerateChunk['logprobs']>[number][] = [];
   for await (const chunk of chunks) {
     text += chunk.text;
+    reasoning += chunk.reasoning;
+    for (const { index, id, name, arguments: more } of chunk.toolCalls) {
+      (toolCalls[index] ??= { id, name, arguments: '' }).arguments += more;
+    }
     tokenIds.push(...chunk.tokenIds);
     logprobs.push(...(chunk.logprobs ?? []));
     if (chunk.finishReason === null) continue;
@@ -116,6 +144,8 @@ export async function collectChunks(chunks: AsyncIterable<GenerateChunk>): Promi
     const hasLogprobs = chunk.logprobs !== null;
     return {
       text,
+      reasoning,
+      toolCalls,
       tokenIds,
       finishReason,
       usage,

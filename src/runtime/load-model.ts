@@ -146,6 +146,8 @@ function readChatTemplate(metadata: Metadata, tokenizer: Tokenizer): ChatTemplat
     return {
       origin: 'file',
       dialect: PLAIN_DIALECT,
+      reasoning: null,
+      reads: () => false,
       render() {
         throw error;
       },

@@ -26,6 +26,7 @@ test('generate gives the tokens of the model, their text and the numbers', async
     cachedTokens: 0,
     completionTokens: expected.length,
     totalTokens: 6 + expected.length,
+    reasoningTokens: 0,
   });
   expect(result).toMatchObject({
     finishReason: expected.length === 30 ? 'length' : 'stop',
@@ -162,7 +163,13 @@ test('the default of maxTokens shrinks to the context, a given one is refused', 
   const { model } = await createToyRuntime();
   const prompt = 'a'.repeat(500);
   const result = await model.generate(prompt, { ignoreEos: true });
-  expect(result.usage).toEqual({ promptTokens: 501, cachedTokens: 0, completionTokens: 11, totalTokens: 512 });
+  expect(result.usage).toEqual({
+    promptTokens: 501,
+    cachedTokens: 0,
+    completionTokens: 11,
+    totalTokens: 512,
+    reasoningTokens: 0,
+  });
   await expect(model.generate(prompt, { maxTokens: 12 })).rejects.toMatchObject({
     code: 'context_overflow',
     data: { promptTokens: 501, maxTokens: 12, maxContext: 512 },

@@ -1,10 +1,16 @@
 import { RuvLLMError } from '../core/errors.ts';
-import { booleanOption, resolveOptions } from '../core/options.ts';
+import { resolveOptions } from '../core/options.ts';
 import type { EngineStats } from '../engine/types.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
 import { type EmbedOptions, resolveEmbedOptions } from './embed-options.ts';
 import { type EmbedInput, type EmbedResult, embedTexts } from './embeddings.ts';
-import { DEFAULT_TENANT, type GenerateOptions, resolveGenerateOptions } from './generate-options.ts';
+import {
+  DEFAULT_TENANT,
+  type EncodeOptions,
+  type GenerateOptions,
+  resolveGenerateOptions,
+  resolvePromptOptions,
+} from './generate-options.ts';
 import { collectChunks, generateChunks, type GenerationContext } from './generation.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
 import type { ModelInfo } from './model-info.ts';
@@ -18,7 +24,7 @@ import type { SessionInfo, SessionTable } from './sessions/session-table.ts';
 export interface Model extends AsyncDisposable {
   readonly tokenizer: Tokenizer;
   /** The token ids the model reads for this prompt: chat template and BOS included. */
-  encodePrompt(prompt: Prompt, options?: Pick<GenerateOptions, 'parseSpecial'>): readonly number[];
+  encodePrompt(prompt: Prompt, options?: EncodeOptions): readonly number[];
   /** The whole answer at once. */
   generate(prompt: Prompt, options?: GenerateOptions): Promise<GenerateResult>;
   /** The answer token by token; leaving the loop early aborts it. Starts with the first read. */
@@ -78,12 +84,7 @@ export function createModel({ context, info, sessions: table }: ModelParts): Mod
 
   return {
     tokenizer,
-    encodePrompt: (prompt, options) =>
-      encodePrompt(
-        prompt,
-        context,
-        resolveOptions<{ parseSpecial: boolean }>('encodePrompt', options, { parseSpecial: booleanOption(false) }),
-      ),
+    encodePrompt: (prompt, options) => encodePrompt(prompt, context, resolvePromptOptions(options)),
     generate: async (prompt, options) => collectChunks(start(prompt, options)),
     async *generateStream(prompt, options) {
       yield* start(prompt, options);

@@ -9,7 +9,13 @@ test('a prompt asked again is known but for its last token, and gives the same a
   const { model } = await createToyRuntime();
   const first = await model.generate(PROMPT, ASK);
   const again = await model.generate(PROMPT, ASK);
-  expect(first.usage).toEqual({ promptTokens: 64, cachedTokens: 0, completionTokens: 12, totalTokens: 76 });
+  expect(first.usage).toEqual({
+    promptTokens: 64,
+    cachedTokens: 0,
+    completionTokens: 12,
+    totalTokens: 76,
+    reasoningTokens: 0,
+  });
   expect(again.usage).toEqual({ ...first.usage, cachedTokens: 63 });
   expect(again.tokenIds).toEqual(first.tokenIds);
   expect(again.text).toBe(first.text);

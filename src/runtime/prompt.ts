@@ -1,6 +1,13 @@
 import type { ChatMessage, ChatTemplate } from '../chat/types.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
+import { reasoningVariables } from './answers/reasoning-variables.ts';
+import {
+  NO_CHAT_OPTIONS,
+  requireNoChatOptions,
+  type ResolvedChatOptions,
+  type ToolDefinition,
+} from './chat-options.ts';
 
 /** Plain text, a conversation, or token ids that are used as they are. */
 export type Prompt = string | readonly ChatMessage[] | readonly number[];
@@ -10,15 +17,30 @@ export interface PromptContext {
   readonly chatTemplate: ChatTemplate;
 }
 
+/** How a prompt is read; the chat's part only where it is one. */
+export interface PromptOptions extends Partial<ResolvedChatOptions> {
+  readonly parseSpecial: boolean;
+}
+
+/** A prompt as the model reads it. */
+export interface PreparedPrompt {
+  readonly ids: readonly number[];
+  /** What the chat template wrote; null: it was not asked, and the answer is no turn of its own. */
+  readonly text: string | null;
+}
+
 /** Turns a prompt into the ids the model reads; `empty_prompt` when there is nothing to read. */
-export function encodePrompt(
-  prompt: Prompt,
-  { tokenizer, chatTemplate }: PromptContext,
-  { parseSpecial }: { parseSpecial: boolean },
-): readonly number[] {
-  const ids = encodeByKind(prompt, tokenizer, chatTemplate, parseSpecial);
-  if (ids.length === 0) throw new RuvLLMError('empty_prompt', 'the prompt is empty');
-  return ids;
+export function preparePrompt(prompt: Prompt, context: PromptContext, options: PromptOptions): PreparedPrompt {
+  const chat = { ...NO_CHAT_OPTIONS, ...options };
+  const prepared = encodeByKind(prompt, context, chat);
+  if (prepared.text === null) requireNoChatOptions(chat);
+  if (prepared.ids.length === 0) throw new RuvLLMError('empty_prompt', 'the prompt is empty');
+  return prepared;
+}
+
+/** The ids alone. */
+export function encodePrompt(prompt: Prompt, context: PromptContext, options: PromptOptions): readonly number[] {
+  return preparePrompt(prompt, context, options).ids;
 }
 
 /** The ids of more of a conversation that has `knownIds` already; `empty_prompt` when that is nothing. */
@@ -51,34 +73,48 @@ export function isChat(prompt: Prompt): boolean {
 
 function encodeByKind(
   prompt: Prompt,
-  tokenizer: Tokenizer,
-  chatTemplate: ChatTemplate,
-  parseSpecial: boolean,
-): readonly number[] {
+  context: PromptContext,
+  options: PromptOptions & ResolvedChatOptions,
+): PreparedPrompt {
+  const { tokenizer } = context;
+  const plain = (ids: readonly number[]): PreparedPrompt => ({ ids, text: null });
   if (typeof prompt === 'string') {
     // BOS alone would make the model talk about nothing; whoever wants that gives token ids.
-    if (prompt === '') return [];
+    if (prompt === '') return plain([]);
     checkText(prompt, 'the prompt');
     // Not `addSpecial`: where the file asks for EOS after text, the model would continue a text that has ended.
-    return withBos(parseSpecial ? tokenizer.encodeTemplate(prompt) : tokenizer.encode(prompt), tokenizer);
+    const ids = options.parseSpecial ? tokenizer.encodeTemplate(prompt) : tokenizer.encode(prompt);
+    return plain(withBos(ids, tokenizer));
   }
   if (!Array.isArray(prompt)) {
     throw new RuvLLMError('invalid_option', 'a prompt is a string, a list of messages or a list of token ids');
   }
-  if (prompt.length === 0) return [];
-  if (prompt.every((item) => typeof item === 'number')) return [...(prompt as readonly number[])];
-  return encodeChat(prompt as readonly ChatMessage[], tokenizer, chatTemplate);
+  if (prompt.length === 0) return plain([]);
+  if (prompt.every((item) => typeof item === 'number')) return plain([...(prompt as readonly number[])]);
+  return encodeChat(prompt as readonly ChatMessage[], context, options);
 }
 
-function encodeChat(messages: readonly ChatMessage[], tokenizer: Tokenizer, chatTemplate: ChatTemplate): number[] {
+function encodeChat(
+  messages: readonly ChatMessage[],
+  { tokenizer, chatTemplate }: PromptContext,
+  { tools, reasoning, templateVariables }: ResolvedChatOptions,
+): PreparedPrompt {
   messages.forEach((message, index) => {
     if (typeof message !== 'object' || message === null || typeof message.content !== 'string') {
       throw new RuvLLMError('invalid_option', `messages[${index}] must have a role and a content of text`);
     }
     checkText(message.content, `messages[${index}]`);
   });
-  const { text, guard } = chatTemplate.render(messages);
-  return withBos(tokenizer.encodeTemplate(text, { guard }), tokenizer);
+  const { text, guard } = chatTemplate.render(messages, {
+    tools: tools.map(showTool),
+    variables: { ...reasoningVariables(chatTemplate, reasoning), ...templateVariables },
+  });
+  return { ids: withBos(tokenizer.encodeTemplate(text, { guard }), tokenizer), text };
+}
+
+/** Without what is ours to enforce: templates print tools as they are. */
+function showTool({ type, function: { strict: _, ...shown } }: ToolDefinition): object {
+  return { type, function: shown };
 }
 
 /** Templates often spell BOS themselves; a second one shifts every position and costs quality. */

@@ -1,11 +1,9 @@
 import type { FinishedEvent, TokenEvent } from '../engine/types.ts';
-import type { StopMatcher, StopResult } from '../sampling/stop-matcher.ts';
-import type { StreamDecoder } from '../tokenizers/types.ts';
+import type { AnswerReader, AnswerStep } from './answers/answer-reader.ts';
 import type { GenerateChunk, GenerateSummary, Timings } from './generation-types.ts';
 
 export interface AssemblerOptions {
-  readonly decoder: StreamDecoder;
-  readonly stopMatcher: StopMatcher;
+  readonly reader: AnswerReader;
   readonly numPromptTokens: number;
   readonly seed: number;
   readonly hasLogprobs: boolean;
@@ -13,25 +11,28 @@ export interface AssemblerOptions {
   readonly elapsedMs: () => number;
 }
 
-/** Turns the tokens of one sequence into chunks of text; the last chunk, and only it, has a finish reason. */
+/** Turns the tokens of one sequence into chunks; the last chunk, and only it, has a finish reason. */
 export interface TextAssembler {
-  handle(event: TokenEvent | FinishedEvent): GenerateChunk;
+  /** One chunk, or more where a token brings several things. */
+  handle(event: TokenEvent | FinishedEvent): readonly GenerateChunk[];
 }
 
 export function createTextAssembler(options: AssemblerOptions): TextAssembler {
-  const { decoder, stopMatcher } = options;
+  const { reader, hasLogprobs } = options;
   let numTokens = 0;
   let firstTokenMs: number | null = null;
   let first: TokenEvent | FinishedEvent | null = null;
   let last: TokenEvent | FinishedEvent | null = null;
 
-  function summarize(finishReason: 'stop' | 'length', stopString: string | null): GenerateSummary {
+  function summarize(reason: 'stop' | 'length', stopString: string | null): GenerateSummary {
+    const finishReason = reason === 'stop' && reader.numCalls > 0 ? 'tool_calls' : reason;
     const { numPromptTokens, seed } = options;
     const usage = {
       promptTokens: numPromptTokens,
       cachedTokens: first!.cachedTokens,
       completionTokens: numTokens,
       totalTokens: numPromptTokens + numTokens,
+      reasoningTokens: reader.numReasoningTokens,
     };
     return { finishReason, usage, timings: measure(), seed, stopString };
   }
@@ -49,11 +50,22 @@ export function createTextAssembler(options: AssemblerOptions): TextAssembler {
     };
   }
 
-  /** The bytes of a broken character and the text held back may still complete a stop string. */
-  function finishText(): { emit: string; stopString: string | null } {
-    const last: StopResult = stopMatcher.push(decoder.flush());
-    const rest: StopResult = last.stopped ? { emit: '', stopped: true } : stopMatcher.flush();
-    return { emit: last.emit + rest.emit, stopString: last.stopString ?? rest.stopString ?? null };
+  /** The token goes with the first piece, the end with the last. */
+  function toChunks(
+    { pieces }: AnswerStep,
+    token: TokenEvent | null,
+    summary: GenerateSummary | null,
+  ): GenerateChunk[] {
+    return pieces.map((piece, index): GenerateChunk => {
+      const own = index === 0 && token !== null ? token.token : null;
+      const content = {
+        ...piece,
+        tokenIds: own === null ? [] : [own.tokenId],
+        logprobs: hasLogprobs ? (own === null ? [] : [own]) : null,
+      };
+      const isLast = index === pieces.length - 1;
+      return summary !== null && isLast ? { ...content, ...summary } : { ...content, finishReason: null };
+    });
   }
 
   return {
@@ -62,20 +74,19 @@ export function createTextAssembler(options: AssemblerOptions): TextAssembler {
       last = event;
       firstTokenMs ??= options.elapsedMs();
       if (event.type === 'finished') {
-        const { emit, stopString } = finishText();
-        const summary = summarize(stopString === null ? event.reason : 'stop', stopString);
-        return { text: emit, tokenIds: [], logprobs: options.hasLogprobs ? [] : null, ...summary };
+        const step = reader.finish();
+        return toChunks(step, null, summarize(reasonOf(step) ?? event.reason, step.stopString));
       }
       numTokens++;
-      const { emit: text, stopped, stopString = null } = stopMatcher.push(decoder.push(event.token.tokenId));
-      const content = {
-        text,
-        tokenIds: [event.token.tokenId],
-        logprobs: options.hasLogprobs ? [event.token] : null,
-      };
-      return stopped ? { ...content, ...summarize('stop', stopString) } : { ...content, finishReason: null };
+      const step = reader.push(event.token.tokenId);
+      const reason = reasonOf(step);
+      return toChunks(step, event, reason === null ? null : summarize(reason, step.stopString));
     },
   };
+}
+
+function reasonOf({ isStopped, isCut }: AnswerStep): 'stop' | 'length' | null {
+  return isCut ? 'length' : isStopped ? 'stop' : null;
 }
 
 function perSecond(count: number, ms: number): number | null {

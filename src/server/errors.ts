@@ -67,6 +67,9 @@ const PARAMS: Readonly<Record<string, string>> = {
   minP: 'min_p',
   logitBias: 'logit_bias',
   topLogprobs: 'top_logprobs',
+  toolChoice: 'tool_choice',
+  templateVariables: 'chat_template_kwargs',
+  reasoning: 'reasoning_effort',
 };
 
 export interface RefusalOptions {

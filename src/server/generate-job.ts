@@ -1,3 +1,4 @@
+import type { ToolChoice } from '../chat/tools/types.ts';
 import type { GenerateOptions } from '../runtime/generate-options.ts';
 import type { FinishReason, Timings, Usage } from '../runtime/generation-types.ts';
 import type { Prompt } from '../runtime/prompt.ts';
@@ -14,12 +15,12 @@ export type OutputConstraint =
 export interface ToolSpec {
   readonly name: string;
   readonly description: string | null;
-  /** JSON Schema of the arguments; null: anything. */
+  /** JSON Schema of the arguments; null: there are none. */
   readonly parameters: object | null;
   readonly isStrict: boolean;
 }
 
-export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
+export type { ToolChoice };
 
 /** One request to generate, in the form every wire format is read into. */
 export interface GenerateJob {
@@ -65,10 +66,17 @@ export interface ToolCallEvent {
   readonly arguments: string;
 }
 
+/** What the model thinks before it answers. */
+export interface ReasoningEvent {
+  readonly type: 'reasoning';
+  readonly choice: number;
+  readonly text: string;
+}
+
 export interface FinishedEvent {
   readonly type: 'finished';
   readonly choice: number;
-  readonly finishReason: FinishReason | 'tool_calls';
+  readonly finishReason: FinishReason;
   readonly usage: Usage;
   readonly timings: Timings;
   readonly seed: number;
@@ -76,23 +84,25 @@ export interface FinishedEvent {
 }
 
 /** What a job says while it runs; each choice ends with `finished`. */
-export type JobEvent = TextEvent | ToolCallEvent | FinishedEvent;
+export type JobEvent = TextEvent | ReasoningEvent | ToolCallEvent | FinishedEvent;
 
 /** Usage of all answers together. */
 export interface JobUsage {
   readonly promptTokens: number;
   readonly cachedTokens: number;
   readonly completionTokens: number;
+  readonly reasoningTokens: number;
 }
 
 /** Adds up answers: a prompt counts once, however many answers it has. */
 export function addUsage(finished: readonly FinishedEvent[], numChoices: number): JobUsage {
-  let [promptTokens, cachedTokens, completionTokens] = [0, 0, 0];
+  let [promptTokens, cachedTokens, completionTokens, reasoningTokens] = [0, 0, 0, 0];
   for (const { choice, usage } of finished) {
     completionTokens += usage.completionTokens;
+    reasoningTokens += usage.reasoningTokens;
     if (choice % numChoices !== 0) continue;
     promptTokens += usage.promptTokens;
     cachedTokens += usage.cachedTokens;
   }
-  return { promptTokens, cachedTokens, completionTokens };
+  return { promptTokens, cachedTokens, completionTokens, reasoningTokens };
 }

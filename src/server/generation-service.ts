@@ -8,7 +8,7 @@ import { linkAbort } from './linked-abort.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelHost, ModelLease } from './model-host.ts';
 import type { RequestLog } from './request-log.ts';
-import { countPromptTokens, requireSupported, runJob } from './run-job.ts';
+import { countPromptTokens, runJob } from './run-job.ts';
 import type { TenantGate } from './tenant-gate.ts';
 import { type Span, startJobSpan, traceJob, type Tracer } from './tracing.ts';
 
@@ -82,7 +82,6 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
 
   return {
     async start(job, caller) {
-      requireSupported(job);
       const leave = gate.enter(caller.tenant);
       try {
         return await open(job, caller, startJobSpan(tracer, job, caller), leave);
@@ -92,7 +91,6 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
       }
     },
     async countTokens(job, caller) {
-      requireSupported(job);
       const leave = gate.enter(caller.tenant);
       try {
         const lease = await models.acquire(job.model, { signal: caller.signal, waitMs: limits.modelWaitMs });

@@ -89,8 +89,13 @@ test('[S4] what cannot be done is refused by its name', async () => {
   const { ask, expectIdle } = await setUp();
   const tool = { type: 'function', function: { name: 'f' } };
   for (const [more, param, word] of [
-    [{ tools: [tool] }, 'tools', 'tool calling'],
-    [{ messages: [{ role: 'tool', content: 'x', tool_call_id: 'y' }] }, 'messages[0].role', 'tool calling'],
+    [{ messages: [{ role: 'function', name: 'f', content: 'x' }] }, 'messages[0].role', 'function'],
+    [
+      { messages: [{ role: 'assistant', content: 'x', function_call: { name: 'f', arguments: '' } }] },
+      'messages[0].function_call',
+      'tool_calls',
+    ],
+    [{ reasoning_effort: 'high' }, 'reasoning_effort', 'reasoning "high"'],
     [
       { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }] },
       'messages[0].content[0].type',
@@ -126,7 +131,24 @@ test('[S4] unknown fields and values are refused by name, known ones without an 
     [{ model: undefined }, 'model', 'missing_required_parameter', 400],
     [{ model: 'nope' }, 'model', 'model_not_found', 404],
     [{ stop: [''] }, 'stop', 'invalid_value', 400],
-    [{ chat_template_kwargs: { messages: [] } }, 'chat_template_kwargs', 'unknown_parameter', 400],
+    [{ chat_template_kwargs: { messages: [] } }, 'chat_template_kwargs', 'invalid_value', 400],
+    [{ chat_template_kwargs: { add_generation_prompt: false } }, 'chat_template_kwargs', 'invalid_value', 400],
+    [{ reasoning_effort: 'a lot' }, 'reasoning_effort', 'invalid_value', 400],
+    [{ tools: [{ type: 'function', function: { name: 'a b' } }] }, 'tools', 'invalid_value', 400],
+    [{ tool_choice: 'required' }, 'tool_choice', 'invalid_value', 400],
+    [{ messages: [{ role: 'tool', content: 'x' }] }, 'messages[0].tool_call_id', 'missing_required_parameter', 400],
+    [
+      { messages: [{ role: 'user', content: 'x', tool_calls: [{ id: 'a', type: 'function', function: {} }] }] },
+      'messages[0].tool_calls[0].function.name',
+      'missing_required_parameter',
+      400,
+    ],
+    [
+      { messages: [{ role: 'user', content: 'x', reasoning_content: 'y' }] },
+      'messages[0].reasoning_content',
+      'invalid_value',
+      400,
+    ],
     [{ modalities: ['audio'] }, 'modalities', 'invalid_value', 400],
   ] as const) {
     const { status: got, error } = await ask(more as object);

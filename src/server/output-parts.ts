@@ -1,9 +1,10 @@
 import type { SampledToken } from '../sampling/types.ts';
 import type { FinishedEvent, JobEvent } from './generate-job.ts';
 
-/** A stretch of an answer that is one thing: text, or the call of a tool. */
+/** A stretch of an answer that is one thing: a thought, text, or the call of a tool. */
 export type OutputPart =
   | { readonly type: 'text'; text: string; logprobs: SampledToken[] | null }
+  | { readonly type: 'reasoning'; text: string }
   | { readonly type: 'tool_call'; readonly id: string; readonly name: string; arguments: string };
 
 /** What happens to the parts of an answer, for formats that open and close each. */
@@ -34,7 +35,7 @@ export async function* toPartEvents(
   { hasText }: { hasText: boolean },
 ): AsyncGenerator<PartEvent, void, undefined> {
   const parts: OutputPart[] = [];
-  let openCall: number | 'text' | null = null;
+  let openCall: number | 'text' | 'reasoning' | null = null;
 
   function* open(part: OutputPart): Generator<PartEvent> {
     yield* close(false);
@@ -54,6 +55,12 @@ export async function* toPartEvents(
       part.text += event.text;
       if (event.logprobs !== null) (part.logprobs ??= []).push(...event.logprobs);
       yield { type: 'delta', index: parts.length - 1, part, text: event.text, logprobs: event.logprobs };
+    } else if (event.type === 'reasoning') {
+      if (openCall !== 'reasoning') yield* open({ type: 'reasoning', text: '' });
+      openCall = 'reasoning';
+      const part = parts.at(-1)! as Extract<OutputPart, { type: 'reasoning' }>;
+      part.text += event.text;
+      yield { type: 'delta', index: parts.length - 1, part, text: event.text, logprobs: null };
     } else if (event.type === 'tool_call') {
       if (openCall !== event.call) {
         yield* open({ type: 'tool_call', id: event.id ?? '', name: event.name ?? '', arguments: '' });
@@ -64,7 +71,7 @@ export async function* toPartEvents(
       if (event.arguments === '') continue;
       yield { type: 'delta', index: parts.length - 1, part, text: event.arguments, logprobs: null };
     } else {
-      if (hasText && parts.length === 0) {
+      if (hasText && parts.every(({ type }) => type === 'reasoning')) {
         yield* open({ type: 'text', text: '', logprobs: null });
         openCall = 'text';
       }

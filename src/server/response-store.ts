@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 import type { ServerLimits } from './limits.ts';
-import type { ToolMessage } from './wire/tool-messages.ts';
+import type { ChatMessage } from '../chat/types.ts';
 
 /** A response that can be read again, and continued. */
 export interface StoredResponse {
@@ -8,7 +8,7 @@ export interface StoredResponse {
   /** As it was sent. */
   readonly body: object;
   /** The conversation up to its end, with everything before it, without instructions. */
-  readonly messages: readonly ToolMessage[];
+  readonly messages: readonly ChatMessage[];
 }
 
 /** The last responses of each tenant, in memory. */
@@ -114,8 +114,8 @@ export function createResponseStore(limits: StoreLimits, clock: Clock): Response
 /** Two bytes a character, the most a string takes. Texts shared with other responses count in each: none is ever free. */
 function sizeOf({ body, messages }: StoredResponse): number {
   let numChars = JSON.stringify(body).length;
-  for (const { content, toolCalls = [] } of messages) {
-    numChars += content.length;
+  for (const { content, reasoning = '', toolCalls = [] } of messages) {
+    numChars += content.length + reasoning.length;
     for (const call of toolCalls) numChars += call.name.length + call.arguments.length;
   }
   return 2 * numChars + OVERHEAD_BYTES * (1 + messages.length);

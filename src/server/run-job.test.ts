@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { pieceOf } from '../../test/support/echo-model.ts';
 import { settle } from '../../test/support/manual-clock.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import type { Model } from '../runtime/model.ts';
@@ -14,7 +15,7 @@ function createStuckModel(): { model: Model; numAborted: () => number } {
   const model = {
     modelInfo: () => ({ maxContext: 100 }),
     async *generateStream(_prompt: string, { signal }: { signal: AbortSignal }) {
-      yield { text: 'x', tokenIds: [1], logprobs: null, finishReason: null };
+      yield pieceOf('x', 1);
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
       numAborted++;
       throw new RuvLLMError('aborted', 'aborted by the caller');

@@ -1,13 +1,17 @@
 import { RuvLLMError } from '../core/errors.ts';
-import type { GenerateOptions } from '../runtime/generate-options.ts';
+import type { ChatMessage } from '../chat/types.ts';
+import type { ToolDefinition } from '../runtime/chat-options.ts';
+import type { EncodeOptions, GenerateOptions } from '../runtime/generate-options.ts';
 import type { GenerateChunk } from '../runtime/generation-types.ts';
 import type { Model } from '../runtime/model.ts';
 import { isChat, type Prompt } from '../runtime/prompt.ts';
+import type { Tokenizer } from '../tokenizers/types.ts';
 import { refusal } from './errors.ts';
-import type { GenerateJob, JobEvent } from './generate-job.ts';
+import type { GenerateJob, JobEvent, ToolSpec } from './generate-job.ts';
 import type { ServerLimits } from './limits.ts';
 import { linkAbort } from './linked-abort.ts';
 import { toGrammar } from './output-grammar.ts';
+import { createSaidTokens } from './said-tokens.ts';
 
 /** Who calls: added to every sequence of a job. */
 export interface JobCaller {
@@ -17,15 +21,7 @@ export interface JobCaller {
 
 type JobLimits = Pick<ServerLimits, 'maxTokens' | 'maxCharsPerToken'>;
 
-/** Refuses what no part of the runtime can do yet: served without it, the answer would pretend. */
-export function requireSupported({ tools }: GenerateJob): void {
-  const missing = (feature: string, param: string): never => {
-    throw new RuvLLMError('unsupported', `${feature} is not supported by this version`, { data: { option: param } });
-  };
-  if (tools.length > 0) missing('tool calling', 'tools');
-}
-
-/** Runs every sequence of a job that passed `requireSupported`, side by side; leaving early ends all of them. */
+/** Runs every sequence of a job, side by side; leaving early ends all of them. */
 export async function* runJob(
   model: Model,
   job: GenerateJob,
@@ -35,10 +31,11 @@ export async function* runJob(
   const own = linkAbort(caller.signal);
   const call = { tenant: caller.tenant, signal: own.signal };
   const streams = job.prompts.flatMap((prompt, promptIndex) => {
-    const options = { ...fitOptions(model, prompt, job, limits), ...constrained(job) };
+    const options = { ...fitOptions(model, prompt, job, limits), ...toolOptions(job), ...constrained(job) };
     return Array.from({ length: job.numChoices }, (_, index) => {
       const choice = promptIndex * job.numChoices + index;
-      return readChoice(model.generateStream(prompt, { ...seeded(options, index), ...call }), choice);
+      const chunks = model.generateStream(prompt, { ...seeded(options, index), ...call });
+      return readChoice(chunks, choice, isChat(prompt) ? model.tokenizer : null);
     });
   });
   try {
@@ -53,6 +50,33 @@ export async function* runJob(
 const constrained = ({ constraint }: GenerateJob): Pick<GenerateOptions, 'grammar'> =>
   constraint === null ? {} : { grammar: toGrammar(constraint) };
 
+/** What a job says of tools, as the runtime takes it. */
+function toolOptions(job: GenerateJob): Pick<GenerateOptions, 'tools' | 'toolChoice' | 'parallelToolCalls'> {
+  const { tools, toolChoice, canCallInParallel } = job;
+  return {
+    ...(tools.length === 0 ? {} : { tools: tools.map(toDefinition), parallelToolCalls: canCallInParallel }),
+    ...(toolChoice === 'auto' || toolChoice === 'none' ? {} : { toolChoice }),
+  };
+}
+
+/** A tool as the runtime takes it. */
+export function toDefinition({ name, description, parameters, isStrict: strict }: ToolSpec): ToolDefinition {
+  const described = description === null ? {} : { description };
+  const typed = parameters === null ? {} : { parameters: parameters as Readonly<Record<string, unknown>> };
+  return { type: 'function', function: { name, ...described, ...typed, strict } };
+}
+
+/** Those of a job's options that change what the model reads. */
+function promptOptions(job: GenerateJob): EncodeOptions {
+  const { parseSpecial, reasoning, templateVariables } = job.options;
+  return {
+    ...(parseSpecial === undefined ? {} : { parseSpecial }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(templateVariables === undefined ? {} : { templateVariables }),
+    ...toolOptions(job),
+  };
+}
+
 /** The same seed for several answers would give the same answer several times. */
 function seeded(options: GenerateOptions, index: number): GenerateOptions {
   const { seed } = options;
@@ -62,7 +86,7 @@ function seeded(options: GenerateOptions, index: number): GenerateOptions {
 /** An answer without a limit of its own may fill the context: that is what clients of this API expect. */
 function fitOptions(model: Model, prompt: Prompt, job: GenerateJob, limits: JobLimits): GenerateOptions {
   const { maxContext } = model.modelInfo();
-  checkLength(prompt, Math.floor(maxContext * limits.maxCharsPerToken), maxContext);
+  checkLength(prompt, job, Math.floor(maxContext * limits.maxCharsPerToken), maxContext);
   const { maxTokens } = job.options;
   if (maxTokens !== undefined) {
     if (maxTokens <= limits.maxTokens) return job.options;
@@ -70,24 +94,22 @@ function fitOptions(model: Model, prompt: Prompt, job: GenerateJob, limits: JobL
       param: 'max_tokens',
     });
   }
-  const { parseSpecial } = job.options;
-  const room = maxContext - model.encodePrompt(prompt, parseSpecial === undefined ? {} : { parseSpecial }).length;
+  const room = maxContext - model.encodePrompt(prompt, promptOptions(job)).length;
   return { ...job.options, maxTokens: Math.max(1, Math.min(room, limits.maxTokens)) };
 }
 
 /** The tokens of the first prompt of a job; refuses what generating would refuse. */
 export function countPromptTokens(model: Model, job: GenerateJob, limits: JobLimits): number {
-  requireSupported(job);
   const prompt = job.prompts[0]!;
   const { maxContext } = model.modelInfo();
-  checkLength(prompt, Math.floor(maxContext * limits.maxCharsPerToken), maxContext);
-  return model.encodePrompt(prompt).length;
+  checkLength(prompt, job, Math.floor(maxContext * limits.maxCharsPerToken), maxContext);
+  return model.encodePrompt(prompt, promptOptions(job)).length;
 }
 
 /** Tokenizing takes time on the thread that serves everyone: what can never fit is refused by its length. */
-function checkLength(prompt: Prompt, maxChars: number, maxContext: number): void {
-  let length = prompt.length;
-  if (isChat(prompt)) for (const message of prompt) length += (message as { content: string }).content.length;
+function checkLength(prompt: Prompt, { tools }: GenerateJob, maxChars: number, maxContext: number): void {
+  let length = prompt.length + (tools.length === 0 ? 0 : JSON.stringify(tools).length);
+  if (isChat(prompt)) for (const message of prompt) length += lengthOf(message as ChatMessage);
   if (length <= maxChars) return;
   throw new RuvLLMError(
     'context_overflow',
@@ -96,13 +118,35 @@ function checkLength(prompt: Prompt, maxChars: number, maxContext: number): void
   );
 }
 
+function lengthOf({ content, reasoning = '', toolCalls = [] }: ChatMessage): number {
+  return toolCalls.reduce(
+    (length, call) => length + call.name.length + call.arguments.length,
+    content.length + reasoning.length,
+  );
+}
+
 async function* readChoice(
   chunks: AsyncGenerator<GenerateChunk, void, undefined>,
   choice: number,
+  tokenizer: Tokenizer | null,
 ): AsyncGenerator<JobEvent, void, undefined> {
+  const isKnown = new Set<number>();
+  const said = createSaidTokens(tokenizer);
   for await (const chunk of chunks) {
-    const { text, logprobs } = chunk;
-    if (text !== '' || (logprobs !== null && logprobs.length > 0)) yield { type: 'text', choice, text, logprobs };
+    const { text, reasoning, toolCalls, logprobs } = chunk;
+    const isLast = chunk.finishReason !== null;
+    if (reasoning !== '') yield { type: 'reasoning', choice, text: reasoning };
+    said.add(logprobs ?? []);
+    if (text === '' && (reasoning !== '' || toolCalls.length > 0)) said.forget();
+    const tokens = isLast ? said.takeRest() : text === '' ? [] : said.take(text);
+    if (text !== '' || tokens.length > 0) {
+      yield { type: 'text', choice, text, logprobs: logprobs === null ? null : tokens };
+    }
+    for (const { index: call, id, name, arguments: more } of toolCalls) {
+      const head = isKnown.has(call) ? { id: null, name: null } : { id, name };
+      if (head.id !== null || more !== '') yield { type: 'tool_call', choice, call, ...head, arguments: more };
+      isKnown.add(call);
+    }
     if (chunk.finishReason === null) continue;
     const { finishReason, usage, timings, seed, stopString } = chunk;
     yield { type: 'finished', choice, finishReason, usage, timings, seed, stopString };

@@ -92,7 +92,7 @@ test('without the package nothing is traced and nothing fails', async () => {
   expect((await openTracer()).start('x', {}, null)).toBeDefined();
 });
 
-describe("[T1] the client's trace", () => {
+describe("[TR1] the client's trace", () => {
   const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
   async function parentsOf(headers: Record<string, string>, active?: object): Promise<unknown[]> {

@@ -18,7 +18,9 @@ function createPieceModel(pieces: () => AsyncIterable<string>): EchoModel {
   const model = createHostedEcho(1_000_000);
   const base = model.generateStream.bind(model);
   model.generateStream = async function* (prompt, options) {
-    for await (const text of pieces()) yield { text, tokenIds: [1], logprobs: null, finishReason: null };
+    for await (const text of pieces()) {
+      yield { text, reasoning: '', toolCalls: [], tokenIds: [1], logprobs: null, finishReason: null };
+    }
     for await (const chunk of base(prompt, options)) if (chunk.finishReason !== null) yield chunk;
   };
   return model;

@@ -24,10 +24,10 @@ export interface DistServer extends AsyncDisposable {
 
 /** Starts it; the model is called `random`, and also `gpt-4o-mini`. */
 export async function startDistServer(
-  options: Partial<ServerOptions> & { timeouts?: SocketTimeouts } = {},
+  options: Partial<ServerOptions> & { timeouts?: SocketTimeouts; contextLength?: number } = {},
   config: ModelConfig = {},
 ): Promise<DistServer> {
-  const { timeouts, ...more } = options;
+  const { timeouts, contextLength = 512, ...more } = options;
   const [{ createServer }, { createModelHost }, { createKeyStore }, { systemClock }, { listen }, { loadModel }] =
     await Promise.all([
       load<typeof import('../../src/server/app.ts')>('server/app.js'),
@@ -39,7 +39,7 @@ export async function startDistServer(
     ]);
   const folder = mkdtempSync(join(tmpdir(), 'ruvllm-server-'));
   const path = join(folder, 'random.gguf');
-  const shape = { contextLength: 512 };
+  const shape = { contextLength };
   writeFileSync(path, buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 7, shape }));
   const model = await loadModel(path, { kernels: 'wasm', numThreads: 1, ...config });
   const entry = { id: 'random', aliases: ['gpt-4o-mini'], created: 1_700_000_000, sizeBytes: null };

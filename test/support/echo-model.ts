@@ -48,7 +48,7 @@ export function createEchoModel(maxContext: number): EchoModel {
       const answer = ['re:', ...words(messages.at(-1)!.content)];
       const shown = answer.slice(0, options.maxTokens);
       for (const [index, word] of shown.entries()) {
-        yield { text: `${index === 0 ? '' : ' '}${word}`, tokenIds: [index], logprobs: null, finishReason: null };
+        yield pieceOf(`${index === 0 ? '' : ' '}${word}`, index);
         if (model.isStuck) await aborted(options.signal!);
         if (options.signal?.aborted) throw new RuvLLMError('aborted', 'aborted by the caller');
       }
@@ -58,6 +58,11 @@ export function createEchoModel(maxContext: number): EchoModel {
   return model as EchoModel;
 }
 
+/** A chunk of text in the middle of an answer. */
+export function pieceOf(text: string, tokenId: number): GenerateChunk {
+  return { text, reasoning: '', toolCalls: [], tokenIds: [tokenId], logprobs: null, finishReason: null };
+}
+
 async function aborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
 }
@@ -65,12 +70,20 @@ async function aborted(signal: AbortSignal): Promise<void> {
 function summaryOf(promptTokens: number, completionTokens: number, isCutOff: boolean): GenerateChunk {
   return {
     text: '',
+    reasoning: '',
+    toolCalls: [],
     tokenIds: [],
     logprobs: null,
     finishReason: isCutOff ? 'length' : 'stop',
     stopString: null,
     seed: 1,
-    usage: { promptTokens, cachedTokens: 0, completionTokens, totalTokens: promptTokens + completionTokens },
+    usage: {
+      promptTokens,
+      cachedTokens: 0,
+      completionTokens,
+      totalTokens: promptTokens + completionTokens,
+      reasoningTokens: 0,
+    },
     timings: {
       firstTokenMs: 1,
       queuedMs: 0,

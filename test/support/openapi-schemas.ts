@@ -12,6 +12,14 @@ const PREFIX = '#/components/schemas/';
 let schemas: Readonly<Record<string, Schema>> | null = null;
 const validators = new Map<string, Validator>();
 
+/** The description is of version 3.1 and still says `nullable` in places, which that version does not know. */
+function withNull(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(withNull);
+  const { nullable, ...rest } = Object.fromEntries(Object.entries(value).map(([key, one]) => [key, withNull(one)]));
+  return nullable === true ? { anyOf: [rest, { type: 'null' }] } : rest;
+}
+
 /** Only what a schema leads to: the whole description would be walked for every validator. */
 function reachableFrom(name: string, all: Readonly<Record<string, Schema>>): Record<string, Schema> {
   const found: Record<string, Schema> = {};
@@ -24,7 +32,7 @@ function reachableFrom(name: string, all: Readonly<Record<string, Schema>>): Rec
   };
   const add = (one: string): void => {
     if (Object.hasOwn(found, one)) return;
-    found[one] = all[one]!;
+    found[one] = withNull(all[one]) as Schema;
     visit(all[one]);
   };
   add(name);

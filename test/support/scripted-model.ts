@@ -1,6 +1,6 @@
 import type { GenerateChunk, GenerateSummary } from '../../src/runtime/generation-types.ts';
 import type { ModelInfo } from '../../src/runtime/model-info.ts';
-import { createEchoModel, type EchoModel } from './echo-model.ts';
+import { createEchoModel, type EchoModel, pieceOf } from './echo-model.ts';
 
 /** What such a model says: a text piece by piece, or something to throw. */
 export type Script = readonly (string | Error)[];
@@ -24,7 +24,7 @@ export function createScriptedModel(script: Script, summary: Partial<GenerateSum
     for await (const chunk of base(prompt, options)) last = chunk;
     for (const piece of script) {
       if (typeof piece !== 'string') throw piece;
-      yield { text: piece, tokenIds: [1], logprobs: null, finishReason: null };
+      yield pieceOf(piece, 1);
     }
     yield { ...(last as GenerateChunk & GenerateSummary), ...summary };
   };

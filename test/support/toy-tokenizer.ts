@@ -59,6 +59,8 @@ export function createToyTemplate(spellsBos = true): ChatTemplate {
   return {
     origin: 'toy',
     dialect: PLAIN_DIALECT,
+    reasoning: null,
+    reads: () => false,
     render: (messages) => ({
       text: (spellsBos ? '<s>' : '') + messages.map(({ role, content }) => `${role} ${content}.`).join(''),
       guard: '\u2063',

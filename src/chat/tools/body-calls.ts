@@ -16,6 +16,8 @@ export interface BodyCalls {
   readonly nameStop: string;
   readonly closer: string;
   readonly sectionClosers: readonly string[];
+  /** Further marks inside the arguments. */
+  readonly quotes?: readonly string[];
   /** The JSON of the arguments; null: it is none. */
   translate(body: string, tool: ToolSpec): string | null;
   detect: ToolFormat['detect'];
@@ -28,6 +30,14 @@ export function createBodyFormat(family: BodyCalls): ToolFormat {
     triggers: [...family.sections, family.opener],
     startTriggers: [],
     silent: [],
+    markers: [
+      ...family.sections,
+      family.opener,
+      family.nameStop,
+      family.closer,
+      ...family.sectionClosers,
+      ...(family.quotes ?? []),
+    ],
     parse: (context) => readCalls(context, family),
     grammar: (request) => createGrammar(family.spelling, request),
   };

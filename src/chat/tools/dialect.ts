@@ -2,7 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { TOOL_FORMATS } from './formats/index.ts';
 import { lfm2 } from './formats/lfm2.ts';
 import { plainJson } from './formats/plain-json.ts';
-import { REASONING_FORMATS } from './reasoning.ts';
+import { findReasoning } from './reasoning.ts';
 import type { ReasoningFormat } from './reasoning.ts';
 import type { ToolFormat } from './types.ts';
 
@@ -132,7 +132,7 @@ export function probeDialect(render: ProbeRender, source: string): ToolDialect {
 
   return {
     format: format ?? (isLfm2(source) ? lfm2 : plainJson),
-    reasoning: REASONING_FORMATS.find(({ marks }) => marks.some((mark) => source.includes(mark))) ?? null,
+    reasoning: findReasoning(source),
     // A call format that we do not know must not be advertised beside ours.
     showsTools: (format != null || found === null) && hasTools(),
     showsCalls: format != null,

@@ -35,6 +35,7 @@ export function createJsonFormat(family: JsonCalls): ToolFormat {
     triggers: family.markers,
     startTriggers: family.bare ?? [],
     silent: family.silent ?? [],
+    markers: [...family.markers, ...(family.separators ?? []), ...family.closers, ...(family.silent ?? [])],
     parse: (context) => readCalls(context, family),
     grammar: (request) => createGrammar(family.spelling, request),
     ...(family.write === undefined ? {} : { write: family.write }),

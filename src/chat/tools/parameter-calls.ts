@@ -39,6 +39,17 @@ export function createParameterFormat(family: ParameterCalls): ToolFormat {
     triggers: family.opener === '' ? family.sections : [...family.sections, family.opener],
     startTriggers: [],
     silent: [],
+    markers: [
+      ...family.sections,
+      family.opener,
+      ...family.nameStops,
+      family.keyOpener,
+      family.keyStop,
+      ...family.valueOpeners.map(({ text }) => text),
+      family.valueStop,
+      family.closer,
+      ...family.sectionClosers,
+    ],
     parse: (context) => readCalls(context, family),
     grammar: (request) => createGrammar(family.spelling, request),
   };

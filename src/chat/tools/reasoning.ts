@@ -5,6 +5,8 @@ export interface ReasoningFormat {
   readonly closes: readonly string[];
   /** True: it may begin again after the answer has begun. */
   readonly isAnywhere: boolean;
+  /** What begins the message behind the thinking, where that is one of its own. */
+  readonly next?: string;
   /** What a template wrote when it was given reasoning, or its prompt's end, shows this format. */
   readonly marks: readonly string[];
 }
@@ -26,6 +28,7 @@ export const REASONING_FORMATS: readonly ReasoningFormat[] = [
     opens: ['<|channel|>analysis<|message|>'],
     closes: ['<|end|>', '<|return|>'],
     isAnywhere: true,
+    next: '<|start|>assistant',
     marks: ['<|channel|>analysis'],
   },
   pair('gemma', '<|channel>thought', '<channel|>'),
@@ -34,6 +37,7 @@ export const REASONING_FORMATS: readonly ReasoningFormat[] = [
     opens: ['<|think|>'],
     closes: ['<|end|>', '<|content|>'],
     isAnywhere: false,
+    next: '<|begin|>assistant',
     marks: ['<|think|>'],
   },
   pair('mistral', '[THINK]', '[/THINK]'),
@@ -46,6 +50,11 @@ export const REASONING_FORMATS: readonly ReasoningFormat[] = [
   },
   pair('think', '<think>', '</think>'),
 ];
+
+/** The format whose marks a template's source has. */
+export function findReasoning(source: string): ReasoningFormat | null {
+  return REASONING_FORMATS.find(({ marks }) => marks.some((mark) => source.includes(mark))) ?? null;
+}
 
 /** Whether a prompt ends inside the reasoning, so that the answer begins with it. */
 export function startsInReasoning(reasoning: ReasoningFormat | null, prompt: string): boolean {

@@ -87,6 +87,8 @@ export interface ToolFormat {
   readonly startSilent?: readonly string[];
   /** Further control texts of the family that are no part of what the assistant says. */
   readonly silent: readonly string[];
+  /** Every fixed text that may stand in or around calls: control tokens spelled in one of them are part of the answer. */
+  readonly markers: readonly string[];
   /** Reads calls from a trigger on; false: it is no call, and nothing was told. */
   parse(context: CallContext): Generator<void, boolean>;
   grammar(request: GrammarRequest): CallGrammar;

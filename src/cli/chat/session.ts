@@ -67,7 +67,8 @@ export function createChatSession(model: ChatModel, params: GenerateOptions, sys
           options.onText(piece);
         },
       );
-      messages = [...turns, { role: 'assistant', content: result.text }];
+      const { text: content, reasoning } = result;
+      messages = [...turns, { role: 'assistant', content, ...(reasoning === '' ? {} : { reasoning }) }];
       const isContextFull = result.finishReason === 'length' && result.usage.completionTokens >= room;
       return { isStopped: false, user, answer: result, isContextFull };
     } catch (error) {

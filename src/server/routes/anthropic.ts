@@ -26,9 +26,9 @@ export const anthropicRoutes: readonly Route[] = [
     errors: anthropicErrors,
     async handle({ caller, services, readBody }) {
       const { limits, clock } = services;
-      const { job, isStream } = readMessagesRequest(await readBody(), limits);
+      const { job, isStream, hasThinking } = readMessagesRequest(await readBody(), limits);
       const running = await services.generation.start(job, caller);
-      const head = { id: answerId('msg', caller), model: running.modelId };
+      const head = { id: answerId('msg', caller), model: running.modelId, hasThinking };
       if (!isStream) return json(await writeMessage(head, running.events));
       return createSseResponse({
         messages: writeMessageStream(head, running.events, () => countPromptTokens(running.model, job, limits)),

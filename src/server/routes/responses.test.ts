@@ -98,7 +98,7 @@ describe('a response, plain', () => {
   });
 
   test('cached tokens are told, an answer of nothing is an empty text', async () => {
-    const usage = { promptTokens: 10, cachedTokens: 7, completionTokens: 0, totalTokens: 10 };
+    const usage = { promptTokens: 10, cachedTokens: 7, completionTokens: 0, totalTokens: 10, reasoningTokens: 0 };
     const answer = await created(serve(createScriptedModel([], { usage })), ask);
     expect(answer.usage).toMatchObject({ input_tokens: 10, input_tokens_details: { cached_tokens: 7 } });
     expect(answer.output).toMatchObject([{ type: 'message', content: [{ type: 'output_text', text: '' }] }]);
@@ -314,10 +314,9 @@ describe('refusals', () => {
     ['a content part "input_image"', part('input_image'), 'input[0].content[0].type'],
     ['an input item "item_reference"', { ...ask, input: [{ type: 'item_reference', id: 'x' }] }, 'input[0].type'],
     ['an input item "__proto__"', { ...ask, input: [{ type: '__proto__' }] }, 'input[0].type'],
-    ['tool calling', { ...ask, input: [{ type: 'function_call_output', call_id: 'call_1', output: '3' }] }, 'input'],
-    ['tool calling', { ...ask, tools: [{ type: 'function', name: 'add', parameters: {} }] }, 'tools'],
     ['a tool "web_search"', { ...ask, tools: [{ type: 'web_search' }] }, 'tools[0].type'],
-    ['reasoning', { ...ask, reasoning: { effort: 'high' } }, 'reasoning.effort'],
+    ['this part of reasoning', { ...ask, reasoning: { summary: 'detailed' } }, 'reasoning.summary'],
+    ["'reasoning.effort' must be one of", { ...ask, reasoning: { effort: 'x' } }, 'reasoning.effort'],
     ['in the background', { ...ask, background: true }, 'background'],
     ['a stored conversation', { ...ask, conversation: 'conv_1' }, 'conversation'],
     ["'truncation' must be one of disabled", { ...ask, truncation: 'auto' }, 'truncation'],

@@ -2,7 +2,10 @@ import type { ChatMessage } from '../../chat/types.ts';
 import type { Model } from '../../runtime/model.ts';
 import type { Tokenizer } from '../../tokenizers/types.ts';
 import { refusal } from '../errors.ts';
+import type { ToolSpec } from '../generate-job.ts';
 import { json, type Exchange, type Route } from '../route.ts';
+import { toDefinition } from '../run-job.ts';
+import { CHAT_FIELDS, type ChatFields, toChatOptions } from '../wire/chat-fields.ts';
 import {
   booleanField,
   type Field,
@@ -13,9 +16,10 @@ import {
   schemaOf,
   stringField,
 } from '../wire/fields.ts';
-import { MAX_MODEL_NAME } from '../wire/openai/chat-request.ts';
+import { MAX_MODEL_NAME, MAX_TOOLS } from '../wire/openai/chat-request.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 import { messageField } from '../wire/openai/messages.ts';
+import { toolField } from '../wire/openai/tools.ts';
 
 /** Text is tokenized on the thread that serves everyone: this much takes some forty milliseconds when it has no words. */
 const MAX_CHARS = 2 ** 15;
@@ -35,7 +39,17 @@ const TOKENIZE = {
   with_pieces: booleanField,
 } as const;
 const DETOKENIZE = { model: modelField, tokens: listField(integerField(0, 2 ** 31 - 1), MAX_TOKENS) } as const;
-const TEMPLATE = { model: modelField, messages: listField(messageField, 2048, 1) } as const;
+const TEMPLATE = {
+  model: modelField,
+  messages: listField(messageField, 2048, 1),
+  tools: listField(toolField, MAX_TOOLS),
+  ...CHAT_FIELDS,
+} as const;
+interface TemplateFields extends ChatFields {
+  model: string;
+  messages: readonly ChatMessage[];
+  tools: readonly ToolSpec[];
+}
 
 /** Runs `work` with the model that was named, or the only one there is. */
 async function withModel(
@@ -96,10 +110,14 @@ export const tokenizeRoutes: readonly Route[] = [
     });
   }),
   route('/apply-template', 'What the model reads for a conversation.', TEMPLATE, ['messages'], async (exchange) => {
-    const given = readFields<{ model: string; messages: readonly ChatMessage[] }>(await exchange.readBody(), TEMPLATE);
+    const given = readFields<TemplateFields>(await exchange.readBody(), TEMPLATE);
     const messages = required(given.messages, 'messages');
     return withModel(exchange, given.model, (model) => {
-      const tokens = model.encodePrompt(messages);
+      const tools = (given.tools ?? []).map(toDefinition);
+      const tokens = model.encodePrompt(messages, {
+        ...(tools.length === 0 ? {} : { tools }),
+        ...toChatOptions(given),
+      });
       return { prompt: model.tokenizer.decode(tokens, { skipSpecial: false }), tokens };
     });
   }),

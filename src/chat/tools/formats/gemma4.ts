@@ -14,6 +14,7 @@ export const gemma4 = createBodyFormat({
   nameStop: '{',
   closer: '}<tool_call|>',
   sectionClosers: ['<|tool_response>'],
+  quotes: [QUOTE],
   translate: (body) => translate(`{${body}}`),
   spelling: {
     triggers: ['<|tool_call>'],

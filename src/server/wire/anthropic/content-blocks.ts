@@ -1,3 +1,4 @@
+import type { ToolCall } from '../../../chat/types.ts';
 import {
   booleanField,
   type Field,
@@ -10,13 +11,14 @@ import {
   required,
   stringField,
 } from '../fields.ts';
-import type { MessageCall } from '../tool-messages.ts';
+
 import { unsupported } from '../unsupported.ts';
 
 /** A block of a message, read. */
 export type Block =
   | { readonly type: 'text'; readonly text: string }
-  | { readonly type: 'tool_use'; readonly call: MessageCall }
+  | { readonly type: 'thinking'; readonly text: string }
+  | { readonly type: 'tool_use'; readonly call: ToolCall }
   | { readonly type: 'tool_result'; readonly id: string; readonly text: string };
 
 const MAX_TEXT = 2 ** 28;
@@ -58,12 +60,23 @@ const TOOL_RESULT: Fields<{ type: string; tool_use_id: string; content: string; 
   is_error: booleanField,
 };
 
+const THINKING: Fields<{ type: string; thinking: string }> = {
+  type: stringField(MAX_NAME),
+  thinking: stringField(MAX_TEXT),
+};
+
 /** How each type of block is read: all there are. */
 const READERS: Readonly<Record<string, (value: object, path: string) => Block>> = {
   text(value, path) {
     const { text } = readFields(value, TEXT, { path, ignored: IGNORED });
     return { type: 'text', text: required(text, `${path}.text`) };
   },
+  thinking(value, path) {
+    const { thinking } = readFields(value, THINKING, { path, ignored: [...IGNORED, 'signature'] });
+    return { type: 'thinking', text: required(thinking, `${path}.thinking`) };
+  },
+  // Nobody here can read it, and it was not made here.
+  redacted_thinking: () => ({ type: 'thinking', text: '' }),
   tool_use(value, path) {
     const { id, name, input } = readFields(value, TOOL_USE, { path, ignored: IGNORED });
     const call = {

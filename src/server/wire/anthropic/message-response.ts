@@ -6,6 +6,8 @@ import { toMessageUsage } from './usage.ts';
 export interface MessageHead {
   readonly id: string;
   readonly model: string;
+  /** False: what the model thinks is left out. */
+  readonly hasThinking: boolean;
 }
 
 /** Why the answer ended, and the stop sequence if it was one. */
@@ -30,13 +32,13 @@ export function writeEnvelope({ id, model }: MessageHead, promptTokens: number) 
     stop_details: null,
     container: null,
     diagnostics: null,
-    usage: toMessageUsage({ promptTokens, cachedTokens: 0, completionTokens: 0 }),
+    usage: toMessageUsage({ promptTokens, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 }),
   };
 }
 
 /** Reads a job to its end and writes the `message` object. */
 export async function writeMessage(head: MessageHead, events: AsyncIterable<JobEvent>): Promise<object> {
-  const { parts, finished } = await collectParts(events, { hasText: false });
+  const { parts, finished } = await collectParts(shownEvents(head, events), { hasText: false });
   const { usage } = finished;
   return {
     ...writeEnvelope(head, usage.promptTokens),
@@ -46,7 +48,16 @@ export async function writeMessage(head: MessageHead, events: AsyncIterable<JobE
   };
 }
 
+/** The events of a message without what it does not show. */
+export async function* shownEvents({ hasThinking }: MessageHead, events: AsyncIterable<JobEvent>) {
+  for await (const event of events) if (hasThinking || event.type !== 'reasoning') yield event;
+}
+
+/** Thoughts are sent back unchanged or not at all; clients that look for a signature do not send those without one. */
+export const SIGNATURE = 'ruvllm';
+
 function writeBlock(part: OutputPart): object {
+  if (part.type === 'reasoning') return { type: 'thinking', thinking: part.text, signature: SIGNATURE };
   if (part.type === 'text') return { type: 'text', text: part.text, citations: null };
   return { ...startToolUse(part), input: readInput(part.arguments) };
 }

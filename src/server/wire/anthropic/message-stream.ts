@@ -1,13 +1,25 @@
 import type { JobEvent } from '../../generate-job.ts';
-import { toPartEvents } from '../../output-parts.ts';
+import { type OutputPart, toPartEvents } from '../../output-parts.ts';
 import type { SseMessage } from '../../sse.ts';
-import { type MessageHead, startToolUse, toStop, writeEnvelope } from './message-response.ts';
+import { type MessageHead, shownEvents, SIGNATURE, startToolUse, toStop, writeEnvelope } from './message-response.ts';
 import { toDeltaUsage } from './usage.ts';
 
 const write = (event: { readonly type: string }): SseMessage => ({ event: event.type, data: JSON.stringify(event) });
 
 /** Says that the server is still there. */
 export const PING = write({ type: 'ping' });
+
+const DELTAS: Readonly<Record<OutputPart['type'], (text: string) => object>> = {
+  text: (text) => ({ type: 'text_delta', text }),
+  reasoning: (thinking) => ({ type: 'thinking_delta', thinking }),
+  tool_call: (json) => ({ type: 'input_json_delta', partial_json: json }),
+};
+
+function startBlock(part: OutputPart): object {
+  if (part.type === 'tool_call') return startToolUse(part);
+  if (part.type === 'reasoning') return { type: 'thinking', thinking: '', signature: '' };
+  return { type: 'text', text: '', citations: null };
+}
 
 /** The events of a streamed message. The tokens of the prompt are told at once, how many were cached only at the end. */
 export async function* writeMessageStream(
@@ -17,19 +29,20 @@ export async function* writeMessageStream(
 ): AsyncGenerator<SseMessage, void, undefined> {
   const send = (type: string, fields: object): SseMessage => write({ type, ...fields });
   yield send('message_start', { message: writeEnvelope(head, countPrompt()) });
-  for await (const event of toPartEvents(events, { hasText: false })) {
+  for await (const event of toPartEvents(shownEvents(head, events), { hasText: false })) {
     if (event.type === 'open') {
       const { index, part } = event;
-      const block = part.type === 'text' ? { type: 'text', text: '', citations: null } : startToolUse(part);
-      yield send('content_block_start', { index, content_block: block });
+      yield send('content_block_start', { index, content_block: startBlock(part) });
       if (index === 0) yield PING;
     } else if (event.type === 'delta') {
       const { index, part, text } = event;
-      const delta =
-        part.type === 'text' ? { type: 'text_delta', text } : { type: 'input_json_delta', partial_json: text };
-      yield send('content_block_delta', { index, delta });
+      yield send('content_block_delta', { index, delta: DELTAS[part.type](text) });
     } else if (event.type === 'close') {
-      yield send('content_block_stop', { index: event.index });
+      const { index, part } = event;
+      if (part.type === 'reasoning') {
+        yield send('content_block_delta', { index, delta: { type: 'signature_delta', signature: SIGNATURE } });
+      }
+      yield send('content_block_stop', { index });
     } else {
       const { finished } = event;
       const delta = { ...toStop(finished), stop_details: null, container: null };

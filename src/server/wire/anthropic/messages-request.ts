@@ -1,6 +1,7 @@
 import type { ChatMessage } from '../../../chat/types.ts';
 import type { GenerateJob, OutputConstraint, ToolSpec } from '../../generate-job.ts';
 import type { ServerLimits } from '../../limits.ts';
+import { CHAT_FIELDS, toChatOptions } from '../chat-fields.ts';
 import {
   booleanField,
   type Field,
@@ -16,22 +17,22 @@ import {
 } from '../fields.ts';
 import { MAX_MODEL_NAME, maxTokensField } from '../openai/chat-request.ts';
 import { SAMPLING_FIELDS, toGenerateOptions } from '../openai/sampling-fields.ts';
-import { refuseToolMessages, type ToolMessage } from '../tool-messages.ts';
 import { refusedField, unsupported } from '../unsupported.ts';
 import { systemField } from './content-blocks.ts';
 import { joinTurns, messageField } from './messages.ts';
-import { outputConfigField, thinkingField } from './output-config.ts';
+import { NO_THINKING, outputConfigField, type Thinking, thinkingField } from './output-config.ts';
 import { toolChoiceField, toolField, type ToolUse } from './tools.ts';
 
 /** What counting and generating have in common. */
 interface PromptFields {
   model: string;
-  messages: readonly (readonly ToolMessage[])[];
+  messages: readonly (readonly ChatMessage[])[];
   system: string;
   tools: readonly ToolSpec[];
   tool_choice: ToolUse;
   output_config: { readonly constraint: OutputConstraint | null };
-  thinking: 'disabled';
+  thinking: Thinking;
+  chat_template_kwargs: Readonly<Record<string, unknown>>;
 }
 
 /** Our own fields, under the names they have in the other API too. */
@@ -52,6 +53,8 @@ interface MessagesFields extends PromptFields {
 export interface MessagesRequest {
   readonly job: GenerateJob;
   readonly isStream: boolean;
+  /** Whether the answer shows what the model thinks. */
+  readonly hasThinking: boolean;
 }
 
 const MAX_TOOLS = 128;
@@ -80,6 +83,7 @@ function promptFields(limits: ServerLimits): Fields<PromptFields> {
     tool_choice: toolChoiceField,
     output_config: outputConfigField,
     thinking: thinkingField,
+    chat_template_kwargs: CHAT_FIELDS.chat_template_kwargs,
   };
 }
 
@@ -103,8 +107,7 @@ type Given<T> = { readonly [K in keyof T]: NonNullable<T[K]> | null };
 function toPrompt({ messages, system }: Given<PromptFields>): readonly ChatMessage[] {
   const turns = joinTurns(required(messages, 'messages').flat());
   if (turns.at(-1)!.role === 'assistant') throw unsupported('messages', 'beginning the answer for the model');
-  const prompt = refuseToolMessages(turns, 'messages');
-  return system === null ? prompt : [{ role: 'system', content: system }, ...prompt];
+  return system === null ? turns : [{ role: 'system', content: system }, ...turns];
 }
 
 function toJob(given: Given<PromptFields>, options: GenerateJob['options']): GenerateJob {
@@ -113,7 +116,7 @@ function toJob(given: Given<PromptFields>, options: GenerateJob['options']): Gen
     model: required(given.model, 'model'),
     prompts: [toPrompt(given)],
     numChoices: 1,
-    options,
+    options: { ...options, ...toChatOptions({ ...given, reasoning_effort: (given.thinking ?? NO_THINKING).wish }) },
     constraint: given.output_config?.constraint ?? null,
     tools: choice === 'none' ? [] : (given.tools ?? []),
     toolChoice: choice,
@@ -127,7 +130,8 @@ export function readMessagesRequest(body: unknown, limits: ServerLimits): Messag
   const maxTokens = required(given.max_tokens, 'max_tokens');
   const sampling = { ...given, stop: given.stop_sequences, user: null, logit_bias: null };
   const job = toJob(given, { ...toGenerateOptions(sampling), maxTokens });
-  return { job, isStream: given.stream ?? false };
+  const { isShown: hasThinking } = given.thinking ?? NO_THINKING;
+  return { job, isStream: given.stream ?? false, hasThinking };
 }
 
 type Sampled = MessagesFields & { [K in keyof typeof OWN_SAMPLING]: ReturnType<(typeof OWN_SAMPLING)[K]['read']> };

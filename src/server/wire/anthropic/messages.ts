@@ -1,5 +1,5 @@
 import { choiceField, type Field, invalid, readFields, required } from '../fields.ts';
-import type { ToolMessage } from '../tool-messages.ts';
+import type { ChatMessage } from '../../../chat/types.ts';
 import { type Block, BLOCKS_SCHEMA, readBlocks } from './content-blocks.ts';
 
 type Role = 'user' | 'assistant' | 'system';
@@ -13,7 +13,7 @@ const FIELDS = {
 const SEPARATORS: Readonly<Record<Role, string>> = { user: '\n\n', system: '\n\n', assistant: '' };
 
 /** One message of the wire: a turn, behind the results of tools where it brings some. */
-export const messageField: Field<readonly ToolMessage[]> = {
+export const messageField: Field<readonly ChatMessage[]> = {
   schema: {
     type: 'object',
     properties: { role: FIELDS.role.schema, content: BLOCKS_SCHEMA },
@@ -25,14 +25,18 @@ export const messageField: Field<readonly ToolMessage[]> = {
   },
 };
 
-function toTurns(role: Role, blocks: readonly Block[], path: string): ToolMessage[] {
-  const turns: ToolMessage[] = [];
+function toTurns(role: Role, blocks: readonly Block[], path: string): ChatMessage[] {
+  const turns: ChatMessage[] = [];
   const texts: string[] = [];
+  const thoughts: string[] = [];
   const calls: Extract<Block, { type: 'tool_use' }>['call'][] = [];
   for (const [index, block] of blocks.entries()) {
     const where = `${path}[${index}]`;
     if (block.type === 'text') texts.push(block.text);
-    else if (block.type === 'tool_use') {
+    else if (block.type === 'thinking') {
+      if (role !== 'assistant') throw invalid(where, "a block of this role; only 'assistant' thinks", block.type);
+      if (block.text !== '') thoughts.push(block.text);
+    } else if (block.type === 'tool_use') {
       if (role !== 'assistant') throw invalid(where, "a block of this role; only 'assistant' uses tools", block.type);
       calls.push(block.call);
     } else {
@@ -43,14 +47,15 @@ function toTurns(role: Role, blocks: readonly Block[], path: string): ToolMessag
     }
   }
   const content = texts.join(SEPARATORS[role]);
-  if (calls.length > 0) turns.push({ role, content, toolCalls: calls });
-  else if (texts.length > 0 || turns.length === 0) turns.push({ role, content });
+  const thought = thoughts.length === 0 ? {} : { reasoning: thoughts.join('\n\n') };
+  if (calls.length > 0) turns.push({ role, content, ...thought, toolCalls: calls });
+  else if (texts.length > 0 || turns.length === 0) turns.push({ role, content, ...thought });
   return turns;
 }
 
 /** Turns of one role behind each other are one turn, as in the API this one follows; many templates allow no others. */
-export function joinTurns(turns: readonly ToolMessage[]): ToolMessage[] {
-  const joined: ToolMessage[] = [];
+export function joinTurns(turns: readonly ChatMessage[]): ChatMessage[] {
+  const joined: ChatMessage[] = [];
   for (const turn of turns) {
     const last = joined.at(-1);
     if (last === undefined || last.role !== turn.role || turn.role === 'tool' || last.toolCalls !== undefined) {
@@ -58,7 +63,12 @@ export function joinTurns(turns: readonly ToolMessage[]): ToolMessage[] {
       continue;
     }
     const separator = SEPARATORS[turn.role as Role];
-    joined[joined.length - 1] = { ...turn, content: `${last.content}${separator}${turn.content}` };
+    const reasoning = [last.reasoning, turn.reasoning].filter((text) => text !== undefined).join('\n\n');
+    joined[joined.length - 1] = {
+      ...turn,
+      content: `${last.content}${separator}${turn.content}`,
+      ...(reasoning === '' ? {} : { reasoning }),
+    };
   }
   return joined;
 }

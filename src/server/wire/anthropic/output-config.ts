@@ -13,7 +13,7 @@ const formatField: Field<OutputConstraint> = {
   },
 };
 
-/** `output_config`: what the answer must look like; `effort` is about thinking, which there is none of. */
+/** `output_config`: what the answer must look like; `effort` has no words in most templates. */
 export const outputConfigField: Field<{ readonly constraint: OutputConstraint | null }> = {
   schema: { type: 'object', properties: { format: formatField.schema } },
   read(value, path) {
@@ -26,16 +26,32 @@ export const outputConfigField: Field<{ readonly constraint: OutputConstraint | 
   },
 };
 
-/** `thinking`: only that there shall be none. */
-export const thinkingField: Field<'disabled'> = {
-  schema: { type: 'object', properties: { type: { enum: ['disabled'] } }, required: ['type'] },
+/** Whether there are thoughts in the answer, and what the model is told of thinking. */
+export interface Thinking {
+  readonly isShown: boolean;
+  readonly wish: 'none' | 'auto' | 'on';
+}
+
+const THINKING: Readonly<Record<string, Thinking>> = {
+  disabled: { isShown: false, wish: 'none' },
+  enabled: { isShown: true, wish: 'on' },
+  adaptive: { isShown: true, wish: 'auto' },
+};
+
+/** Unless it is asked for there is none: thoughts that nobody sees would still count as tokens. */
+export const NO_THINKING = THINKING['disabled']!;
+
+/** `thinking`: whether the model shall think first. How long is its own matter: `budget_tokens` is not enforced. */
+export const thinkingField: Field<Thinking> = {
+  schema: { type: 'object', properties: { type: { enum: Object.keys(THINKING) } }, required: ['type'] },
   read(value, path) {
     const { type } = readFields<{ type: string }>(
       value,
       { type: choiceField(['disabled', 'enabled', 'adaptive', 'between_tools']) },
       { path, ignored: ['budget_tokens', 'display'] },
     );
-    if (required(type, `${path}.type`) !== 'disabled') throw unsupported(path, `thinking (${JSON.stringify(type)})`);
-    return 'disabled';
+    const thinking = THINKING[required(type, `${path}.type`)];
+    if (thinking === undefined) throw unsupported(path, `thinking (${JSON.stringify(type)})`);
+    return thinking;
   },
 };

@@ -1,6 +1,7 @@
 import type { ChatMessage } from '../../../chat/types.ts';
 import type { GenerateJob, OutputConstraint, ToolChoice, ToolSpec } from '../../generate-job.ts';
 import type { ServerLimits } from '../../limits.ts';
+import { CHAT_FIELDS, type ChatFields, toChatOptions } from '../chat-fields.ts';
 import {
   booleanField,
   countField,
@@ -22,7 +23,7 @@ import { SAMPLING_FIELDS, type SamplingFields, toGenerateOptions } from './sampl
 import { type StreamOptions, streamOptionsField } from './stream-options.ts';
 import { toolChoiceField, toolField } from './tools.ts';
 
-export interface ChatFields extends SamplingFields {
+export interface ChatRequestFields extends SamplingFields, ChatFields {
   model: string;
   messages: readonly ChatMessage[];
   max_tokens: number;
@@ -48,7 +49,7 @@ export interface ChatRequest {
 }
 
 const MAX_GRAMMAR = 65_536;
-const MAX_TOOLS = 128;
+export const MAX_TOOLS = 128;
 export const MAX_MODEL_NAME = 512;
 export const maxTokensField = integerField(1, 2 ** 31 - 1);
 
@@ -84,7 +85,7 @@ interface RefusedFields {
   moderation: never;
 }
 
-function chatFields(limits: ServerLimits): Fields<ChatFields & RefusedFields> {
+function chatFields(limits: ServerLimits): Fields<ChatRequestFields & RefusedFields> {
   return {
     model: stringField(MAX_MODEL_NAME, 1),
     messages: listField(messageField, limits.maxMessages, 1),
@@ -108,6 +109,7 @@ function chatFields(limits: ServerLimits): Fields<ChatFields & RefusedFields> {
     web_search_options: refusedField('searching the web'),
     moderation: refusedField('moderation'),
     ...SAMPLING_FIELDS,
+    ...CHAT_FIELDS,
   };
 }
 
@@ -127,6 +129,7 @@ export function readChatRequest(body: unknown, limits: ServerLimits): ChatReques
     numChoices: given.n ?? 1,
     options: {
       ...toGenerateOptions(given),
+      ...toChatOptions(given),
       ...(maxTokens === null ? {} : { maxTokens }),
       ...(given.logprobs === true ? { topLogprobs: given.top_logprobs ?? 0 } : {}),
     },

@@ -16,6 +16,7 @@ export interface AnswerHead {
 
 interface ChoiceParts {
   text: string;
+  reasoning: string;
   logprobs: SampledToken[] | null;
   toolCalls: { id: string; name: string; arguments: string }[];
   finished: FinishedEvent | null;
@@ -29,6 +30,7 @@ export async function writeChatCompletion(
 ): Promise<object> {
   const choices: ChoiceParts[] = Array.from({ length: numChoices }, () => ({
     text: '',
+    reasoning: '',
     logprobs: null,
     toolCalls: [],
     finished: null,
@@ -38,7 +40,8 @@ export async function writeChatCompletion(
     if (event.type === 'text') {
       parts.text += event.text;
       if (event.logprobs !== null) (parts.logprobs ??= []).push(...event.logprobs);
-    } else if (event.type === 'tool_call') addToolCall(parts.toolCalls, event);
+    } else if (event.type === 'reasoning') parts.reasoning += event.text;
+    else if (event.type === 'tool_call') addToolCall(parts.toolCalls, event);
     else parts.finished = event;
   }
   const finished = choices.map((parts) => parts.finished!);
@@ -58,8 +61,14 @@ export async function writeChatCompletion(
   };
 }
 
-function writeMessage({ text, toolCalls }: ChoiceParts): object {
-  const message = { role: 'assistant', content: text === '' && toolCalls.length > 0 ? null : text, refusal: null };
+function writeMessage({ text, reasoning, toolCalls }: ChoiceParts): object {
+  const message = {
+    role: 'assistant',
+    content: text === '' && toolCalls.length > 0 ? null : text,
+    refusal: null,
+    // No field of OpenAI's: the name that clients of open models look for.
+    ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
+  };
   if (toolCalls.length === 0) return message;
   const calls = toolCalls.map(({ id, name, arguments: args }) => ({
     id,

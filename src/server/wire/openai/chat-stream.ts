@@ -42,6 +42,8 @@ export async function* writeChatStream(
   for await (const event of events) {
     if (event.type === 'text') {
       yield chunk(event.choice, { content: event.text }, toChatLogprobs(event.logprobs, tokenizer), null);
+    } else if (event.type === 'reasoning') {
+      yield chunk(event.choice, { reasoning_content: event.text }, null, null);
     } else if (event.type === 'tool_call') {
       yield chunk(event.choice, { tool_calls: [toolCallDelta(event)] }, null, null);
     } else {

@@ -1,14 +1,28 @@
-import type { ChatMessage } from '../../../chat/types.ts';
-import { choiceField, type Field, invalid, isObject, readFields, required, stringField } from '../fields.ts';
+import type { ChatMessage, ToolCall } from '../../../chat/types.ts';
+import {
+  choiceField,
+  type Field,
+  invalid,
+  isObject,
+  listField,
+  objectField,
+  readFields,
+  required,
+  stringField,
+} from '../fields.ts';
 import { unsupported } from '../unsupported.ts';
 
 const MAX_TEXT = 2 ** 28;
 const MAX_PARTS = 4096;
+const MAX_CALLS = 128;
 
 interface MessageFields {
   role: ChatMessage['role'];
   content: string;
   name: string;
+  tool_calls: readonly ToolCall[];
+  tool_call_id: string;
+  reasoning_content: string;
 }
 
 /** Text, or a list of parts that are all text. */
@@ -49,10 +63,40 @@ function readPart(part: unknown, path: string): string {
   return required(text, `${path}.text`);
 }
 
+const FUNCTION = { name: stringField(256, 1), arguments: stringField(MAX_TEXT) } as const;
+const CALL = { id: stringField(256, 1), type: choiceField(['function']), function: objectField } as const;
+
+/** A call that the assistant made in an earlier turn. */
+const callField: Field<ToolCall> = {
+  schema: {
+    type: 'object',
+    properties: { id: CALL.id.schema, type: CALL.type.schema, function: { type: 'object' } },
+    required: ['id', 'type', 'function'],
+  },
+  read(value, path) {
+    const given = readFields<{ id: string; type: 'function'; function: object }>(value, CALL, {
+      path,
+      ignored: ['index'],
+    });
+    const where = `${path}.function`;
+    const call = readFields<{ name: string; arguments: string }>(required(given.function, where), FUNCTION, {
+      path: where,
+    });
+    return {
+      id: required(given.id, `${path}.id`),
+      name: required(call.name, `${where}.name`),
+      arguments: required(call.arguments, `${where}.arguments`),
+    };
+  },
+};
+
 const MESSAGE_FIELDS = {
   role: choiceField(['system', 'developer', 'user', 'assistant', 'tool']),
   content: contentField,
   name: stringField(256),
+  tool_calls: listField(callField, MAX_CALLS),
+  tool_call_id: stringField(256, 1),
+  reasoning_content: stringField(MAX_TEXT),
 } as const;
 
 /** A message of a conversation. */
@@ -60,27 +104,41 @@ export const messageField: Field<ChatMessage> = {
   schema: {
     type: 'object',
     properties: Object.fromEntries(Object.entries(MESSAGE_FIELDS).map(([name, { schema }]) => [name, schema])),
-    required: ['role', 'content'],
+    required: ['role'],
   },
   read(value, path) {
-    if (isObject(value)) refuseToolParts(value, path);
-    const { role, content, name } = readFields<MessageFields>(value, MESSAGE_FIELDS, {
+    if (isObject(value)) refuseParts(value, path);
+    const given = readFields<MessageFields>(value, MESSAGE_FIELDS, {
       path,
-      ignored: ['refusal', 'annotations', 'audio', 'function_call', 'tool_calls'],
+      ignored: ['refusal', 'annotations', 'audio', 'function_call'],
     });
-    const message: ChatMessage = {
-      role: required(role, `${path}.role`),
-      content: required(content, `${path}.content`),
+    const role = required(given.role, `${path}.role`);
+    const { name, tool_calls: calls, tool_call_id: callId, reasoning_content: reasoning } = given;
+    const only = (owner: ChatMessage['role'], field: string): void => {
+      if (role !== owner) throw invalid(`${path}.${field}`, `left out but in messages of the role '${owner}'`, role);
     };
-    return name === null ? message : { ...message, name };
+    const message: ChatMessage = { role, content: '' };
+    if (name !== null) message.name = name;
+    if (calls !== null && calls.length > 0) {
+      only('assistant', 'tool_calls');
+      message.toolCalls = calls;
+    }
+    if (reasoning !== null && reasoning !== '') {
+      only('assistant', 'reasoning_content');
+      message.reasoning = reasoning;
+    }
+    if (callId !== null) only('tool', 'tool_call_id');
+    if (role === 'tool') message.toolCallId = required(callId, `${path}.tool_call_id`);
+    // A turn that only calls says nothing; every other turn says something, if only an empty text.
+    message.content =
+      message.toolCalls === undefined ? required(given.content, `${path}.content`) : (given.content ?? '');
+    return message;
   },
 };
 
 /** What clients send back of answers is often there and null; only what is really there is refused. */
-function refuseToolParts(message: Readonly<Record<string, unknown>>, path: string): void {
-  const { tool_calls: calls, function_call: call, audio, role } = message;
-  if (Array.isArray(calls) ? calls.length > 0 : calls != null) throw unsupported(`${path}.tool_calls`, 'tool calling');
-  if (call != null) throw unsupported(`${path}.function_call`, 'function calling');
+function refuseParts({ function_call: call, audio, role }: Readonly<Record<string, unknown>>, path: string): void {
+  if (call != null) throw unsupported(`${path}.function_call`, "'function_call', which became 'tool_calls',");
   if (audio != null) throw unsupported(`${path}.audio`, 'audio');
-  if (role === 'tool' || role === 'function') throw unsupported(`${path}.role`, 'tool calling');
+  if (role === 'function') throw unsupported(`${path}.role`, "the role 'function', which became 'tool',");
 }

@@ -117,7 +117,7 @@ describe.skipIf(!hasSuite)("OpenAI's description", () => {
       ['/v1/models/nope'],
       ['/nope'],
       ['/v1/chat/completions', {}],
-      ['/v1/chat/completions', { ...CHATS[0], tools: [{ type: 'function', function: { name: 'f' } }] }],
+      ['/v1/chat/completions', { ...CHATS[0], tools: [{ type: 'function', function: { name: 'a b' } }] }],
       ['/v1/embeddings', {}],
     ] as const) {
       const { status, text } = await ask(url, body);

@@ -1,14 +1,14 @@
 import type { JobUsage } from '../../generate-job.ts';
 
 /** `usage` as OpenAI spells it, cached tokens included. */
-export function toWireUsage({ promptTokens, cachedTokens, completionTokens }: JobUsage) {
+export function toWireUsage({ promptTokens, cachedTokens, completionTokens, reasoningTokens }: JobUsage) {
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
     total_tokens: promptTokens + completionTokens,
     prompt_tokens_details: { cached_tokens: cachedTokens, audio_tokens: 0 },
     completion_tokens_details: {
-      reasoning_tokens: 0,
+      reasoning_tokens: reasoningTokens,
       audio_tokens: 0,
       accepted_prediction_tokens: 0,
       rejected_prediction_tokens: 0,

@@ -1,11 +1,11 @@
 import type { StoredResponse } from '../../../response-store.ts';
 import { pageAfter, readQueryChoice, readQueryInteger } from '../../page-query.ts';
-import type { ToolMessage } from '../../tool-messages.ts';
+import type { ChatMessage } from '../../../../chat/types.ts';
 
 type Item = { readonly id: string; readonly type: string };
 
 /** One turn as the items it came as, or could have come as. */
-function toItems({ role, content, toolCalls = [], toolCallId }: ToolMessage, id: string): Item[] {
+function toItems({ role, content, toolCalls = [], toolCallId }: ChatMessage, id: string): Item[] {
   const status = 'completed';
   if (toolCallId !== undefined) {
     return [{ id: `fco_${id}`, type: 'function_call_output', status, call_id: toolCallId, output: content } as Item];

@@ -8,7 +8,7 @@ import {
   required,
   stringField,
 } from '../../fields.ts';
-import type { ToolMessage } from '../../tool-messages.ts';
+import type { ChatMessage } from '../../../../chat/types.ts';
 import { unsupported } from '../../unsupported.ts';
 
 const MAX_TEXT = 2 ** 28;
@@ -53,13 +53,31 @@ const CALL = {
   arguments: stringField(MAX_TEXT),
 } as const;
 const RESULT = { type: stringField(MAX_NAME), call_id: stringField(MAX_NAME, 1), output: contentField } as const;
+const THOUGHTS: Field<string> = {
+  schema: { type: 'array', items: { type: 'object' }, maxItems: MAX_PARTS },
+  read(value, path) {
+    if (!Array.isArray(value) || value.length > MAX_PARTS) throw invalid(path, `a list of at most ${MAX_PARTS}`, value);
+    return value
+      .map((part: unknown, index) => {
+        const where = `${path}[${index}]`;
+        const { text } = readFields<{ type: string; text: string }>(
+          part,
+          { type: stringField(MAX_NAME), text: stringField(MAX_TEXT) },
+          { path: where },
+        );
+        return required(text, `${where}.text`);
+      })
+      .join('\n\n');
+  },
+};
+const REASONING = { type: stringField(MAX_NAME), summary: THOUGHTS, content: THOUGHTS } as const;
 /** Of answers that are sent back as they came. */
 const IGNORED = ['id', 'status', 'phase', 'caller', 'namespace'] as const;
 
 /** How each type of item is read: all there are. */
-const READERS: Readonly<Record<string, (value: object, path: string) => ToolMessage>> = {
+const READERS: Readonly<Record<string, (value: object, path: string) => ChatMessage>> = {
   message(value, path) {
-    const { role, content } = readFields<{ type: string; role: ToolMessage['role']; content: string }>(value, MESSAGE, {
+    const { role, content } = readFields<{ type: string; role: ChatMessage['role']; content: string }>(value, MESSAGE, {
       path,
       ignored: IGNORED,
     });
@@ -77,6 +95,13 @@ const READERS: Readonly<Record<string, (value: object, path: string) => ToolMess
     };
     return { role: 'assistant', content: '', toolCalls: [call] };
   },
+  reasoning(value, path) {
+    const given = readFields<{ type: string; summary: string; content: string }>(value, REASONING, {
+      path,
+      ignored: [...IGNORED, 'encrypted_content'],
+    });
+    return { role: 'assistant', content: '', reasoning: given.content ?? given.summary ?? '' };
+  },
   function_call_output(value, path) {
     const given = readFields<{ type: string; call_id: string; output: string }>(value, RESULT, {
       path,
@@ -87,7 +112,7 @@ const READERS: Readonly<Record<string, (value: object, path: string) => ToolMess
   },
 };
 
-function readItem(value: unknown, path: string): ToolMessage {
+function readItem(value: unknown, path: string): ChatMessage {
   const item = objectField.read(value, path);
   const type = item['type'] ?? 'message';
   if (typeof type !== 'string') throw invalid(`${path}.type`, 'a string', type);
@@ -95,19 +120,26 @@ function readItem(value: unknown, path: string): ToolMessage {
   throw unsupported(`${path}.type`, `an input item ${JSON.stringify(type.slice(0, 40))}`);
 }
 
-/** Calls of one turn come as items of their own, behind the text they belong to. */
-function joinCalls(turns: readonly ToolMessage[]): ToolMessage[] {
-  const joined: ToolMessage[] = [];
+/** Thoughts, text and calls of one turn come as items of their own, behind each other. */
+function joinItems(turns: readonly ChatMessage[]): ChatMessage[] {
+  const joined: ChatMessage[] = [];
   for (const turn of turns) {
     const last = joined.at(-1);
-    if (turn.toolCalls === undefined || last?.role !== 'assistant') joined.push(turn);
-    else joined[joined.length - 1] = { ...last, toolCalls: [...(last.toolCalls ?? []), ...turn.toolCalls] };
+    if (last?.role === 'assistant' && turn.role === 'assistant' && (isThought(last) || turn.toolCalls !== undefined)) {
+      const toolCalls = [...(last.toolCalls ?? []), ...(turn.toolCalls ?? [])];
+      joined[joined.length - 1] = { ...turn, ...last, content: last.content + turn.content };
+      if (toolCalls.length > 0) joined[joined.length - 1]!.toolCalls = toolCalls;
+    } else joined.push(turn);
   }
-  return joined;
+  // Thoughts that led to nothing are no turn.
+  return joined.filter((turn) => !isThought(turn));
 }
 
+const isThought = ({ content, reasoning, toolCalls }: ChatMessage): boolean =>
+  reasoning !== undefined && content === '' && toolCalls === undefined;
+
 /** `input`: what a user says, or items of a conversation. */
-export function inputField(maxItems: number): Field<readonly ToolMessage[]> {
+export function inputField(maxItems: number): Field<readonly ChatMessage[]> {
   return {
     schema: { oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'object' }, minItems: 1, maxItems }] },
     read(value, path) {
@@ -115,7 +147,7 @@ export function inputField(maxItems: number): Field<readonly ToolMessage[]> {
       if (!Array.isArray(value) || value.length < 1 || value.length > maxItems) {
         throw invalid(path, `a string or a list of 1 to ${maxItems} items`, value);
       }
-      return joinCalls(value.map((item, index) => readItem(item, `${path}[${index}]`)));
+      return joinItems(value.map((item, index) => readItem(item, `${path}[${index}]`)));
     },
   };
 }

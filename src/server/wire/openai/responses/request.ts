@@ -1,6 +1,8 @@
+import type { ChatMessage } from '../../../../chat/types.ts';
 import type { GenerateJob, OutputConstraint, ToolChoice, ToolSpec } from '../../../generate-job.ts';
 import type { ServerLimits } from '../../../limits.ts';
 import type { StoredResponse } from '../../../response-store.ts';
+import { CHAT_FIELDS, type Effort, effortField, toChatOptions } from '../../chat-fields.ts';
 import {
   booleanField,
   choiceField,
@@ -16,7 +18,6 @@ import {
   schemaOf,
   stringField,
 } from '../../fields.ts';
-import { refuseToolMessages, type ToolMessage } from '../../tool-messages.ts';
 import { refusedField, unsupported } from '../../unsupported.ts';
 import { MAX_MODEL_NAME, maxTokensField } from '../chat-request.ts';
 import { SAMPLING_FIELDS, type SamplingFields, toGenerateOptions } from '../sampling-fields.ts';
@@ -26,7 +27,7 @@ import { textField } from './text-format.ts';
 
 interface ResponseFields extends SamplingFields {
   model: string;
-  input: readonly ToolMessage[];
+  input: readonly ChatMessage[];
   instructions: string;
   previous_response_id: string;
   store: boolean;
@@ -40,7 +41,8 @@ interface ResponseFields extends SamplingFields {
   tool_choice: ToolChoice;
   parallel_tool_calls: boolean;
   truncation: 'disabled';
-  reasoning: null;
+  reasoning: { readonly effort: Effort | null };
+  chat_template_kwargs: Readonly<Record<string, unknown>>;
   background: never;
   conversation: never;
   prompt: never;
@@ -53,7 +55,7 @@ interface ResponseFields extends SamplingFields {
 export interface ResponseRequest {
   readonly job: GenerateJob;
   /** The conversation that is continued, without instructions: what the next response continues too. */
-  readonly messages: readonly ToolMessage[];
+  readonly messages: readonly ChatMessage[];
   readonly isStream: boolean;
   readonly isStored: boolean;
   readonly hasLogprobs: boolean;
@@ -83,14 +85,15 @@ const metadataField: Field<Readonly<Record<string, string>>> = {
   },
 };
 
-/** There is no reasoning to be set: what asks for none is fine. */
-const reasoningField: Field<null> = {
-  schema: { type: 'object' },
+/** `reasoning`: how much to think. There are no summaries: the thoughts themselves are in the answer. */
+const reasoningField: Field<{ readonly effort: Effort | null }> = {
+  schema: { type: 'object', properties: { effort: effortField.schema } },
   read(value, path) {
     if (!isObject(value)) throw invalid(path, 'an object', value);
-    const asked = Object.entries(value).find(([, given]) => given !== null && given !== 'none');
-    if (asked !== undefined) throw unsupported(`${path}.${asked[0].slice(0, 40)}`, 'reasoning');
-    return null;
+    const { effort = null, ...rest } = value;
+    const asked = Object.entries(rest).find(([, given]) => given !== null && given !== 'none' && given !== 'auto');
+    if (asked !== undefined) throw unsupported(`${path}.${asked[0].slice(0, 40)}`, 'this part of reasoning');
+    return { effort: effort === null ? null : effortField.read(effort, `${path}.effort`) };
   },
 };
 
@@ -112,7 +115,8 @@ function responseFields(limits: ServerLimits): Fields<ResponseFields> {
     tool_choice: functionChoiceField,
     parallel_tool_calls: booleanField,
     truncation: choiceField(['disabled']),
-    reasoning: reasoningField as Field<never>,
+    reasoning: reasoningField,
+    chat_template_kwargs: CHAT_FIELDS.chat_template_kwargs,
     background: refusedField('a response in the background'),
     conversation: refusedField('a stored conversation'),
     prompt: refusedField('a stored prompt'),
@@ -136,14 +140,14 @@ export function readResponseRequest(
   if (messages.length > limits.maxMessages) {
     throw invalid('input', `at most ${limits.maxMessages} messages with those before`, messages);
   }
-  const prompt = refuseToolMessages(messages, 'input');
   const hasLogprobs = given.include?.includes(LOGPROBS) ?? false;
   const job: GenerateJob = {
     model,
-    prompts: [instructions === null ? prompt : [{ role: 'system', content: instructions }, ...prompt]],
+    prompts: [instructions === null ? messages : [{ role: 'system', content: instructions }, ...messages]],
     numChoices: 1,
     options: {
       ...toGenerateOptions(given),
+      ...toChatOptions({ ...given, reasoning_effort: given.reasoning?.effort ?? null }),
       ...(maxTokens === null ? {} : { maxTokens }),
       ...(hasLogprobs ? { topLogprobs: given.top_logprobs ?? 0 } : {}),
     },
@@ -161,7 +165,7 @@ export function readResponseRequest(
     metadata: given.metadata ?? {},
     parallel_tool_calls: job.canCallInParallel,
     previous_response_id: previousId,
-    reasoning: { effort: null, summary: null },
+    reasoning: { effort: given.reasoning?.effort ?? null, summary: null },
     service_tier: 'default',
     store: given.store ?? true,
     temperature: given.temperature ?? 1,

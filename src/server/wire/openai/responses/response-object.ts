@@ -3,7 +3,7 @@ import type { SampledToken } from '../../../../sampling/types.ts';
 import type { Usage } from '../../../../runtime/generation-types.ts';
 import type { FinishedEvent } from '../../../generate-job.ts';
 import type { OutputPart } from '../../../output-parts.ts';
-import type { ToolMessage } from '../../tool-messages.ts';
+import type { ChatMessage } from '../../../../chat/types.ts';
 import { toChatLogprobs } from '../logprobs.ts';
 
 /** What every form of one response says about it. */
@@ -56,9 +56,11 @@ export function writeEnded(
   };
 }
 
+const ID_PREFIXES = { text: 'msg', reasoning: 'rs', tool_call: 'fc' } as const;
+
 /** Items of one response have ids of their own, that tell where they belong. */
 export function itemId({ id }: ResponseHead, part: OutputPart, index: number): string {
-  return `${part.type === 'text' ? 'msg' : 'fc'}_${id.slice('resp_'.length)}_${index}`;
+  return `${ID_PREFIXES[part.type]}_${id.slice('resp_'.length)}_${index}`;
 }
 
 /** An item as it stands; while it is in progress it has nothing in it yet. */
@@ -69,9 +71,14 @@ export function writeItem(head: ResponseHead, part: OutputPart, index: number, s
     const content = isOpen ? [] : [writeTextPart(head, part.text, part.logprobs)];
     return { id, type: 'message', status, role: 'assistant', content };
   }
+  if (part.type === 'reasoning') {
+    return { id, type: 'reasoning', status, summary: [], content: isOpen ? [] : [writeThought(part.text)] };
+  }
   const { id: callId, name, arguments: args } = part;
   return { id, type: 'function_call', status, call_id: callId, name, arguments: isOpen ? '' : args };
 }
+
+export const writeThought = (text: string) => ({ type: 'reasoning_text', text });
 
 export function writeTextPart(head: ResponseHead, text: string, logprobs: readonly SampledToken[] | null) {
   return { type: 'output_text', text, annotations: [], logprobs: writeLogprobs(head, logprobs) };
@@ -87,21 +94,28 @@ export function writeLogprobs({ tokenizer }: ResponseHead, tokens: readonly Samp
   return content.map((token) => ({ ...withBytes(token), top_logprobs: token.top_logprobs.map(withBytes) }));
 }
 
-export function toResponseUsage({ promptTokens, cachedTokens, completionTokens }: Usage) {
+export function toResponseUsage({ promptTokens, cachedTokens, completionTokens, reasoningTokens }: Usage) {
   return {
     input_tokens: promptTokens,
     input_tokens_details: { cached_tokens: cachedTokens, cache_write_tokens: 0 },
     output_tokens: completionTokens,
-    output_tokens_details: { reasoning_tokens: 0 },
+    output_tokens_details: { reasoning_tokens: reasoningTokens },
     total_tokens: promptTokens + completionTokens,
   };
 }
 
 /** The answer as the turn it is in a conversation. */
-export function toTurn(parts: readonly OutputPart[]): ToolMessage {
+export function toTurn(parts: readonly OutputPart[]): ChatMessage {
   const calls = parts.filter((part) => part.type === 'tool_call');
-  const content = parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
-  if (calls.length === 0) return { role: 'assistant', content };
-  const toolCalls = calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args }));
-  return { role: 'assistant', content, toolCalls };
+  const join = (type: 'text' | 'reasoning'): string =>
+    parts.map((part) => (part.type === type ? (part as { readonly text: string }).text : '')).join('');
+  const reasoning = join('reasoning');
+  return {
+    role: 'assistant',
+    content: join('text'),
+    ...(reasoning === '' ? {} : { reasoning }),
+    ...(calls.length === 0
+      ? {}
+      : { toolCalls: calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args })) }),
+  };
 }

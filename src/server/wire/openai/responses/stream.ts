@@ -2,7 +2,15 @@ import type { Failure } from '../../../errors.ts';
 import type { FinishedEvent, JobEvent } from '../../../generate-job.ts';
 import { type OutputPart, type PartEvent, toPartEvents } from '../../../output-parts.ts';
 import type { SseMessage } from '../../../sse.ts';
-import { itemId, type ResponseHead, writeItem, writeLogprobs, writeStarted, writeTextPart } from './response-object.ts';
+import {
+  itemId,
+  type ResponseHead,
+  writeItem,
+  writeLogprobs,
+  writeStarted,
+  writeTextPart,
+  writeThought,
+} from './response-object.ts';
 
 /** A response that is told event by event. */
 export interface ResponseStream {
@@ -51,11 +59,13 @@ export function createResponseStream(
         output_index: index,
         item: writeItem(head, part, index, 'in_progress'),
       });
-      if (part.type !== 'text') return;
-      yield send('response.content_part.added', { ...text, part: writeTextPart(head, '', null) });
+      if (part.type === 'tool_call') return;
+      const empty = part.type === 'text' ? writeTextPart(head, '', null) : writeThought('');
+      yield send('response.content_part.added', { ...text, part: empty });
     } else if (event.type === 'delta') {
       const { text: delta, logprobs } = event;
       if (part.type === 'tool_call') yield send('response.function_call_arguments.delta', { ...item, delta });
+      else if (part.type === 'reasoning') yield send('response.reasoning_text.delta', { ...text, delta });
       else yield send('response.output_text.delta', { ...text, delta, logprobs: writeLogprobs(head, logprobs) });
     } else {
       yield* writeClosed(event, item);
@@ -66,11 +76,14 @@ export function createResponseStream(
     { index, part, isCut }: Extract<PartEvent, { type: 'close' }>,
     item: object,
   ): Generator<SseMessage> {
+    const text = { ...item, content_index: 0 };
     if (part.type === 'text') {
       const whole = writeTextPart(head, part.text, part.logprobs);
-      const text = { ...item, content_index: 0 };
       yield send('response.output_text.done', { ...text, text: part.text, logprobs: whole.logprobs });
       yield send('response.content_part.done', { ...text, part: whole });
+    } else if (part.type === 'reasoning') {
+      yield send('response.reasoning_text.done', { ...text, text: part.text });
+      yield send('response.content_part.done', { ...text, part: writeThought(part.text) });
     } else {
       yield send('response.function_call_arguments.done', { ...item, name: part.name, arguments: part.arguments });
     }

@@ -1,0 +1,92 @@
+import { createOutputParser } from '../../chat/tools/output-parser.ts';
+import { startsInReasoning } from '../../chat/tools/reasoning.ts';
+import { toToolSpecs } from '../../chat/tools/tool-specs.ts';
+import { RuvLLMError } from '../../core/errors.ts';
+import type { GrammarSource } from '../../sampling/grammar/index.ts';
+import { createStopMatcher } from '../../sampling/stop-matcher.ts';
+import type { ResolvedGenerateOptions } from '../generate-options.ts';
+import { preparePrompt, type Prompt, type PromptContext } from '../prompt.ts';
+import { type AnswerReader, createPlainReader } from './answer-reader.ts';
+import { createCallStructure } from './call-structure.ts';
+import { createDialectDecoder } from './dialect-decoder.ts';
+import { createParsedReader } from './parsed-reader.ts';
+
+/** How one answer is made and read. */
+export interface AnswerPlan {
+  readonly promptIds: readonly number[];
+  readonly grammar: GrammarSource | null;
+  /** What to do where the grammar is `unsupported`; null: that is the answer. */
+  readonly fallback: AnswerPlan | null;
+  createReader(): AnswerReader;
+}
+
+export interface PlanContext extends PromptContext {
+  /** Ids after which the model has nothing more to say. */
+  readonly endIds: readonly number[];
+}
+
+/** Decides what the model reads, what it may answer and what is looked for in the answer. */
+export function planAnswer(context: PlanContext, prompt: Prompt, options: ResolvedGenerateOptions): AnswerPlan {
+  const { tokenizer, chatTemplate } = context;
+  const { params, grammar, tools, toolChoice, parallelToolCalls } = options;
+  const { ids: promptIds, text } = preparePrompt(prompt, context, options);
+  const isPlain = tools.length === 0 && (chatTemplate.reasoning === null || grammar !== null);
+  if (text === null || isPlain) {
+    const createReader = (): AnswerReader =>
+      createPlainReader(
+        tokenizer.createStreamDecoder({ keepLeadingSpace: text === null }),
+        createStopMatcher(params.stop),
+      );
+    return { promptIds, grammar, fallback: null, createReader };
+  }
+  const { dialect } = chatTemplate;
+  const isReasoning = startsInReasoning(dialect.reasoning, text);
+  const specs = toToolSpecs(tools);
+  const createReader = (delivery: 'whole' | 'stream') => (): AnswerReader =>
+    createParsedReader({
+      decode: createDialectDecoder(tokenizer, dialect),
+      parser: createOutputParser({
+        format: dialect.format,
+        tools: specs,
+        reasoning: dialect.reasoning,
+        isReasoning,
+        delivery,
+      }),
+      stops: params.stop,
+      isOneCall: !parallelToolCalls,
+    });
+  const loose = { promptIds, grammar: null, fallback: null, createReader: createReader('whole') };
+  if (tools.length === 0 || toolChoice === 'none') return loose;
+  const contentSchema = grammar === null ? null : readContentSchema(grammar);
+  const isFree = toolChoice === 'auto' && contentSchema === null;
+  if (isFree && params.ignoreEos) return loose; // a bound text ends; this one shall not
+  const root = createCallStructure({
+    dialect,
+    tools: specs,
+    choice: toolChoice,
+    allowsParallel: parallelToolCalls,
+    isReasoning,
+    contentSchema,
+    endSpellings: context.endIds.map((id) => tokenizer.piece(id)),
+  });
+  const isStrict = tools.some((tool) => tool.function.strict === true);
+  return {
+    promptIds,
+    grammar: { type: 'structure', root },
+    fallback: isFree && !isStrict ? loose : null,
+    createReader: createReader('stream'),
+  };
+}
+
+/** A user's own grammar beside tools: JSON can be told from a call, other texts cannot. */
+function readContentSchema(grammar: GrammarSource): object {
+  if (grammar.type === 'json_object') return { type: 'object' };
+  if (grammar.type === 'json_schema' && typeof grammar.schema === 'object' && grammar.schema !== null) {
+    return grammar.schema;
+  }
+  throw new RuvLLMError(
+    'invalid_option',
+    `options "grammar" (${grammar.type}) and "tools" cannot be combined, unless toolChoice is 'none'`,
+    { data: { option: 'grammar', grammar: grammar.type } },
+  );
+}

@@ -1,0 +1,174 @@
+import type { ToolChoice } from '../chat/tools/types.ts';
+import { RuvLLMError } from '../core/errors.ts';
+import { booleanOption, choiceOption, type OptionReader, type OptionReaders } from '../core/options.ts';
+import { requirePlainJson } from './plain-json.ts';
+
+/** A function the model may call, as OpenAI's API spells it. */
+export interface ToolDefinition {
+  readonly type: 'function';
+  readonly function: {
+    /** 1 to 128 letters, digits and `_ - . /`. */
+    readonly name: string;
+    readonly description?: string;
+    /** JSON Schema of the arguments, an object's. Default: no arguments. */
+    readonly parameters?: Readonly<Record<string, unknown>>;
+    /** True: a schema that cannot be enforced is refused, also where the model may choose not to call. Default false. */
+    readonly strict?: boolean;
+  };
+}
+
+const REASONING_WISHES = ['auto', 'none', 'on', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
+
+/** How much the model shall think before it answers. */
+export type ReasoningWish = (typeof REASONING_WISHES)[number];
+
+/** What only a prompt of messages can have. */
+export interface ChatOptions {
+  /** Functions the model may call: its template shows them, and `toolCalls` has what it called. Default: none. */
+  tools?: readonly ToolDefinition[];
+  /** `required` or `{ name }`: the answer is a call; `none`: the tools are not shown. Default `auto`. */
+  toolChoice?: ToolChoice;
+  /** False: the answer ends with its first call. Default true. */
+  parallelToolCalls?: boolean;
+  /** How much to think, for templates that can be told; others refuse all but `auto` and `none`. Default `auto`. */
+  reasoning?: ReasoningWish;
+  /** Further variables the chat template reads: plain JSON data, under names that are not its own. Default: none. */
+  templateVariables?: Readonly<Record<string, unknown>>;
+}
+
+export interface ResolvedChatOptions {
+  /** Empty where the choice is `none`. */
+  readonly tools: readonly ToolDefinition[];
+  readonly toolChoice: ToolChoice;
+  readonly parallelToolCalls: boolean;
+  readonly reasoning: ReasoningWish;
+  readonly templateVariables: Readonly<Record<string, unknown>>;
+}
+
+export const NO_CHAT_OPTIONS: ResolvedChatOptions = Object.freeze({
+  tools: [],
+  toolChoice: 'auto',
+  parallelToolCalls: true,
+  reasoning: 'auto',
+  templateVariables: {},
+});
+
+const MAX_TOOLS = 256;
+const TOOL_BOUNDS = { maxDepth: 64, maxValues: 200_000, maxChars: 2 ** 21 };
+const MAX_VARIABLES = 64;
+const VARIABLE_BOUNDS = { maxDepth: 16, maxValues: 4096, maxChars: 65_536 };
+/** Names beyond these break out of the marks that formats put around them. */
+const TOOL_NAME = /^[\w./-]{1,128}$/;
+const VARIABLE_NAME = /^[A-Za-z_]\w{0,63}$/;
+
+/** What templates have of themselves: given from outside, a conversation could be replaced or its end be moved. */
+const OWN_NAMES: ReadonlySet<string> = new Set(
+  (
+    'messages tools bos_token eos_token add_generation_prompt true True false False none None range namespace dict ' +
+    'raise_exception strftime_now loop caller self varargs kwargs __proto__'
+  ).split(' '),
+);
+
+function fail(option: string, reason: string): never {
+  throw new RuvLLMError('invalid_option', `option "${option}" ${reason}`, { data: { option } });
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function readTool(tool: unknown, where: string): ToolDefinition {
+  if (!isObject(tool) || tool['type'] !== 'function' || !isObject(tool['function'])) {
+    return fail('tools', `must hold { type: 'function', function: { name, … } }; ${where} is none`);
+  }
+  const { name, description, parameters, strict = false, ...rest } = tool['function'];
+  const unknown = [...Object.keys(rest), ...Object.keys(tool).filter((key) => !['type', 'function'].includes(key))];
+  if (unknown.length > 0) fail('tools', `has the unknown member "${unknown[0]!.slice(0, 80)}" in ${where}`);
+  if (typeof name !== 'string' || !TOOL_NAME.test(name)) {
+    return fail('tools', `needs names of 1 to 128 letters, digits and _ - . /; ${where} has ${show(name)}`);
+  }
+  if (description != null && typeof description !== 'string') fail('tools', `has a description of no text in ${where}`);
+  if (parameters != null && !isObject(parameters)) fail('tools', `has parameters that are no schema in ${where}`);
+  const type = isObject(parameters) ? parameters['type'] : undefined;
+  if (type !== undefined && type !== 'object') {
+    fail('tools', `has parameters in ${where} of type ${show(type)}; arguments are always an object`);
+  }
+  if (strict !== null && typeof strict !== 'boolean') fail('tools', `has a "strict" of no truth value in ${where}`);
+  return {
+    type: 'function',
+    function: {
+      name,
+      ...(typeof description === 'string' ? { description } : {}),
+      ...(isObject(parameters) ? { parameters } : {}),
+      strict: strict === true,
+    },
+  };
+}
+
+const show = (value: unknown): string =>
+  typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : Array.isArray(value) ? 'a list' : typeof value;
+
+const toolsOption: OptionReader<readonly ToolDefinition[]> = (value, option) => {
+  if (value === undefined) return [];
+  if (!Array.isArray(value) || value.length > MAX_TOOLS) return fail(option, `must be a list of at most ${MAX_TOOLS}`);
+  requirePlainJson(value, option, TOOL_BOUNDS);
+  const tools = value.map((tool: unknown, index) => readTool(tool, `tools[${index}]`));
+  const names = new Set<string>();
+  for (const { function: one } of tools) {
+    if (names.has(one.name)) fail(option, `has two tools "${one.name}"`);
+    names.add(one.name);
+  }
+  return tools;
+};
+
+const toolChoiceOption: OptionReader<ToolChoice> = (value, option) => {
+  if (value === undefined) return 'auto';
+  if (value === 'auto' || value === 'none' || value === 'required') return value;
+  if (isObject(value) && typeof value['name'] === 'string' && Object.keys(value).length === 1) {
+    return { name: value['name'] };
+  }
+  return fail(option, "must be 'auto', 'none', 'required' or { name }");
+};
+
+const variablesOption: OptionReader<Readonly<Record<string, unknown>>> = (value, option) => {
+  if (value === undefined) return {};
+  if (!isObject(value)) return fail(option, 'must be an object');
+  const names = Object.keys(value);
+  if (names.length > MAX_VARIABLES) fail(option, `has ${names.length} names, at most ${MAX_VARIABLES} are taken`);
+  for (const name of names) {
+    if (!VARIABLE_NAME.test(name)) fail(option, `has ${JSON.stringify(name.slice(0, 80))}, which is no name`);
+    if (OWN_NAMES.has(name)) fail(option, `may not set "${name}", which is the template's own`);
+  }
+  requirePlainJson(value, option, VARIABLE_BOUNDS);
+  return value;
+};
+
+export const CHAT_READERS: OptionReaders<ResolvedChatOptions> = {
+  tools: toolsOption,
+  toolChoice: toolChoiceOption,
+  parallelToolCalls: booleanOption(true),
+  reasoning: choiceOption<ReasoningWish>('auto', REASONING_WISHES),
+  templateVariables: variablesOption,
+};
+
+/** Choice and tools fit together; without a choice the tools are gone. */
+export function settleTools<T extends ResolvedChatOptions>(options: T): T {
+  const { tools, toolChoice } = options;
+  if (toolChoice === 'auto') return options;
+  if (toolChoice === 'none') return { ...options, tools: [] };
+  if (tools.length === 0) fail('toolChoice', 'asks for a call, and there are no tools');
+  if (toolChoice === 'required' || tools.some((tool) => tool.function.name === toolChoice.name)) return options;
+  return fail('toolChoice', `names ${JSON.stringify(toolChoice.name.slice(0, 128))}, which is none of the tools`);
+}
+
+/** Refuses for plain prompts what only a chat template can show. */
+export function requireNoChatOptions({ tools, reasoning, templateVariables }: ResolvedChatOptions): void {
+  const option =
+    tools.length > 0
+      ? 'tools'
+      : reasoning !== 'auto' && reasoning !== 'none'
+        ? 'reasoning'
+        : Object.keys(templateVariables).length > 0
+          ? 'templateVariables'
+          : null;
+  if (option !== null) fail(option, 'needs a prompt of messages: only a chat template can show it');
+}

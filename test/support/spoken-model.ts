@@ -1,0 +1,153 @@
+import { createChatTemplate } from '../../src/chat/chat-template.ts';
+import { serializeError } from '../../src/core/errors.ts';
+import type { GenerateRequest } from '../../src/engine/protocol.ts';
+import type { EngineClient } from '../../src/runtime/engine-client.ts';
+import { createModel, type Model } from '../../src/runtime/model.ts';
+import type { ModelInfo } from '../../src/runtime/model-info.ts';
+import { createSessionTable } from '../../src/runtime/sessions/session-table.ts';
+import type { Tokenizer } from '../../src/tokenizers/types.ts';
+
+const END = '<|im_end|>';
+const CONTROL = ['<|im_start|>', END, '<tool_call>', '</tool_call>', '<|other|>'];
+const NUM_BYTES = 256;
+
+/** A token a byte, and control tokens of the ChatML and Hermes families behind them. */
+export function createByteTokenizer(): Tokenizer {
+  const encoder = new TextEncoder();
+  const isControl = (id: number): boolean => id >= NUM_BYTES;
+  const piece = (id: number): string => CONTROL[id - NUM_BYTES] ?? String.fromCharCode(id);
+  const bytesOf = (id: number, isShown: boolean): Uint8Array =>
+    isControl(id) ? (isShown ? encoder.encode(piece(id)) : new Uint8Array(0)) : Uint8Array.of(id);
+  const encode = (text: string): number[] => [...encoder.encode(text)];
+  const createStreamDecoder = ({ skipSpecial = true } = {}) => {
+    const decoder = new TextDecoder();
+    return {
+      push: (id: number) => decoder.decode(bytesOf(id, !skipSpecial), { stream: true }),
+      flush: () => decoder.decode(),
+    };
+  };
+  return {
+    kind: 'bpe',
+    vocabSize: NUM_BYTES + CONTROL.length,
+    bosId: null,
+    eosId: NUM_BYTES + 1,
+    addsBos: false,
+    addsEos: false,
+    encode: (text) => encode(text),
+    encodeTemplate: (text, { guard = '' } = {}) =>
+      text
+        .split(new RegExp(`(${CONTROL.map((one) => one.replaceAll('|', String.raw`\|`)).join('|')})`))
+        .flatMap((part) =>
+          CONTROL.includes(part)
+            ? [NUM_BYTES + CONTROL.indexOf(part)]
+            : encode(guard === '' ? part : part.replaceAll(guard, '')),
+        ),
+    decode(ids, { skipSpecial = true } = {}) {
+      const decoder = createStreamDecoder({ skipSpecial });
+      return Array.from(ids, (id) => decoder.push(id)).join('') + decoder.flush();
+    },
+    createStreamDecoder,
+    tokenBytes: (id) => bytesOf(id, false),
+    piece,
+    idOf: (text) => (CONTROL.includes(text) ? NUM_BYTES + CONTROL.indexOf(text) : null),
+    isControl,
+    isEndOfGeneration: (id) => piece(id) === END,
+    specialSpellings: CONTROL,
+  };
+}
+
+/** Qwen's way to show tools and calls, in short. */
+export const HERMES_TEMPLATE = `{%- if tools %}<|im_start|>system
+# Tools{% for tool in tools %}
+{{ tool | tojson }}{% endfor %}<|im_end|>
+{% endif %}{% for message in messages %}<|im_start|>{{ message.role }}
+{{ message.content }}{% if message.tool_calls %}{% for call in message.tool_calls %}
+<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>{% endfor %}{% endif %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}`;
+
+/** The same of a family that thinks, and can be told not to. */
+export const THINKING_TEMPLATE = HERMES_TEMPLATE.replace(
+  '{{ message.content }}',
+  '{% if message.reasoning_content %}<think>{{ message.reasoning_content }}</think>{% endif %}{{ message.content }}',
+).replace(
+  '<|im_start|>assistant\n{% endif %}',
+  '<|im_start|>assistant\n{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% endif %}{% endif %}',
+);
+
+export interface SpokenModel {
+  readonly model: Model;
+  /** What the engine was asked for, and what it read. */
+  readonly requests: (Omit<GenerateRequest, 'id'> & { readonly prompt: string })[];
+}
+
+export interface SpokenModelOptions {
+  template?: string;
+  maxContext?: number;
+  /** Thrown in place of an answer to a request with a grammar. */
+  refusal?: Error;
+}
+
+/** A runtime whose model says these texts, one an answer, a byte a token; the last one again when there are no more. */
+export function createSpokenModel(answers: readonly string[], options: SpokenModelOptions = {}): SpokenModel {
+  const { template = HERMES_TEMPLATE, maxContext = 8192, refusal } = options;
+  const tokenizer = createByteTokenizer();
+  const requests: SpokenModel['requests'] = [];
+  let numAnswers = 0;
+  const client: Partial<EngineClient> = {
+    isAlive: true,
+    sendVocabulary() {},
+    generate(request, onEvent) {
+      let isAborted = false;
+      const prompt = tokenizer.decode(request.promptIds, { skipSpecial: false });
+      requests.push({ ...request, prompt });
+      const at = { cachedTokens: 0, queuedMs: 0, elapsedMs: 1 };
+      const fails = refusal !== undefined && request.grammar !== null;
+      const ids = fails ? [] : tokenizer.encodeTemplate(answers[Math.min(numAnswers++, answers.length - 1)]!);
+      void (async () => {
+        await Promise.resolve();
+        if (fails) return onEvent({ type: 'failed', id: 0, error: serializeError(refusal) });
+        for (const tokenId of ids.slice(0, request.maxTokens)) {
+          await Promise.resolve();
+          if (isAborted) return;
+          onEvent({ type: 'token', id: 0, token: { tokenId, logprob: -1, top: [] }, ...at });
+        }
+        if (isAborted) return;
+        const reason = ids.length > request.maxTokens ? 'length' : 'stop';
+        onEvent({ type: 'finished', id: 0, reason, stopId: null, ...at });
+      })();
+      return { abort: () => void (isAborted = true) };
+    },
+    stats: async () => ({}) as never,
+    dispose: async () => {},
+  };
+  const model = createModel({
+    context: {
+      client: client as EngineClient,
+      tokenizer,
+      chatTemplate: createChatTemplate({
+        source: template,
+        architecture: null,
+        bosToken: '',
+        eosToken: END,
+        specialSpellings: CONTROL,
+      }),
+      maxContext,
+      vocabSize: tokenizer.vocabSize,
+      endIds: [NUM_BYTES + 1],
+      prepareGrammar: null,
+      now: () => 0,
+      createSeed: () => 1,
+    },
+    info: { maxContext, kernels: 'scalar', memory: { totalBytes: 0 }, path: 'spoken' } as ModelInfo,
+    sessions: createSessionTable({
+      maxSessions: 3,
+      vocabSize: tokenizer.vocabSize,
+      records: null,
+      wallClock: () => 0,
+    }),
+  });
+  return { model, requests };
+}
