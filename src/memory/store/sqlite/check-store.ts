@@ -44,6 +44,7 @@ function checkRecords(database: SqlDatabase, tenant: Tenant): void {
       if (visibleFields(record.fields, tenant.sealer) !== head.fieldsText) {
         throw damaged(`the record ${record.id} is filed under other fields than it has`);
       }
+      if (numberOf(row['row']) <= last) throw damaged('rows are not in order'); // it would never end
       last = numberOf(row['row']);
     }
   }

@@ -20,7 +20,10 @@ export interface SqlDatabase {
 const CODES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/database or disk is full/i, 'disk_full'],
   [/is locked|busy/i, 'conflict'],
-  [/I\/O error|malformed|not a database|unable to open|readonly|read-only|out of memory|corrupt/i, 'io'],
+  [
+    /I\/O error|malformed|not a database|unable to open|could not open|could not reset|readonly|read-only|out of memory|corrupt/i,
+    'io',
+  ],
 ];
 
 /** An error of the database, never of the caller: `data.sqlite` tells them apart. */

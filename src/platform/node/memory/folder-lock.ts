@@ -81,13 +81,27 @@ export function lockFolder(files: Files, folder: string, now: () => number = Dat
     }
   }
 
-  for (let attempt = 0; ; attempt++) {
+  function removeOwn(): void {
+    try {
+      const { nonce } = JSON.parse(files.readFileSync(path, 'utf8')) as Partial<Owner>;
+      if (nonce === own.nonce) files.rmSync(path, { force: true });
+    } catch {
+      // It is nobody's when it was not touched for a while.
+    }
+  }
+
+  function take(): { owner: Owner | null; ageMs: number } | null {
     try {
       createFileOnce(files, path, text);
+      return read();
     } catch (error) {
+      removeOwn(); // it may have been made before something failed, and nobody else would remove it
       throw toFileError(error, 'writing the lock', path);
     }
-    const held = read();
+  }
+
+  for (let attempt = 0; ; attempt++) {
+    const held = take();
     if (held?.owner?.nonce === own.nonce) break;
     if (held === null || (isDead(held.owner, held.ageMs) && attempt < 3)) {
       if (held !== null) clear(held.owner);
@@ -101,9 +115,17 @@ export function lockFolder(files: Files, folder: string, now: () => number = Dat
   }
 
   let isHeld = true;
+  /** A disk that cannot be read does not say that it is another's. */
+  const isOwn = (): boolean => {
+    try {
+      return read()?.owner?.nonce === own.nonce;
+    } catch {
+      return true;
+    }
+  };
   const timer = setInterval(() => {
     try {
-      isHeld = read()?.owner?.nonce === own.nonce;
+      isHeld = isHeld && isOwn();
       if (isHeld) files.utimesSync(path, new Date(), new Date());
     } catch {
       // The next time, perhaps.
@@ -117,7 +139,7 @@ export function lockFolder(files: Files, folder: string, now: () => number = Dat
     },
     release() {
       clearInterval(timer);
-      if (isHeld && read()?.owner?.nonce === own.nonce) files.rmSync(path, { force: true });
+      removeOwn();
     },
   };
 }

@@ -1,4 +1,5 @@
 // What tests of the memory on disk share: a folder for each test, stores that are closed when it is over.
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -6,6 +7,7 @@ import { afterAll, afterEach, beforeAll } from 'vitest';
 import { createBruteForce } from '../../../memory/store/brute-force.contract.ts';
 import { START_MS } from '../../../memory/store/store-setup.contract.ts';
 import { findNodeSqlite } from './node-sqlite.ts';
+import { openWasmSqlite } from './wasm-sqlite.ts';
 import { openMemoryStore, type MemoryStoreFolderOptions, type OpenedMemoryStore } from './open-memory-store.ts';
 
 let root: string;
@@ -49,4 +51,21 @@ export function contentsOf(folder: string): Map<string, Buffer> {
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
   const paths = names.map((name) => join(folder, name)).filter((path) => statSync(path).isFile());
   return new Map(paths.map((path) => [relative(folder, path), readFileSync(path)]));
+}
+
+/** The same in short: whether anything was touched. */
+export function hashesOf(folder: string): Map<string, string> {
+  const hash = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+  return new Map([...contentsOf(folder)].map(([name, bytes]) => [name, hash(bytes)]));
+}
+
+/** The database as it lies there, past the store. */
+export function changeDatabase(folder: string, sql: string): void {
+  const database = openWasmSqlite(join(folder, 'memory.db'), () => false);
+  try {
+    database.exec('PRAGMA locking_mode = EXCLUSIVE');
+    database.exec(sql);
+  } finally {
+    database.close();
+  }
 }

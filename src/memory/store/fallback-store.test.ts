@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest';
+import { RuvLLMError, type ErrorCode } from '../../core/errors.ts';
+import type { MemoryStore } from '../types.ts';
+import { createFallbackStore, type FallbackStoreOptions } from './fallback-store.ts';
+import { createInMemoryStore } from './in-memory/in-memory-store.ts';
+import { START_MS, testMemoryStore } from './memory-store.contract.ts';
+import { expectRefusal, idOf, recordOf } from './store-setup.contract.ts';
+
+const createMemory = (): MemoryStore => createInMemoryStore({ now: () => START_MS });
+
+/** A store whose next `put`s fail. */
+function createFailing(): { store: MemoryStore; failures: ErrorCode[]; closed: boolean } {
+  const store = createMemory();
+  const failing = { failures: [] as ErrorCode[], closed: false, store };
+  const run = <T>(call: () => Promise<T>): Promise<T> => {
+    const code = failing.failures.shift();
+    return code === undefined ? call() : Promise.reject(new RuvLLMError(code, `planted ${code}`));
+  };
+  failing.store = {
+    ...store,
+    put: (records) => run(() => store.put(records)),
+    eraseTenant: (tenant) => run(() => store.eraseTenant(tenant)),
+    close: async () => void (failing.closed = true),
+  };
+  return failing;
+}
+
+async function createWith(
+  openPrimary: FallbackStoreOptions['openPrimary'],
+  change: Partial<FallbackStoreOptions> = {},
+) {
+  const told: string[] = [];
+  const report = (message: string): void => void told.push(message);
+  return { told, store: await createFallbackStore({ openPrimary, createFallback: createMemory, report, ...change }) };
+}
+
+const disk = (code: ErrorCode) => () => Promise.reject(new RuvLLMError(code, `planted ${code}`));
+
+testMemoryStore('the fallback, with a disk that is well', async () => {
+  const clock = { ms: START_MS };
+  const { store } = await createWith(() => createInMemoryStore({ now: () => clock.ms }));
+  return { store, clock, reopen: null };
+});
+
+describe('fallback', () => {
+  test.each(['io', 'disk_full'] as const)(
+    '[MS29] a store that cannot be opened (%s) is replaced, and that is told once',
+    async (code) => {
+      const { store, told } = await createWith(disk(code));
+      await store.put([recordOf(1)]);
+      expect((await store.get('alpha', [idOf(1)]))[0]).not.toBeNull();
+      expect((await store.stats(null)).degraded).toBe(`it cannot be opened: planted ${code}`);
+      expect(told).toEqual([`the memory is kept in this process only, and lost with it, since it cannot be opened: planted ${code}`]); // prettier-ignore
+    },
+  );
+
+  test.each(['invalid_option', 'conflict', 'unsupported'] as const)(
+    '[MS29] %s at the opening is not the disk’s, and thrown',
+    async (code) => {
+      await expectRefusal(createWith(disk(code)), code);
+      const { store } = await createWith(disk(code), { causes: [code] });
+      expect((await store.stats(null)).degraded).toContain('it cannot be opened');
+    },
+  );
+
+  test('[MS29] failures in a row are thrown, the last one gives the disk up', async () => {
+    const failing = createFailing();
+    const { store, told } = await createWith(() => failing.store);
+    await store.put([recordOf(1)]);
+    failing.failures.push('io', 'disk_full');
+    await expectRefusal(store.put([recordOf(2)]), 'io');
+    await expectRefusal(store.put([recordOf(2)]), 'disk_full');
+    await store.put([recordOf(2)]); // well again: the count begins anew
+    failing.failures.push('io', 'io', 'io', 'io');
+    await expectRefusal(store.put([recordOf(3)]), 'io');
+    await expectRefusal(store.put([recordOf(3)]), 'io');
+    expect(told).toEqual([]);
+    expect((await store.stats(null)).degraded).toBeNull();
+    failing.failures.splice(0, 9, 'io', 'io', 'io', 'io');
+    const outcomes = await Promise.allSettled([4, 5, 6, 7].map((i) => store.put([recordOf(i)])));
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled', 'fulfilled']);
+    expect(told).toHaveLength(1);
+    expect((await store.stats(null)).degraded).toBe('the disk failed 3 times: planted io');
+    expect(await store.count('alpha', { kinds: ['fact'] })).toBe(2);
+    await store.close();
+    expect(failing.closed).toBe(true);
+  });
+
+  test('[MS29] what the caller did wrong never counts', async () => {
+    const failing = createFailing();
+    const { store, told } = await createWith(() => failing.store);
+    for (let i = 0; i < 9; i++) await expectRefusal(store.put([]), 'invalid_option');
+    failing.failures.push(...Array<ErrorCode>(9).fill('conflict'));
+    for (let i = 0; i < 9; i++) await expectRefusal(store.put([recordOf(1)]), 'conflict');
+    expect([told, (await store.stats(null)).degraded]).toEqual([[], null]);
+  });
+
+  test('[MS29] nobody is told that a tenant is erased when only a copy in memory is', async () => {
+    const { store } = await createWith(disk('io'));
+    await store.put([recordOf(1)]);
+    await expectRefusal(store.eraseTenant('alpha'), 'io', 'but not on the disk');
+    expect(await store.get('alpha', [idOf(1)])).toEqual([null]);
+    const failing = createFailing();
+    const other = await createWith(() => failing.store, { maxFailures: 1 });
+    failing.failures.push('io');
+    await expectRefusal(other.store.eraseTenant('alpha'), 'io', 'planted');
+    expect(other.told).toEqual([]);
+  });
+});
