@@ -1,0 +1,12 @@
+import type { Random } from '../../core/random.ts';
+
+/** SHA-256 of some bytes: 32 bytes. Injected, for this folder has no cryptography of its own. */
+export type Sha256 = (bytes: Uint8Array) => Uint8Array;
+
+/** What every part of the memory is given by its surroundings. */
+export interface MemoryServices {
+  /** Milliseconds since 1970, UTC; may jump, backwards too. */
+  now(): number;
+  readonly random: Random;
+  readonly sha256: Sha256;
+}
