@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { RuvLLMError } from '../core/errors.ts';
-import { createRandom } from '../core/random.ts';
 import type { MemoryServices } from './common/services.ts';
 import { RECORD_FIELDS } from './schemas/record-fields.ts';
 import type {
@@ -11,6 +10,7 @@ import type {
   MemoryStore,
   PutRecord,
   RecordFilter,
+  RecordKind,
 } from './types.ts';
 
 /** A clock that tests move. */
@@ -18,11 +18,12 @@ export interface TestServices extends MemoryServices {
   timeMs: number;
 }
 
-export function createTestServices(timeMs = Date.UTC(2026, 0, 1), seed = 1): TestServices {
+export function createTestServices(timeMs = Date.UTC(2026, 0, 1)): TestServices {
+  let numIds = 0;
   const services: TestServices = {
     timeMs,
     now: () => services.timeMs,
-    random: createRandom(seed),
+    newId: () => `0199a0b4-7c00-7000-8000-${(++numIds).toString(16).padStart(12, '0')}`,
     sha256: (bytes) => new Uint8Array(createHash('sha256').update(bytes).digest()),
   };
   return services;
@@ -46,9 +47,6 @@ function passes(record: MemoryRecord, filter: RecordFilter | undefined): boolean
 }
 
 function holds(record: MemoryRecord, condition: FieldCondition): boolean {
-  if (RECORD_FIELDS[record.kind][condition.field] === undefined) {
-    throw new RuvLLMError('invalid_option', `field "${condition.field}" is not one of ${record.kind}`);
-  }
   const value = record.fields[condition.field] ?? null;
   if (condition.is === 'in') return condition.values.includes(value);
   if (condition.is === '=') return value === condition.value;
@@ -56,6 +54,20 @@ function holds(record: MemoryRecord, condition: FieldCondition): boolean {
   if (typeof value !== 'number') return false;
   const bound = condition.value as number;
   return { '<': value < bound, '<=': value <= bound, '>': value > bound, '>=': value >= bound }[condition.is];
+}
+
+/** A field of none of the kinds is refused; of the kinds that lack it, it is null. */
+function checkFilter(kinds: readonly RecordKind[], filter: RecordFilter | undefined): void {
+  for (const { field } of filter?.fields ?? []) {
+    if (!kinds.some((kind) => RECORD_FIELDS[kind][field] !== undefined)) {
+      throw new RuvLLMError('invalid_option', `field "${field}" is not one of ${kinds.join(', ')}`);
+    }
+  }
+}
+
+function checkRange(value: number, max: number): void {
+  if (!Number.isSafeInteger(value) || value < 1 || value > max)
+    throw new RuvLLMError('invalid_option', `${value} is not 1 to ${max}`);
 }
 
 function cosine(a: Float32Array, b: Float32Array): number {
@@ -72,9 +84,8 @@ function cosine(a: Float32Array, b: Float32Array): number {
 
 function checkPut(record: PutRecord): void {
   for (const [field, value] of Object.entries(record.fields)) {
-    const type = RECORD_FIELDS[record.kind][field];
-    const isRight =
-      value === null || typeof value === { word: 'string', number: 'number', flag: 'boolean' }[type ?? 'word'];
+    const type = RECORD_FIELDS[record.kind][field]?.type;
+    const isRight = value === null || typeof value === (type === 'word' ? 'string' : type);
     if (type === undefined || !isRight || (typeof value === 'number' && !Number.isFinite(value))) {
       throw new RuvLLMError('invalid_option', `field "${field}" of ${record.kind} cannot be ${String(value)}`);
     }
@@ -95,6 +106,7 @@ export function createSimpleStore(services: MemoryServices): SimpleStore {
     edges,
     async put(records) {
       await store.onCall('put', records);
+      checkRange(records.length, 1000);
       for (const record of records) {
         checkPut(record);
         const version = rows.get(key(record.tenant, record.id))?.version ?? 0;
@@ -121,6 +133,8 @@ export function createSimpleStore(services: MemoryServices): SimpleStore {
     },
     async find(tenant, query) {
       await store.onCall('find', query);
+      checkFilter(query.kinds, query.filter);
+      checkRange(query.limit, 1000);
       const sign = query.order === 'newest' ? -1 : 1;
       const place = (row: MemoryRecord): string => `${String(row.createdMs).padStart(16, '0')}/${row.id}`;
       const found = of(tenant)
@@ -135,10 +149,13 @@ export function createSimpleStore(services: MemoryServices): SimpleStore {
     },
     async count(tenant, query) {
       await store.onCall('count', query);
+      checkFilter(query.kinds, query.filter);
       return of(tenant).filter((row) => query.kinds.includes(row.kind) && passes(row, query.filter)).length;
     },
     async nearest(tenant, query) {
       await store.onCall('nearest', query);
+      checkFilter(query.kinds, query.filter);
+      checkRange(query.k, 1000);
       return of(tenant)
         .filter((row) => query.kinds.includes(row.kind) && row.space === query.space && passes(row, query.filter))
         .map((record) => ({ record: structuredClone(record), similarity: cosine(record.vector!, query.vector) }))
@@ -158,6 +175,7 @@ export function createSimpleStore(services: MemoryServices): SimpleStore {
     },
     async putEdges(tenant, list) {
       await store.onCall('putEdges', list);
+      checkRange(list.length, 1000);
       for (const { from, to } of list) {
         const missing = [from, to].find((id) => !rows.has(key(tenant, id)));
         if (missing !== undefined) throw new RuvLLMError('not_found', `no record ${missing}`);

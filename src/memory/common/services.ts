@@ -1,5 +1,3 @@
-import type { Random } from '../../core/random.ts';
-
 /** SHA-256 of some bytes: 32 bytes. Injected, for this folder has no cryptography of its own. */
 export type Sha256 = (bytes: Uint8Array) => Uint8Array;
 
@@ -7,6 +5,10 @@ export type Sha256 = (bytes: Uint8Array) => Uint8Array;
 export interface MemoryServices {
   /** Milliseconds since 1970, UTC; may jump, backwards too. */
   now(): number;
-  readonly random: Random;
+  /** A UUIDv7, greater than the one before. */
+  newId(): string;
   readonly sha256: Sha256;
 }
+
+/** Runs `task` once, `delayMs` from now, unless it is cancelled by what it returns. */
+export type Schedule = (task: () => void, delayMs: number) => () => void;

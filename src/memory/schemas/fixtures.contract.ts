@@ -38,6 +38,7 @@ export function witnessFixture(changes: Partial<WitnessEntry> = {}): WitnessEntr
     responseEmbedding: Float32Array.of(1, 0.1),
     space: 'test-2',
     error: null,
+    repairs: [],
     ...changes,
   };
 }

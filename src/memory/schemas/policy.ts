@@ -15,8 +15,8 @@ import {
   unit,
 } from './primitives.ts';
 
-/** Largest list of weights or Fisher values: 64 MiB of floats as text would not fit a body. */
-const MAX_WEIGHTS = 1 << 20;
+/** Packed they take 2.8 MiB: more would not fit the 4 MiB a store gives a body. */
+const MAX_WEIGHTS = 1 << 19;
 
 const precision = z.enum(['f32', 'f16', 'q8', 'q4_k', 'q4_0']);
 
@@ -190,7 +190,7 @@ export type PolicyEntry = z.infer<typeof policyEntry>;
 export type PolicyOf<T extends PolicyType> = Extract<PolicyEntry, { policyType: T }>;
 
 export function policyKey(type: PolicyType, policyName: string): string {
-  return JSON.stringify([type, policyName]);
+  return `${type}/${policyName}`;
 }
 
 export function policyToRecord(

@@ -6,7 +6,7 @@ import type { JsonValue } from '../types.ts';
 /** Milliseconds a `Date` can hold. */
 const MAX_TIME_MS = 8.64e15;
 const MAX_JSON_DEPTH = 16;
-const MAX_DIM = 16384;
+const MAX_DIM = 8192;
 
 /** Text that UTF-8 can hold, of at most `max` units. */
 export function text(max: number, min = 0): z.ZodType<string> {

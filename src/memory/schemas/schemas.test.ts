@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { assert, float32Array, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { packFloats, unpackFloats } from '../common/float-packing.ts';
 import type { JsonValue, MemoryRecord, PutRecord } from '../types.ts';
@@ -66,8 +66,8 @@ describe('[SC1] every field comes back from a record', () => {
     expect(witnessFromRecord(stored(witnessToRecord(linked, witnessBody(entry), 'acme')))).toEqual(linked);
   });
   test('floats of any bits come back as they were', () => {
-    fc.assert(
-      fc.property(fc.float32Array(), (values) => {
+    assert(
+      property(float32Array(), (values) => {
         expect([...unpackFloats(packFloats(values))]).toEqual([...values]);
       }),
     );

@@ -68,6 +68,9 @@ export const sessionState = z
   );
 export type SessionState = z.infer<typeof sessionState>;
 
+/** Of a query or an answer: both, in three bytes for each unit, fit the 4 MiB of a body. */
+export const MAX_TURN_TEXT = 1 << 18;
+
 /** One exchange of a conversation. */
 export const sessionTurn = z
   .strictObject({
@@ -75,8 +78,8 @@ export const sessionTurn = z
     sessionId: name,
     /** 0 for the first. */
     turn: count,
-    query: text(1 << 20),
-    answer: text(1 << 20),
+    query: text(MAX_TURN_TEXT),
+    answer: text(MAX_TURN_TEXT),
     requestId: uuid.nullable(),
     quality: z.number().min(0).max(1).nullable(),
     createdMs: timeMs,

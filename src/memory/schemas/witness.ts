@@ -68,12 +68,16 @@ export const witnessEntry = z
     responseEmbedding: embedding.nullable(),
     space: space.nullable(),
     error: errorInfo.nullable(),
+    /** What the log had to change of what it was given, by name. */
+    repairs: z.array(text(64)).max(16),
   })
   .refine(
     (entry) => (entry.queryEmbedding === null) === (entry.space === null),
     'queryEmbedding and space come together',
   );
 export type WitnessEntry = z.infer<typeof witnessEntry>;
+/** What a caller hands to the log, which fills in the rest. */
+export type WitnessInput = Omit<WitnessEntry, 'numCut' | 'repairs'>;
 
 /** The place of an entry in its chain. */
 export interface WitnessLink {
