@@ -2,14 +2,18 @@
 export interface LruMap<V> {
   readonly size: number;
   get(key: string): V | undefined;
+  /** Without counting as a use. */
+  peek(key: string): V | undefined;
   set(key: string, value: V): void;
+  /** Without counting as a use; the key must be there. */
+  replace(key: string, value: V): void;
   delete(key: string): void;
-  clear(): void;
-  entries(): IterableIterator<[string, V]>;
+  /** A copy: the map may change under the loop. */
+  entries(): [string, V][];
 }
 
 /** A `Map` remembers the order of insertion, so using an entry puts it in anew, and the first is the one to forget. */
-export function createLruMap<V>(capacity: number, onEvict?: (key: string, value: V) => void): LruMap<V> {
+export function createLruMap<V>(capacity: number): LruMap<V> {
   const map = new Map<string, V>();
   return {
     get size() {
@@ -22,16 +26,16 @@ export function createLruMap<V>(capacity: number, onEvict?: (key: string, value:
       map.set(key, value);
       return value;
     },
+    peek: (key) => map.get(key),
     set(key, value) {
       map.delete(key);
       map.set(key, value);
-      if (map.size <= capacity) return;
-      const [oldest] = map.entries();
-      map.delete(oldest![0]);
-      onEvict?.(oldest![0], oldest![1]);
+      if (map.size > capacity) map.delete(map.keys().next().value!);
+    },
+    replace(key, value) {
+      if (map.has(key)) map.set(key, value);
     },
     delete: (key) => void map.delete(key),
-    clear: () => map.clear(),
-    entries: () => map.entries(),
+    entries: () => [...map.entries()],
   };
 }
