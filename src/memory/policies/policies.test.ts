@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { RuvLLMError } from '../../core/errors.ts';
 import { policyEntry, POLICY_TYPES } from '../schemas/policy.ts';
-import { createSimpleStore, createTestServices } from '../simple-store.contract.ts';
+import { createTestServices, createTestStore, recordsOf } from '../test-store.contract.ts';
 import { DEFAULT_POLICIES } from './defaults.ts';
 import { createPolicyMemory, type NewPolicy, type PolicyOptions } from './policies.ts';
 
 function setUp(options?: PolicyOptions) {
   const services = createTestServices();
-  const store = createSimpleStore(services);
+  const store = createTestStore(services);
   let numCalls = 0;
   store.onCall = () => void numCalls++;
   return { services, store, policies: createPolicyMemory(store, services, options), numCalls: () => numCalls };
@@ -80,7 +80,7 @@ describe('[PM2] versions', () => {
     const { store, policies } = setUp({ maxHistory: 2 });
     for (const pack of ['a', 'b', 'c', 'd', 'e']) await policies.put('acme', kernel(pack));
     expect((await policies.history('acme', 'kernel')).map(({ policyVersion }) => policyVersion)).toEqual([5, 4, 3]);
-    expect(store.rows.size).toBe(3);
+    expect((await recordsOf(store)).length).toBe(3);
   });
   test('of two writers at once are all there', async () => {
     const { services, store, policies } = setUp();
@@ -99,7 +99,7 @@ describe('[PM2] versions', () => {
       /parameters/,
     );
     await expect(policies.put('acme', { ...kernel('a'), extra: 1 } as never)).rejects.toThrow(/extra/);
-    expect(store.rows.size).toBe(0);
+    expect(await recordsOf(store)).toEqual([]);
   });
 });
 

@@ -1,11 +1,11 @@
 import { assert, float32Array, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { packFloats, unpackFloats } from '../common/float-packing.ts';
+import { MEMORY_FIELDS } from '../fields.ts';
 import type { JsonValue, MemoryRecord, PutRecord } from '../types.ts';
 import { ENVELOPE, POLICY_FIXTURES, sessionFixture, UUID, witnessFixture } from './fixtures.contract.ts';
 import { memoryNode, nodeFromRecord, nodeToRecord, parseEdge, type MemoryNode } from './node.ts';
 import { policyEntry, policyFromRecord, policyToRecord } from './policy.ts';
-import { RECORD_FIELDS } from './record-fields.ts';
 import {
   sessionFromRecord,
   sessionState,
@@ -82,7 +82,7 @@ test('[SC2] records carry only fields that are declared for their kind', () => {
     nodeToRecord(node, 'acme'),
   ];
   for (const { kind, fields } of puts) {
-    for (const field of Object.keys(fields)) expect(Object.keys(RECORD_FIELDS[kind])).toContain(field);
+    for (const field of Object.keys(fields)) expect(Object.keys(MEMORY_FIELDS[kind])).toContain(field);
   }
 });
 

@@ -3,12 +3,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { Schedule } from '../common/services.ts';
 import { witnessFixture } from '../schemas/fixtures.contract.ts';
 import type { WitnessInput } from '../schemas/witness.ts';
-import {
-  createSimpleStore,
-  createTestServices,
-  type SimpleStore,
-  type TestServices,
-} from '../simple-store.contract.ts';
+import { createTestServices, createTestStore, type TestServices, type TestStore } from '../test-store.contract.ts';
 import type { WitnessArchive } from './archive.ts';
 import { openWitnessMemory, type WitnessMemory, type WitnessMemoryContext } from './index.ts';
 
@@ -68,13 +63,13 @@ export function witnessInput(changes: Partial<WitnessInput> = {}): WitnessInput 
 
 export interface Harness extends ManualSchedule {
   readonly services: TestServices;
-  readonly store: SimpleStore;
+  readonly store: TestStore;
   open(changes?: Partial<WitnessMemoryContext>): Promise<WitnessMemory>;
 }
 
 export function createHarness(): Harness {
   const services = createTestServices();
-  const store = createSimpleStore(services);
+  const store = createTestStore(services);
   const manual = createManualSchedule();
   const open = (changes: Partial<WitnessMemoryContext> = {}) =>
     openWitnessMemory({ store, services, schedule: manual.schedule, ...changes });

@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { WitnessInput } from '../schemas/witness.ts';
+import { allEdgesOf } from '../test-store.contract.ts';
 import type { PutRecord } from '../types.ts';
 import { createHarness, numbered, TENANT, witnessInput, writeAll } from './harness.contract.ts';
 
@@ -337,7 +338,7 @@ describe('[WL8] entries stand in the graph', () => {
       { query: 'c', queryEmbedding: Float32Array.of(0.99, 0.1), sessionId: null },
     ]);
     const { entries } = await log.search(TENANT, { order: 'oldest' });
-    const edges = [...store.edges.values()].map(({ from, to, relation }) => [from, relation, to]);
+    const edges = (await allEdgesOf(store)).map(({ from, to, relation }) => [from, relation, to]);
     expect(edges).toEqual([
       [sessionId, 'session', entries[0]!.id],
       [entries[2]!.id, 'same-topic', entries[0]!.id],

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { RuvLLMError } from '../../core/errors.ts';
+import { recordsOf } from '../test-store.contract.ts';
 import type { JsonValue, MemoryRecord } from '../types.ts';
 import { createHarness, createTestArchive, numbered, TENANT, writeAll, type Harness } from './harness.contract.ts';
 
@@ -13,14 +14,13 @@ interface Change {
 }
 
 /** Plays someone with the keys who changes what was written. */
-function tamper({ store }: Harness, sequence: number, change: Change): void {
-  for (const [key, row] of store.rows) {
-    if (row.kind !== 'witness' || row.fields['sequence'] !== sequence) continue;
-    const body = row.body as { entry: object; link: object };
-    const changed = { entry: { ...body.entry, ...change.entry }, link: { ...body.link, ...change.link } } as JsonValue;
-    store.rows.set(key, { ...row, ...change.record, fields: { ...row.fields, ...change.fields }, body: changed });
-    return;
-  }
+async function tamper({ store }: Harness, sequence: number, change: Change): Promise<void> {
+  const row = (await recordsOf(store)).find(
+    ({ kind, fields }) => kind === 'witness' && fields['sequence'] === sequence,
+  )!;
+  const body = row.body as { entry: object; link: object };
+  const changed = { entry: { ...body.entry, ...change.entry }, link: { ...body.link, ...change.link } } as JsonValue;
+  await store.put([{ ...row, ...change.record, fields: { ...row.fields, ...change.fields }, body: changed }]);
 }
 
 describe('[WL10] verify says where a chain breaks', () => {
@@ -38,7 +38,7 @@ describe('[WL10] verify says where a chain breaks', () => {
     const log = await harness.open();
     await writeAll(log, numbered(5));
     expect(await log.verify(TENANT)).toMatchObject({ isIntact: true, numChecked: 5, brokenAt: null });
-    tamper(harness, 3, change);
+    await tamper(harness, 3, change);
     const report = await log.verify(TENANT);
     expect(report.brokenAt).toEqual({ sequence, reason: expect.stringMatching(reason) });
     expect(report.numChecked).toBe(2);
@@ -48,7 +48,7 @@ describe('[WL10] verify says where a chain breaks', () => {
       const { open, store } = createHarness();
       const log = await open();
       await writeAll(log, numbered(5));
-      const row = [...store.rows.values()].find(
+      const row = (await recordsOf(store)).find(
         ({ kind, fields }) => kind === 'witness' && fields['sequence'] === sequence,
       )!;
       await store.delete(TENANT, [row.id]);
@@ -59,9 +59,9 @@ describe('[WL10] verify says where a chain breaks', () => {
     const { open, store } = createHarness();
     const log = await open();
     await writeAll(log, numbered(2));
-    const [key, head] = [...store.rows].find(([, { fields }]) => fields['name'] === 'witness-head')!;
+    const head = (await recordsOf(store)).find(({ fields }) => fields['name'] === 'witness-head')!;
     await writeAll(log, numbered(2, 3));
-    store.rows.set(key, head);
+    await store.put([head]);
     expect((await log.verify(TENANT)).brokenAt).toEqual({
       sequence: 3,
       reason: expect.stringContaining('beyond the head at 2'),
@@ -79,7 +79,7 @@ describe('[WL11] retention', () => {
     await writeAll(log, numbered(5, 701));
     services.timeMs += 4 * DAY_MS + 1;
     expect(await log.retain(TENANT)).toEqual({ numMoved: 700, numSegments: 2, numSegmentsDeleted: 0 });
-    expect([...store.rows.values()].filter(({ kind }) => kind === 'witness').length).toBe(5);
+    expect((await recordsOf(store)).filter(({ kind }) => kind === 'witness').length).toBe(5);
     await writeAll(log, numbered(3, 706));
     expect(await log.verify(TENANT)).toMatchObject({
       isIntact: true,
@@ -149,7 +149,7 @@ describe('[WL11] retention', () => {
       expect(await log.verify(TENANT)).toMatchObject({ isIntact: true });
       await log.retain(TENANT);
       expect(await log.verify(TENANT)).toMatchObject({ isIntact: true, numChecked: 3, trimmed: { sequence: 3 } });
-      expect([...store.rows.values()].filter(({ kind }) => kind === 'witness').length).toBe(3);
+      expect((await recordsOf(store)).filter(({ kind }) => kind === 'witness').length).toBe(3);
       if (hasEnded) break;
     }
   });
