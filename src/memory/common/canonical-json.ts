@@ -1,0 +1,16 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { JsonValue } from '../types.ts';
+
+/** The one text of a JSON value: keys sorted by code unit, no spaces. What is hashed must not depend on who wrote it down. */
+export function canonicalJson(value: JsonValue): string {
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    throw new RuvLLMError('invalid_option', `${value} has no JSON form`);
+  }
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${(value as readonly JsonValue[]).map(canonicalJson).join(',')}]`;
+  const object = value as Readonly<Record<string, JsonValue>>;
+  const parts = Object.keys(object)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonicalJson(object[key]!)}`);
+  return `{${parts.join(',')}}`;
+}

@@ -1,0 +1,144 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import { integerOption, numberOption, resolveOptions } from '../../core/options.ts';
+import { canonicalJson } from '../common/canonical-json.ts';
+import { hashText } from '../common/ids.ts';
+import type { Sha256 } from '../common/services.ts';
+import type { Embedder } from '../embedder-types.ts';
+import { findCommonComponents, removeCommonComponents } from './common-components.ts';
+import { createRotation } from './rotation.ts';
+
+/** The rows a model keeps for its tokens. */
+export interface TokenTable {
+  readonly width: number;
+  readonly numRows: number;
+  /** Fills `out` (of `width` values) with the row of a token. */
+  readRow(id: number, out: Float32Array): void;
+}
+
+export interface StaticEmbedderOptions {
+  /** Default 768. */
+  readonly dim?: number;
+  /** The a of a / (a + p): tokens much more frequent than this count for little. Default 0.001. */
+  readonly smoothing?: number;
+  /** Directions all text has in common, which are taken out. Default 2. */
+  readonly numComponents?: number;
+  /** Tokens of a text that are read. Default 4096. */
+  readonly maxTokens?: number;
+}
+
+export interface StaticEmbedderContext {
+  readonly table: TokenTable;
+  /** Token ids of a text, without any that every text has. */
+  encode(text: string): ArrayLike<number>;
+  /** Of the model file the table is from. */
+  readonly modelHash: string;
+  readonly sha256: Sha256;
+  /** How often a token occurs, by id, adding up to 1. Default: Zipf's law over the ids, for vocabularies are in order of rank. */
+  readonly frequencies?: Float32Array;
+  readonly options?: StaticEmbedderOptions;
+}
+
+/** An embedder that needs not be waited for. */
+export interface StaticEmbedder extends Omit<Embedder, 'embed'> {
+  embed(text: string): Float32Array;
+}
+
+/** One more whenever the same text would give other bits. */
+const VERSION = 1;
+const SEED = 0x5eed;
+/** Rows from which the common components are taken: a sample as good as all of them. */
+const SAMPLE_ROWS = 2048;
+const MAX_WIDTH = 1 << 15;
+const MAX_ROWS = 1 << 22;
+
+/** Zipf's law with Mandelbrot's shift, over the token ids. */
+function zipf(numRows: number): Float32Array {
+  const SHIFT = 2.7;
+  const values = Float64Array.from({ length: numRows }, (_, id) => 1 / (id + SHIFT));
+  const sum = values.reduce((total, value) => total + value, 0);
+  return Float32Array.from(values, (value) => value / sum);
+}
+
+function sampleRows({ width, numRows, readRow }: TokenTable): Float32Array[] {
+  const step = Math.max(1, numRows / SAMPLE_ROWS);
+  return Array.from({ length: Math.min(numRows, SAMPLE_ROWS) }, (_, index) => {
+    const row = new Float32Array(width);
+    readRow(Math.floor(index * step), row);
+    return row;
+  }).filter((row) => row.every(Number.isFinite));
+}
+
+/** Text to vector by a model's token rows alone: frequent tokens weigh less, what all text shares is taken out, no model runs. */
+export function createStaticEmbedder(context: StaticEmbedderContext): StaticEmbedder {
+  const { table, encode, modelHash, sha256 } = context;
+  const { width, numRows } = table;
+  const options = resolveOptions<Required<StaticEmbedderOptions>>('static embedder', context.options, {
+    dim: integerOption(768, 16, 8192),
+    smoothing: numberOption(1e-3, 1e-9, 1),
+    numComponents: integerOption(2, 0, 16),
+    maxTokens: integerOption(4096, 1, 1 << 20),
+  });
+  if (!(width >= 1 && width <= MAX_WIDTH && numRows >= 1 && numRows <= MAX_ROWS)) {
+    throw new RuvLLMError(
+      'invalid_option',
+      `a token table of ${numRows} × ${width} values cannot embed (at most ${MAX_ROWS} × ${MAX_WIDTH})`,
+    );
+  }
+  const frequencies = context.frequencies ?? zipf(numRows);
+  if (frequencies.length !== numRows) {
+    throw new RuvLLMError('invalid_option', `${frequencies.length} frequencies for ${numRows} tokens`);
+  }
+  const { dim, smoothing, maxTokens } = options;
+  const common = findCommonComponents(sampleRows(table), width, options.numComponents);
+  const rotation = createRotation(width, dim, SEED);
+  const row = new Float32Array(width);
+  const pooled = new Float32Array(width);
+  const known = context.frequencies === undefined ? 'zipf' : hashText(sha256, frequencies.join());
+  const parameters = canonicalJson({
+    version: VERSION,
+    modelHash,
+    width,
+    numRows,
+    dim,
+    smoothing,
+    maxTokens,
+    numComponents: options.numComponents,
+    frequencies: known,
+  });
+
+  return {
+    dim,
+    fingerprint: `static-${VERSION}-${hashText(sha256, parameters).slice(0, 32)}`,
+    embed(text) {
+      const ids = encode(text);
+      const numTokens = Math.min(ids.length, maxTokens);
+      if (numTokens === 0)
+        throw new RuvLLMError('invalid_text', `a text of ${text.length} characters has no token to embed`);
+      let total = 0;
+      pooled.fill(0);
+      for (let index = 0; index < numTokens; index++) {
+        const id = ids[index]!;
+        if (!(id >= 0 && id < numRows)) throw new RuvLLMError('invalid_token', `token ${id} is not one of ${numRows}`);
+        const weight = smoothing / (smoothing + frequencies[id]!);
+        table.readRow(id, row);
+        for (let i = 0; i < width; i++) pooled[i]! += weight * row[i]!;
+        total += weight;
+      }
+      for (let i = 0; i < width; i++) pooled[i]! /= total;
+      removeCommonComponents(pooled, common);
+      const vector = new Float32Array(dim);
+      rotation.apply(pooled, vector);
+      let squared = 0;
+      for (const value of vector) squared += value * value;
+      if (!(squared > 1e-20) || !Number.isFinite(squared)) {
+        // Text that is nothing but what all text shares: it has no direction of its own, and a fixed one is as near to all as another.
+        vector.fill(0);
+        vector[0] = 1;
+        return vector;
+      }
+      const scale = 1 / Math.sqrt(squared);
+      for (let i = 0; i < dim; i++) vector[i]! *= scale;
+      return vector;
+    },
+  };
+}

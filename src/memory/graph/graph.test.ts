@@ -1,0 +1,188 @@
+import { array, assert, asyncProperty, integer, property, tuple } from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { allEdgesOf, createTestServices, createTestStore } from '../test-store.contract.ts';
+import { createMemoryGraph, type GraphOptions, type NewEdge } from './graph.ts';
+import { createMinHeap } from './min-heap.ts';
+
+const DAY_MS = 86_400_000;
+const T = 'acme';
+const id = (index: number): string => `0199a0b4-7c00-7000-8000-${String(index).padStart(12, '0')}`;
+const edge = (from: number, to: number, weight = 1, relation = 'cites', confidence = 1): NewEdge => ({
+  from: id(from),
+  to: id(to),
+  relation,
+  weight,
+  confidence,
+});
+const short = (text: string): number => Number(text.slice(-12));
+
+async function setUp(edges: readonly NewEdge[], options?: GraphOptions, numNodes = 20) {
+  const services = createTestServices();
+  const store = createTestStore(services);
+  const record = {
+    tenant: T,
+    kind: 'fact',
+    expiresMs: null,
+    fields: {},
+    body: null,
+    vector: null,
+    space: null,
+  } as const;
+  await store.put(Array.from({ length: numNodes }, (_, index) => ({ ...record, id: id(index) })));
+  const graph = createMemoryGraph(store, services, options);
+  if (edges.length > 0) await graph.link(T, edges);
+  return { services, store, graph };
+}
+
+describe('[GR1] neighbours', () => {
+  test('by relation and direction, the heaviest first', async () => {
+    const { graph } = await setUp([edge(0, 1, 1), edge(0, 2, 3), edge(3, 0, 2), edge(0, 4, 9, 'follows')]);
+    const ids = async (query?: object) => (await graph.neighbours(T, id(0), query)).map(({ id }) => short(id));
+    expect(await ids()).toEqual([4, 2, 3, 1]);
+    expect(await ids({ relations: ['cites'] })).toEqual([2, 3, 1]);
+    expect(await ids({ direction: 'out', relations: ['cites'] })).toEqual([2, 1]);
+    expect(await ids({ direction: 'in' })).toEqual([3]);
+    expect(await ids({ limit: 1 })).toEqual([4]);
+    await expect(graph.neighbours(T, id(0), { limit: 0 })).rejects.toThrow(/limit/);
+    await expect(graph.neighbours(T, id(0), { depth: 3 } as never)).rejects.toThrow(/depth/);
+  });
+});
+
+describe('[GR2] expansion', () => {
+  test('reaches k hops, each record once, by its shortest way, the strongest first', async () => {
+    const { graph } = await setUp([
+      edge(0, 1, 0.5),
+      edge(1, 2, 0.5),
+      edge(0, 3, 1, 'cites', 0.9),
+      edge(3, 2, 1),
+      edge(2, 5),
+      edge(5, 6),
+    ]);
+    const reached = await graph.expand(T, [id(0)], { hops: 2 });
+    expect(reached.map(({ id, hops, strength }) => [short(id), hops, strength])).toEqual([
+      [3, 1, 0.9],
+      [2, 2, 0.9],
+      [1, 1, 0.5],
+    ]);
+    expect((await graph.expand(T, [id(0)], { hops: 6 })).map(({ id }) => short(id)).sort()).toEqual([1, 2, 3, 5, 6]);
+    expect((await graph.expand(T, [id(2)], { hops: 1, direction: 'out' })).map(({ id }) => short(id))).toEqual([5]);
+    expect((await graph.expand(T, [id(2)], { hops: 1, direction: 'in' })).map(({ id }) => short(id)).sort()).toEqual([
+      1, 3,
+    ]);
+  });
+  test('is bounded, and ends in a circle', async () => {
+    const { graph } = await setUp([
+      ...Array.from({ length: 15 }, (_, index) => edge(0, index + 1, index + 1)),
+      edge(1, 0),
+    ]);
+    expect((await graph.expand(T, [id(0)], { maxNodes: 4 })).length).toBe(4);
+    expect((await graph.expand(T, [id(0)], { hops: 6 })).length).toBe(15);
+    await expect(graph.expand(T, [id(0)], { hops: 7 })).rejects.toThrow(/hops/);
+  });
+});
+
+describe('[GR3] shortest path', () => {
+  test('goes over heavy edges, and says when it does not know', async () => {
+    const { graph } = await setUp([edge(0, 1, 0.1), edge(0, 2, 2), edge(2, 3, 2), edge(3, 1, 2)]);
+    expect(await graph.shortestPath(T, id(0), id(1))).toEqual({
+      path: { ids: [0, 2, 3, 1].map(id), cost: 1.5 },
+      isComplete: true,
+    });
+    expect(await graph.shortestPath(T, id(0), id(0))).toEqual({ path: { ids: [id(0)], cost: 0 }, isComplete: true });
+    expect(await graph.shortestPath(T, id(0), id(9))).toEqual({ path: null, isComplete: true });
+    expect(await graph.shortestPath(T, id(0), id(1), { maxVisited: 1 })).toEqual({ path: null, isComplete: false });
+    expect((await graph.shortestPath(T, id(1), id(0), { direction: 'out' })).path).toBeNull();
+  });
+  test('costs what Floyd and Warshall say', async () => {
+    const edges = array(tuple(integer({ min: 0, max: 7 }), integer({ min: 0, max: 7 }), integer({ min: 1, max: 20 })), {
+      minLength: 1,
+      maxLength: 20,
+    });
+    await assert(
+      asyncProperty(edges, async (list) => {
+        const unique = [...new Map(list.map(([a, b, w]) => [`${a}-${b}`, edge(a, b, w)])).values()];
+        const { graph } = await setUp(unique, undefined, 8);
+        const best = Array.from({ length: 8 }, (_, i) => Array.from({ length: 8 }, (_, j) => (i === j ? 0 : Infinity)));
+        for (const { from, to, weight } of unique)
+          best[short(from)]![short(to)] = Math.min(best[short(from)]![short(to)]!, 1 / weight);
+        for (let k = 0; k < 8; k++) for (let i = 0; i < 8; i++) for (let j = 0; j < 8; j++) best[i]![j] = Math.min(best[i]![j]!, best[i]![k]! + best[k]![j]!); // prettier-ignore
+        for (let j = 0; j < 8; j++) {
+          const { path } = await graph.shortestPath(T, id(0), id(j), { direction: 'out' });
+          expect(path?.cost ?? Infinity).toBeCloseTo(best[0]![j]!, 9);
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
+
+describe('[GR4] weights', () => {
+  test('halve with each half-life, and not when the clock goes back', async () => {
+    const { graph, services } = await setUp([edge(0, 1, 8)], { halfLifeMs: 10 * DAY_MS });
+    const weight = async () => (await graph.neighbours(T, id(0)))[0]!.weight;
+    services.timeMs += 20 * DAY_MS;
+    expect(await weight()).toBe(2);
+    services.timeMs -= 50 * DAY_MS;
+    expect(await weight()).toBe(8);
+  });
+  test('grow by 5 % and shrink by 2 % of what is left of them, within bounds', async () => {
+    const { graph, services, store } = await setUp(
+      [edge(0, 1, 8), edge(0, 2, 99), edge(0, 3, 0.0101), edge(0, 1, 7, 'follows')],
+      { halfLifeMs: 10 * DAY_MS },
+    );
+    services.timeMs += 10 * DAY_MS;
+    expect(await graph.reinforce(T, [edge(0, 1), edge(0, 9)])).toBe(1);
+    const of = async (to: number, relation = 'cites') =>
+      (await allEdgesOf(store)).find((item) => item.to === id(to) && item.relation === relation)!;
+    expect((await of(1)).weight).toBeCloseTo(4.2, 12);
+    expect((await of(1, 'follows')).weight).toBe(7);
+    expect(await graph.weaken(T, [edge(0, 1), edge(0, 3)])).toBe(2);
+    expect((await of(1)).weight).toBeCloseTo(4.116, 12);
+    expect((await of(3)).weight).toBe(0.01);
+    for (let i = 0; i < 30; i++) await graph.reinforce(T, [edge(0, 2)]);
+    expect((await of(2)).weight).toBe(100);
+  });
+  test('decay writes them down once, and forgets what is next to nothing', async () => {
+    const { graph, services, store } = await setUp([edge(0, 1, 8), edge(0, 2, 0.02), edge(3, 4, 8)], {
+      halfLifeMs: 10 * DAY_MS,
+    });
+    services.timeMs += 20 * DAY_MS;
+    expect(await graph.decay(T, [id(0), id(1)])).toEqual({ numWritten: 1, numDeleted: 1 });
+    expect(await graph.decay(T, [id(0), id(1)])).toEqual({ numWritten: 1, numDeleted: 0 });
+    expect((await allEdgesOf(store)).map(({ weight }) => weight)).toEqual([8, 2]);
+  });
+});
+
+test('[GR5] a record keeps the heaviest of its edges', async () => {
+  const edges = [3, 1, 5, 2, 4].map((weight) => edge(0, weight, weight));
+  const { graph } = await setUp([...edges, edge(0, 9, 1, 'follows'), edge(8, 0, 1)], { maxDegree: 3 });
+  const out = await graph.neighbours(T, id(0), { direction: 'out' });
+  expect(out.map(({ id }) => short(id))).toEqual([5, 4, 3, 9]);
+  expect((await graph.neighbours(T, id(0), { direction: 'in' })).length).toBe(1);
+});
+
+test('[GR6] edges that are none are refused', async () => {
+  const { graph, store } = await setUp([]);
+  for (const bad of [
+    edge(0, 1, NaN),
+    edge(0, 1, -1),
+    edge(0, 1, 1, 'likes'),
+    edge(0, 1, 1, 'cites', 2),
+    { ...edge(0, 1), extra: 1 },
+  ]) {
+    await expect(graph.link(T, [edge(0, 2), bad])).rejects.toThrow(expect.objectContaining({ code: 'invalid_option' }));
+  }
+  expect(await allEdgesOf(store)).toEqual([]);
+});
+
+test('the heap gives items in order', () => {
+  assert(
+    property(array(integer()), (costs) => {
+      const heap = createMinHeap<number>();
+      for (const cost of costs) heap.push(cost, cost);
+      const out = costs.map(() => heap.pop()!.item);
+      expect(out).toEqual([...costs].sort((a, b) => a - b));
+      expect([heap.size, heap.pop()]).toEqual([0, undefined]);
+    }),
+  );
+});

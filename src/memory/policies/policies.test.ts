@@ -1,0 +1,193 @@
+import { describe, expect, test } from 'vitest';
+import { RuvLLMError } from '../../core/errors.ts';
+import { policyEntry, POLICY_TYPES } from '../schemas/policy.ts';
+import { createTestServices, createTestStore, recordsOf } from '../test-store.contract.ts';
+import { DEFAULT_POLICIES } from './defaults.ts';
+import { createPolicyMemory, type NewPolicy, type PolicyOptions } from './policies.ts';
+
+function setUp(options?: PolicyOptions) {
+  const services = createTestServices();
+  const store = createTestStore(services);
+  let numCalls = 0;
+  store.onCall = () => void numCalls++;
+  return { services, store, policies: createPolicyMemory(store, services, options), numCalls: () => numCalls };
+}
+
+const kernel = (packId: string, more: Partial<NewPolicy<'kernel'>> = {}): NewPolicy<'kernel'> => ({
+  policyType: 'kernel',
+  parameters: { operation: 'matmul', packId, kernelId: null, meanMicros: 1, numSamples: 3 },
+  confidence: 0.5,
+  source: 'background-loop',
+  ...more,
+});
+
+describe('[PM1] defaults', () => {
+  test('hold until something is put, and say that they are defaults and why', async () => {
+    const { policies } = setUp();
+    for (const type of POLICY_TYPES.filter((name) => name !== 'pattern')) {
+      const policy = await policies.get('acme', type);
+      expect(policyEntry.safeParse(policy).success).toBe(true);
+      expect(policy).toMatchObject({ policyType: type, source: 'default', policyVersion: 0, confidence: 0 });
+      expect(policy!.reason.length).toBeGreaterThan(20);
+    }
+    expect(await policies.get('acme', 'pattern')).toBeNull();
+    expect(await policies.get('acme', 'kernel', 'another name')).toBeNull();
+    await policies.put('acme', kernel('wasm'));
+    expect(await policies.get('acme', 'kernel')).toMatchObject({
+      source: 'background-loop',
+      parameters: { packId: 'wasm' },
+    });
+    expect((await policies.get('other', 'kernel'))!.source).toBe('default');
+    await policies.remove('acme', 'kernel');
+    expect(await policies.get('acme', 'kernel')).toEqual(DEFAULT_POLICIES.kernel);
+  });
+});
+
+describe('[PM2] versions', () => {
+  test('each put is a new one, and the older can be read', async () => {
+    const { services, policies } = setUp();
+    for (const pack of ['a', 'b', 'c']) {
+      services.timeMs += 10;
+      await policies.put('acme', kernel(pack, { reason: `because ${pack}` }));
+    }
+    const history = await policies.history('acme', 'kernel');
+    expect(history.map(({ policyVersion, parameters, reason }) => [policyVersion, parameters.packId, reason])).toEqual([
+      [3, 'c', 'because c'],
+      [2, 'b', 'because b'],
+      [1, 'a', 'because a'],
+    ]);
+    expect(history[2]!.createdMs).toBe(Date.UTC(2026, 0, 1) + 10);
+  });
+  test('rollback makes an older one hold, as a new one', async () => {
+    const { policies } = setUp();
+    for (const pack of ['a', 'b']) await policies.put('acme', kernel(pack));
+    expect(await policies.rollback('acme', 'kernel', 1)).toMatchObject({
+      policyVersion: 3,
+      parameters: { packId: 'a' },
+      reason: 'back to version 1: ',
+    });
+    expect(await policies.get('acme', 'kernel')).toMatchObject({ policyVersion: 3, parameters: { packId: 'a' } });
+    expect((await policies.history('acme', 'kernel')).map(({ parameters }) => parameters.packId)).toEqual([
+      'a',
+      'b',
+      'a',
+    ]);
+    await expect(policies.rollback('acme', 'kernel', 9)).rejects.toThrow(
+      expect.objectContaining({ code: 'not_found' }),
+    );
+  });
+  test('are bounded', async () => {
+    const { store, policies } = setUp({ maxHistory: 2 });
+    for (const pack of ['a', 'b', 'c', 'd', 'e']) await policies.put('acme', kernel(pack));
+    expect((await policies.history('acme', 'kernel')).map(({ policyVersion }) => policyVersion)).toEqual([5, 4, 3]);
+    expect((await recordsOf(store)).length).toBe(3);
+  });
+  test('of two writers at once are all there', async () => {
+    const { services, store, policies } = setUp();
+    store.onCall = () => new Promise((resolve) => setImmediate(resolve));
+    const other = createPolicyMemory(store, services);
+    const packs = ['a', 'b', 'c', 'd', 'e', 'f'];
+    await Promise.all(packs.map((pack, i) => (i % 2 ? policies : other).put('acme', kernel(pack))));
+    const history = await policies.history('acme', 'kernel');
+    expect(history.map(({ policyVersion }) => policyVersion)).toEqual([6, 5, 4, 3, 2, 1]);
+    expect(history.map(({ parameters }) => parameters.packId).sort()).toEqual(packs);
+  });
+  test('what does not fit its type is refused, and nothing is written', async () => {
+    const { store, policies } = setUp();
+    await expect(policies.put('acme', kernel('a', { confidence: NaN }))).rejects.toThrow(/confidence/);
+    await expect(policies.put('acme', kernel('a', { parameters: { lambda: 3 } as never }))).rejects.toThrow(
+      /parameters/,
+    );
+    await expect(policies.put('acme', { ...kernel('a'), extra: 1 } as never)).rejects.toThrow(/extra/);
+    expect(await recordsOf(store)).toEqual([]);
+  });
+});
+
+describe('[PM3] reads', () => {
+  test('come from memory until their time is over', async () => {
+    const { services, store, policies, numCalls } = setUp({ ttlMs: 1000 });
+    await policies.put('acme', kernel('a'));
+    const other = createPolicyMemory(store, services);
+    await other.put('acme', kernel('b'));
+    const before = numCalls();
+    services.timeMs += 999;
+    expect((await policies.get('acme', 'kernel'))!.parameters.packId).toBe('a');
+    expect(policies.peek('acme', 'kernel')!.parameters.packId).toBe('a');
+    expect(numCalls()).toBe(before);
+    services.timeMs += 1;
+    expect(policies.peek('acme', 'kernel')).toBeUndefined();
+    expect((await policies.get('acme', 'kernel'))!.parameters.packId).toBe('b');
+  });
+  test('see what was put here at once, also after a put that failed', async () => {
+    const { store, policies } = setUp();
+    await policies.put('acme', kernel('a'));
+    store.onCall = (operation) => {
+      if (operation === 'put') throw new RuvLLMError('disk_full', 'full');
+    };
+    await expect(policies.put('acme', kernel('b'))).rejects.toThrow('full');
+    expect((await policies.get('acme', 'kernel'))!.parameters.packId).toBe('a');
+  });
+  test('a clock that goes back ends the time of what is in memory', async () => {
+    const { services, policies } = setUp({ ttlMs: 1000 });
+    await policies.put('acme', kernel('a'));
+    services.timeMs -= 1;
+    expect(policies.peek('acme', 'kernel')).toBeUndefined();
+    expect((await policies.get('acme', 'kernel'))!.parameters.packId).toBe('a');
+  });
+  test('cannot be changed by who reads', async () => {
+    const { policies } = setUp();
+    await policies.put('acme', kernel('a'));
+    const policy = (await policies.get('acme', 'kernel'))!;
+    expect(() => Object.assign(policy.parameters, { packId: 'evil' })).toThrow(TypeError);
+    expect(() => Object.assign(DEFAULT_POLICIES.kernel.parameters, {})).not.toThrow();
+  });
+});
+
+describe('[PM4] time of use', () => {
+  test('is noted by reads and written only when asked', async () => {
+    const { services, store, policies, numCalls } = setUp();
+    await policies.put('acme', kernel('a'));
+    services.timeMs += 500;
+    const before = numCalls();
+    for (let i = 0; i < 100; i++) await policies.get('acme', 'kernel');
+    expect(numCalls()).toBe(before);
+    expect(await policies.flushAccess()).toBe(1);
+    expect(await policies.flushAccess()).toBe(0);
+    const read = await createPolicyMemory(store, services).get('acme', 'kernel');
+    expect(read).toMatchObject({ lastAccessedMs: services.timeMs, policyVersion: 1, createdMs: services.timeMs - 500 });
+    await policies.put('acme', kernel('b'));
+    expect((await policies.history('acme', 'kernel')).length).toBe(2);
+  });
+  test('of a version that was replaced meanwhile is let go', async () => {
+    const { services, store, policies } = setUp();
+    await policies.put('acme', kernel('a'));
+    services.timeMs += 1;
+    await policies.get('acme', 'kernel');
+    await createPolicyMemory(store, services).put('acme', kernel('b'));
+    expect(await policies.flushAccess()).toBe(0);
+    expect((await policies.get('acme', 'kernel'))!.parameters.packId).toBe('b');
+  });
+});
+
+test('[PM5] search goes by type and nearness, over what holds now', async () => {
+  const { policies } = setUp();
+  const at = (x: number, y: number) => ({ embedding: Float32Array.of(x, y), space: 's' });
+  await policies.put('acme', kernel('old', { name: 'one', ...at(1, 0) }));
+  await policies.put('acme', kernel('new', { name: 'one', ...at(0, 1) }));
+  await policies.put('acme', kernel('near', { name: 'two', ...at(0.9, 0.1), confidence: 0.9 }));
+  await policies.put('acme', {
+    policyType: 'ewc',
+    parameters: DEFAULT_POLICIES.ewc.parameters,
+    confidence: 0.2,
+    source: 'deep-loop',
+    ...at(1, 0.01),
+  });
+  const query = { vector: Float32Array.of(1, 0), space: 's', k: 10 };
+  const names = async (more: object) =>
+    (await policies.search('acme', { ...query, ...more })).map(
+      ({ policy }) => `${policy.policyType} ${policy.name} ${policy.policyVersion}`,
+    );
+  expect(await names({})).toEqual(['ewc main 1', 'kernel two 1', 'kernel one 2']);
+  expect(await names({ policyType: 'kernel' })).toEqual(['kernel two 1', 'kernel one 2']);
+  expect(await names({ minConfidence: 0.6 })).toEqual(['kernel two 1']);
+});

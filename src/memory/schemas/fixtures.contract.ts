@@ -1,0 +1,156 @@
+import type { PolicyEntry } from './policy.ts';
+import type { SessionState } from './session.ts';
+import type { WitnessEntry } from './witness.ts';
+
+export const UUID = '0199a0b4-7c00-7000-8000-0000000000aa';
+
+export function witnessFixture(changes: Partial<WitnessEntry> = {}): WitnessEntry {
+  return {
+    requestId: UUID,
+    sessionId: 'chat-1',
+    timestampMs: Date.UTC(2026, 0, 1),
+    model: 'stories15M',
+    routing: {
+      model: 'stories15M',
+      contextSize: 512,
+      temperature: 0.7,
+      topP: 0.9,
+      confidence: 0.8,
+      modelProbs: [0.1, 0.9],
+    },
+    quality: 0.75,
+    latency: {
+      embeddingMs: 0.1,
+      retrievalMs: 0.2,
+      routingMs: 0.05,
+      attentionMs: 0,
+      generationMs: 120,
+      totalMs: 121,
+      ttftMs: 30,
+    },
+    contextDocIds: [UUID],
+    query: 'Where is my card?',
+    response: 'On its way.',
+    numCut: 0,
+    numPromptTokens: 6,
+    numOutputTokens: 4,
+    queryEmbedding: Float32Array.of(0.6, 0.8),
+    responseEmbedding: Float32Array.of(1, 0.1),
+    space: 'test-2',
+    error: null,
+    repairs: [],
+    ...changes,
+  };
+}
+
+export function sessionFixture(changes: Partial<SessionState> = {}): SessionState {
+  return {
+    sessionId: 'chat-1',
+    userId: 'ada',
+    contextEmbedding: Float32Array.of(0.1, 0.2),
+    space: 'test-2',
+    kvCache: {
+      tier: 'warm',
+      location: { where: 'disk', key: 'a1b2' },
+      numCachedTokens: 300,
+      quantization: { scheme: 'hybrid', tailLength: 256, tailPrecision: 'f16', storePrecision: 'q8' },
+      createdMs: 5,
+    },
+    activeAdapter: 'legal',
+    turnCount: 3,
+    createdMs: 4,
+    lastActiveMs: 7,
+    idleEndMs: 9,
+    lastTurnId: UUID,
+    metadata: { locale: 'de', tags: ['a', { deep: null }] },
+    ...changes,
+  };
+}
+
+export const ENVELOPE = {
+  name: 'main',
+  policyVersion: 2,
+  confidence: 0.5,
+  fisherDiagonal: null,
+  embedding: Float32Array.of(1, 2),
+  space: 'test-2',
+  createdMs: 5,
+  lastAccessedMs: 6,
+  source: 'background-loop' as const,
+  reason: 'loss fell',
+};
+
+const CHOICE = { model: 'small', contextSize: 512, temperature: 0.7, topP: 0.9 };
+
+export const POLICY_FIXTURES: readonly PolicyEntry[] = [
+  {
+    ...ENVELOPE,
+    policyType: 'quantization',
+    parameters: {
+      layerRange: [0, 5],
+      precision: 'q8',
+      tailPrecision: 'f16',
+      tailTokens: 256,
+      activationThreshold: 6,
+      memoryBudgetBytes: 1e6,
+      qualityWeight: 0.5,
+    },
+  },
+  {
+    ...ENVELOPE,
+    policyType: 'router',
+    parameters: {
+      cellWeights: {
+        inputSize: 2,
+        hiddenSize: 1,
+        rank: 1,
+        inputToGate: Float32Array.of(0.1, -0.25),
+        inputToState: Float32Array.of(1e-30, 3),
+        gateLeft: Float32Array.of(1),
+        gateRight: Float32Array.of(2),
+        stateLeft: Float32Array.of(3),
+        stateRight: Float32Array.of(4),
+        gateBias: Float32Array.of(5),
+        stateBias: Float32Array.of(6),
+        zeta: 1,
+        nu: 0.5,
+      },
+      headBiases: { model: [0.1, 0.2], contextBucket: [1, 2, 3], temperature: 0, topP: 0, confidence: -1 },
+      ewcLambda: 2000,
+      trainingLoss: 0.25,
+      minConfidence: 0.7,
+      safeDefault: CHOICE,
+    },
+  },
+  {
+    ...ENVELOPE,
+    fisherDiagonal: Float32Array.of(0.001, 1e-6),
+    policyType: 'ewc',
+    parameters: {
+      lambda: 2000,
+      minLambda: 100,
+      maxLambda: 15000,
+      fisherDecay: 0.999,
+      fisherFloor: 1e-6,
+      minSamples: 100,
+      maxTasks: 10,
+    },
+  },
+  {
+    ...ENVELOPE,
+    policyType: 'pattern',
+    parameters: {
+      summary: 'card delivery',
+      verdict: 'success',
+      support: 12,
+      quality: 0.9,
+      numUses: 3,
+      recommended: CHOICE,
+    },
+  },
+  {
+    ...ENVELOPE,
+    policyType: 'kernel',
+    parameters: { operation: 'matmul-q4_k', packId: 'wasm', kernelId: 'tiled', meanMicros: 12.5, numSamples: 40 },
+  },
+];

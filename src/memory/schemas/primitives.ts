@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { RuvLLMError } from '../../core/errors.ts';
+import { packFloats, unpackFloats } from '../common/float-packing.ts';
+import type { JsonValue } from '../types.ts';
+
+/** Milliseconds a `Date` can hold. */
+const MAX_TIME_MS = 8.64e15;
+const MAX_JSON_DEPTH = 16;
+const MAX_DIM = 8192;
+
+/** Text that UTF-8 can hold, of at most `max` units. */
+export function text(max: number, min = 0): z.ZodType<string> {
+  return z
+    .string()
+    .min(min)
+    .max(max)
+    .refine((value) => value.isWellFormed(), 'has a lone surrogate');
+}
+
+export const name = text(256, 1);
+export const uuid = z.string().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, 'is not a UUID in lower case');
+export const timeMs = z.int().min(0).max(MAX_TIME_MS);
+export const unit = z.number().min(0).max(1);
+export const count = z.int().min(0);
+export const durationMs = z.number().min(0).max(MAX_TIME_MS);
+
+/** Finite floats, at most `max` of them; stored packed. */
+export function floats(max: number): z.ZodType<Float32Array> {
+  return z.custom<Float32Array>(
+    (value) => value instanceof Float32Array && value.length <= max && value.every(Number.isFinite),
+    `must be a Float32Array of at most ${max} finite values`,
+  );
+}
+
+export const embedding = floats(MAX_DIM);
+/** The fingerprint of what made a vector. */
+export const space = name;
+
+function isPlainJson(value: unknown, depth: number): boolean {
+  if (value === null || typeof value === 'boolean') return true;
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value === 'string') return value.isWellFormed();
+  if (typeof value !== 'object' || depth === 0) return false;
+  if (Array.isArray(value)) return value.every((item) => isPlainJson(item, depth - 1));
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return false;
+  // `$` marks packed floats in a body, `__proto__` would not come back from one.
+  return Object.entries(value).every(
+    ([key, item]) => !key.startsWith('$') && key !== '__proto__' && key.isWellFormed() && isPlainJson(item, depth - 1),
+  );
+}
+
+/** An object of the caller's own, of at most `maxBytes` characters of JSON. */
+export function metadata(maxBytes: number): z.ZodType<Readonly<Record<string, JsonValue>>> {
+  return z.custom<Readonly<Record<string, JsonValue>>>(
+    (value) =>
+      typeof value === 'object' &&
+      value !== null &&
+      !Array.isArray(value) &&
+      isPlainJson(value, MAX_JSON_DEPTH) &&
+      JSON.stringify(value).length <= maxBytes,
+    `must be plain JSON of at most ${maxBytes} characters and ${MAX_JSON_DEPTH} levels, no key starting with $`,
+  );
+}
+
+/** Checks a value against its schema; what does not fit is refused with the path to it. */
+export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const issue = result.error.issues[0]!;
+  const path = issue.path.map(String).join('.');
+  throw new RuvLLMError('invalid_option', `${what}${path === '' ? '' : `: "${path}"`}: ${issue.message}`, {
+    data: { option: path, numIssues: result.error.issues.length },
+  });
+}
+
+/** The same, for what a store gave back: a body that no longer fits is the store's fault, not the caller's. */
+export function parseStored<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
+  try {
+    return parseWith(schema, value, what);
+  } catch (error) {
+    throw new RuvLLMError('io', `${what} in the store does not fit its schema: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}
+
+/** A checked value as JSON; floats as `{ $f32: base64 }`. */
+export function toBody(value: unknown): JsonValue {
+  if (value instanceof Float32Array) return { $f32: packFloats(value) };
+  if (Array.isArray(value)) return value.map(toBody);
+  if (value === null || typeof value !== 'object') return value as JsonValue;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toBody(item)]));
+}
+
+export function fromBody(value: JsonValue): unknown {
+  if (Array.isArray(value)) return value.map(fromBody);
+  if (value === null || typeof value !== 'object') return value;
+  const object = value as Readonly<Record<string, JsonValue>>;
+  if (typeof object['$f32'] === 'string') return unpackFloats(object['$f32']);
+  return Object.fromEntries(Object.entries(object).map(([key, item]) => [key, fromBody(item)]));
+}

@@ -1,0 +1,152 @@
+import { assert, float32Array, property } from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { packFloats, unpackFloats } from '../common/float-packing.ts';
+import { MEMORY_FIELDS } from '../fields.ts';
+import type { JsonValue, MemoryRecord, PutRecord } from '../types.ts';
+import { ENVELOPE, POLICY_FIXTURES, sessionFixture, UUID, witnessFixture } from './fixtures.contract.ts';
+import { memoryNode, nodeFromRecord, nodeToRecord, parseEdge, type MemoryNode } from './node.ts';
+import { policyEntry, policyFromRecord, policyToRecord } from './policy.ts';
+import {
+  sessionFromRecord,
+  sessionState,
+  sessionToRecord,
+  turnFromRecord,
+  turnToRecord,
+  type SessionTurn,
+} from './session.ts';
+import { parseWitness, witnessBody, witnessEntry, witnessFromRecord, witnessToRecord } from './witness.ts';
+
+/** What a store gives back: JSON through text, the vector copied. */
+function stored(put: PutRecord): MemoryRecord {
+  const { ifVersion: _, ...record } = put;
+  const body = JSON.parse(JSON.stringify(put.body)) as JsonValue;
+  const createdMs = put.createdMs ?? 4;
+  return { ...record, body, createdMs, updatedMs: 4, version: 1, vector: put.vector?.slice() ?? null };
+}
+
+const place = { id: UUID, tenant: 'acme' };
+const node: MemoryNode = {
+  id: UUID,
+  kind: 'fact',
+  text: 'Water boils at 100 °C.',
+  source: 'handbook',
+  topic: null,
+  quality: 0.5,
+  metadata: { page: 3 },
+  expiresMs: 99,
+  embedding: Float32Array.of(1, 2),
+  space: 'test-2',
+};
+const turn: SessionTurn = {
+  id: UUID,
+  sessionId: 'chat-1',
+  turn: 4,
+  query: 'why?',
+  answer: 'because',
+  requestId: null,
+  quality: null,
+  createdMs: 77,
+  embedding: null,
+  space: null,
+};
+
+describe('[SC1] every field comes back from a record', () => {
+  test.each(POLICY_FIXTURES)('policy $policyType', (policy) => {
+    expect(policyFromRecord(stored(policyToRecord(policy, { ...place, isCurrent: true })))).toEqual(policy);
+  });
+  test('session, turn, node', () => {
+    expect(sessionFromRecord(stored(sessionToRecord(sessionFixture(), place)))).toEqual(sessionFixture());
+    expect(turnFromRecord(stored(turnToRecord(turn, 'acme')))).toEqual(turn);
+    expect(nodeFromRecord(stored(nodeToRecord(node, 'acme')))).toEqual(node);
+  });
+  test('witness entry', () => {
+    const entry = witnessFixture({ error: { code: 'overloaded', message: 'full', isRetryable: true } });
+    const link = { sequence: 1, runId: 'r', numDroppedBefore: 0, previousHash: 'a', hash: 'b', vectorHash: 'c' };
+    const linked = { id: UUID, createdMs: 8, entry, link };
+    expect(witnessFromRecord(stored(witnessToRecord(linked, witnessBody(entry), 'acme')))).toEqual(linked);
+  });
+  test('floats of any bits come back as they were', () => {
+    assert(
+      property(float32Array(), (values) => {
+        expect([...unpackFloats(packFloats(values))]).toEqual([...values]);
+      }),
+    );
+  });
+});
+
+test('[SC2] records carry only fields that are declared for their kind', () => {
+  const puts = [
+    ...POLICY_FIXTURES.map((policy) => policyToRecord(policy, { ...place, isCurrent: true })),
+    sessionToRecord(sessionFixture(), place),
+    turnToRecord(turn, 'acme'),
+    nodeToRecord(node, 'acme'),
+  ];
+  for (const { kind, fields } of puts) {
+    for (const field of Object.keys(fields)) expect(Object.keys(MEMORY_FIELDS[kind])).toContain(field);
+  }
+});
+
+describe('[SC3] what does not fit is refused', () => {
+  const router = POLICY_FIXTURES[1]!;
+  const cases: readonly [string, { safeParse(value: unknown): { success: boolean } }, unknown][] = [
+    ['unknown key', witnessEntry, { ...witnessFixture(), extra: 1 }],
+    [
+      'unknown key below',
+      witnessEntry,
+      witnessFixture({ latency: { ...witnessFixture().latency, extraMs: 1 } as never }),
+    ],
+    ['NaN quality', witnessEntry, witnessFixture({ quality: NaN })],
+    ['quality above 1', witnessEntry, witnessFixture({ quality: 1.1 })],
+    ['infinite latency', witnessEntry, witnessFixture({ latency: { ...witnessFixture().latency, totalMs: Infinity } })],
+    ['lone surrogate', witnessEntry, witnessFixture({ query: 'a\ud800b' })],
+    ['too long', witnessEntry, witnessFixture({ query: 'x'.repeat(65537) })],
+    ['NaN in a vector', witnessEntry, witnessFixture({ queryEmbedding: Float32Array.of(NaN, 1) })],
+    ['vector without space', witnessEntry, witnessFixture({ space: null })],
+    ['seconds with a fraction', sessionState, sessionFixture({ lastActiveMs: 1.5 })],
+    ['negative time', sessionState, sessionFixture({ lastActiveMs: -1 })],
+    ['$ key in metadata', sessionState, sessionFixture({ metadata: { a: { $f32: 'AAAA' } } })],
+    ['__proto__ in metadata', sessionState, sessionFixture({ metadata: JSON.parse('{"__proto__":1}') as never })],
+    ['too much metadata', sessionState, sessionFixture({ metadata: { a: 'x'.repeat(65536) } })],
+    ['a date in metadata', sessionState, sessionFixture({ metadata: { a: new Date(0) } as never })],
+    ['parameters of another type', policyEntry, { ...router, policyType: 'ewc' }],
+    ['fisher of a router', policyEntry, { ...router, fisherDiagonal: Float32Array.of(1) }],
+    [
+      'layers backwards',
+      policyEntry,
+      {
+        ...ENVELOPE,
+        policyType: 'quantization',
+        parameters: { ...POLICY_FIXTURES[0]!.parameters, layerRange: [5, 0] },
+      },
+    ],
+    ['node of kind session', memoryNode, { ...node, kind: 'session' }],
+  ];
+  test.each(cases)('%s', (_, schema, value) => expect(schema.safeParse(value).success).toBe(false));
+  test('weights that do not have their sizes, with both numbers', () => {
+    const { parameters } = router as { parameters: { cellWeights: object } };
+    const policy = {
+      ...router,
+      parameters: { ...parameters, cellWeights: { ...parameters.cellWeights, gateBias: Float32Array.of(1, 2) } },
+    };
+    expect(() => policyToRecord(policy as never, { ...place, isCurrent: true })).toThrow(
+      expect.objectContaining({
+        code: 'invalid_option',
+        message: expect.stringContaining('2 values, its sizes ask for 1'),
+      }),
+    );
+  });
+  test('the path is in the message', () => {
+    expect(() => parseWitness(witnessFixture({ quality: 2 }))).toThrow(/witness entry: "quality"/);
+  });
+  test('edges of unknown relation or weight', () => {
+    const edge = { from: UUID, to: UUID, relation: 'cites', weight: 1, confidence: 1 };
+    expect(parseEdge(edge)).toEqual(edge);
+    expect(() => parseEdge({ ...edge, relation: 'likes' })).toThrow(/relation/);
+    expect(() => parseEdge({ ...edge, weight: NaN })).toThrow(/weight/);
+  });
+});
+
+test('[SC4] a stored body that does not fit is an io error, not the caller’s', () => {
+  const record = { ...stored(sessionToRecord(sessionFixture(), place)), body: { kvCache: 3 } };
+  expect(() => sessionFromRecord(record)).toThrow(expect.objectContaining({ code: 'io' }));
+});

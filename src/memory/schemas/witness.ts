@@ -1,0 +1,168 @@
+import { z } from 'zod';
+import type { JsonValue, MemoryRecord, PutRecord } from '../types.ts';
+import {
+  count,
+  durationMs,
+  embedding,
+  fromBody,
+  name,
+  parseStored,
+  parseWith,
+  space,
+  text,
+  timeMs,
+  toBody,
+  unit,
+  uuid,
+} from './primitives.ts';
+
+/** Longest query and answer that are kept; `numCut` says what is missing. */
+export const MAX_WITNESS_TEXT = 65536;
+export const MAX_CONTEXT_DOCS = 256;
+
+export const routingDecision = z.strictObject({
+  model: name,
+  contextSize: count,
+  temperature: z.number().min(0).max(10),
+  topP: unit,
+  confidence: unit,
+  /** Of at most four candidates. */
+  modelProbs: z.array(unit).max(4),
+});
+export type RoutingDecision = z.infer<typeof routingDecision>;
+
+export const latencyBreakdown = z.strictObject({
+  embeddingMs: durationMs,
+  retrievalMs: durationMs,
+  routingMs: durationMs,
+  attentionMs: durationMs,
+  generationMs: durationMs,
+  totalMs: durationMs,
+  /** Until the first token; null where there was none. */
+  ttftMs: durationMs.nullable(),
+});
+export type LatencyBreakdown = z.infer<typeof latencyBreakdown>;
+
+export const errorInfo = z.strictObject({ code: name, message: text(4096), isRetryable: z.boolean() });
+export type ErrorInfo = z.infer<typeof errorInfo>;
+
+/** What one request was, and what became of it. */
+export const witnessEntry = z
+  .strictObject({
+    requestId: uuid,
+    sessionId: name.nullable(),
+    /** When the request ended, by the clock of then. */
+    timestampMs: timeMs,
+    model: name,
+    routing: routingDecision.nullable(),
+    quality: unit.nullable(),
+    latency: latencyBreakdown,
+    contextDocIds: z.array(uuid).max(MAX_CONTEXT_DOCS),
+    query: text(MAX_WITNESS_TEXT),
+    response: text(MAX_WITNESS_TEXT),
+    /** Characters cut off query and response. */
+    numCut: count,
+    numPromptTokens: count,
+    numOutputTokens: count,
+    queryEmbedding: embedding.nullable(),
+    responseEmbedding: embedding.nullable(),
+    space: space.nullable(),
+    error: errorInfo.nullable(),
+    /** What the log had to change of what it was given, by name. */
+    repairs: z.array(text(64)).max(16),
+  })
+  .refine(
+    (entry) => (entry.queryEmbedding === null) === (entry.space === null),
+    'queryEmbedding and space come together',
+  );
+export type WitnessEntry = z.infer<typeof witnessEntry>;
+/** What a caller hands to the log, which fills in the rest. */
+export type WitnessInput = Omit<WitnessEntry, 'numCut' | 'repairs'>;
+
+/** The place of an entry in its chain. */
+export interface WitnessLink {
+  readonly sequence: number;
+  /** Which run of the log wrote it. */
+  readonly runId: string;
+  /** Entries of this run that were given up between the one before and this one. */
+  readonly numDroppedBefore: number;
+  readonly previousHash: string;
+  readonly hash: string;
+  /** SHA-256 of the query's embedding, so that the chain holds without the vectors; null without one. */
+  readonly vectorHash: string | null;
+}
+
+export interface LinkedWitness {
+  readonly id: string;
+  /** Never before the entry before it, even where the clock was. */
+  readonly createdMs: number;
+  readonly entry: WitnessEntry;
+  readonly link: WitnessLink;
+}
+
+export function parseWitness(entry: unknown): WitnessEntry {
+  return parseWith<WitnessEntry>(witnessEntry, entry, 'witness entry');
+}
+
+/** Everything of an entry but the vector: what the chain's hash is taken of, and what an archive holds. */
+export function witnessBody(entry: WitnessEntry): JsonValue {
+  const { queryEmbedding: _vector, ...rest } = entry;
+  return toBody(rest);
+}
+
+export function witnessFromBody(body: JsonValue, vector: Float32Array | null): WitnessEntry {
+  return parseStored<WitnessEntry>(
+    witnessEntry,
+    { ...(fromBody(body) as object), queryEmbedding: vector },
+    'witness entry',
+  );
+}
+
+export function witnessToRecord(linked: LinkedWitness, body: JsonValue, tenant: string): PutRecord {
+  const { entry, link } = linked;
+  return {
+    id: linked.id,
+    tenant,
+    kind: 'witness',
+    createdMs: linked.createdMs,
+    // Retention cuts the chain at one place; a sweep would tear holes into it.
+    expiresMs: null,
+    fields: {
+      sequence: link.sequence,
+      requestId: entry.requestId,
+      sessionId: entry.sessionId,
+      model: entry.model,
+      quality: entry.quality,
+      totalMs: entry.latency.totalMs,
+      ttftMs: entry.latency.ttftMs,
+      hasError: entry.error !== null,
+      errorCode: entry.error?.code ?? null,
+    },
+    body: { entry: body, link: { ...link } },
+    vector: entry.queryEmbedding,
+    space: entry.space,
+  };
+}
+
+const storedLink = z.strictObject({
+  sequence: z.int().min(1),
+  runId: name,
+  numDroppedBefore: count,
+  previousHash: name,
+  hash: name,
+  vectorHash: name.nullable(),
+});
+
+/** An entry's parts as they lie in the store, unchecked but for their shape: a verifier must see what is there. */
+export function linkFromRecord(record: MemoryRecord): { body: JsonValue; link: WitnessLink } {
+  const { entry, link } = (record.body ?? {}) as { entry?: JsonValue; link?: JsonValue };
+  return { body: entry ?? null, link: parseStored<WitnessLink>(storedLink, link, `link of witness ${record.id}`) };
+}
+
+export function witnessFromRecord(record: MemoryRecord): LinkedWitness {
+  const { body, link } = linkFromRecord(record);
+  const bodySpace = (body as { space?: JsonValue } | null)?.space ?? null;
+  const whole = { ...(fromBody(body) as object), queryEmbedding: bodySpace === null ? null : record.vector };
+  const entry = parseStored<WitnessEntry>(witnessEntry, whole, `witness ${record.id}`);
+  return { id: record.id, createdMs: record.createdMs, entry, link };
+}

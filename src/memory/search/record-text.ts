@@ -1,0 +1,37 @@
+import type { JsonValue, MemoryRecord, RecordKind } from '../types.ts';
+
+type Body = Readonly<Record<string, JsonValue>>;
+
+const word = (body: Body, key: string): string => (typeof body[key] === 'string' ? body[key] : '');
+const inside = (body: Body, key: string): Body => (typeof body[key] === 'object' ? ((body[key] ?? {}) as Body) : {});
+const node = (body: Body): string => word(body, 'text');
+const exchange = (body: Body): string =>
+  [word(body, 'query'), word(body, 'answer') || word(body, 'response')].filter(Boolean).join('\n');
+
+/** What a record of each kind says, in words. */
+const TEXTS: Readonly<Record<RecordKind, (body: Body, record: MemoryRecord) => string>> = {
+  document: node,
+  query: node,
+  'agent-step': node,
+  fact: node,
+  'qa-pair': (body) => node(body) || exchange(body),
+  concept: node,
+  pattern: node,
+  session: (body, { fields }) => word(inside(body, 'metadata'), 'title') || `session ${String(fields['sessionId'])}`,
+  policy: (body, { fields }) =>
+    word(inside(body, 'parameters'), 'summary') ||
+    `${String(fields['policyType'])} policy ${word(body, 'name')}: ${word(body, 'reason')}`,
+  witness: (body) => {
+    const entry = inside(body, 'entry');
+    const failure = word(inside(entry, 'error'), 'message');
+    return failure === '' ? exchange(entry) : `${exchange(entry)}\nfailed: ${failure}`;
+  },
+  state: () => '',
+};
+
+/** The words of a record, for a model or a person to read. */
+export function recordText(record: MemoryRecord): string {
+  const { body } = record;
+  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
+  return TEXTS[record.kind](isObject ? (body as Body) : {}, record);
+}

@@ -1,0 +1,254 @@
+import { array, assert, constantFrom, property } from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Embedder } from '../embedder-types.ts';
+import { createMemoryGraph } from '../graph/graph.ts';
+import { createPolicyMemory } from '../policies/policies.ts';
+import { nodeToRecord, type MemoryNode } from '../schemas/node.ts';
+import { createSessionIndex } from '../sessions/sessions.ts';
+import { createTestServices, createTestStore } from '../test-store.contract.ts';
+import { createManualSchedule, witnessInput } from '../witness/harness.contract.ts';
+import { openWitnessMemory } from '../witness/index.ts';
+import { estimateJaccard, minHash, shinglesOf } from './min-hash.ts';
+import { packContext } from './pack.ts';
+import { createMemorySearch } from './search.ts';
+
+const T = 'acme';
+const DAY_MS = 86_400_000;
+const WORDS = ['card', 'loan', 'lost', 'rate', 'late', 'fee', 'app', 'pin'];
+
+/** Counts of a few words: near is what talks about the same. */
+const embedder: Embedder = {
+  fingerprint: 'words-8',
+  dim: 8,
+  embed: async (text) => Float32Array.from(WORDS, (word) => 0.01 + text.toLowerCase().split(word).length - 1),
+};
+
+async function setUp() {
+  const services = createTestServices();
+  const store = createTestStore(services);
+  const graph = createMemoryGraph(store, services);
+  const memory = createMemorySearch({ store, services, graph, embedder });
+  const add = async (text: string, changes: Partial<MemoryNode> = {}): Promise<string> => {
+    const id = services.newId();
+    const node = {
+      id,
+      kind: 'fact' as const,
+      text,
+      source: null,
+      topic: null,
+      quality: null,
+      metadata: {},
+      expiresMs: null,
+    };
+    await store.put([
+      nodeToRecord({ ...node, embedding: await embedder.embed(text), space: embedder.fingerprint, ...changes }, T),
+    ]);
+    return id;
+  };
+  return { services, store, graph, memory, add };
+}
+const texts = ({ results }: { results: readonly { text: string }[] }) => results.map(({ text }) => text);
+
+describe('[SE1] one search over all kinds', () => {
+  test('requests like this one that failed last week', async () => {
+    const { services, store, memory, add } = await setUp();
+    const log = await openWitnessMemory({
+      store,
+      services,
+      schedule: createManualSchedule().schedule,
+      log: { numSimilar: 0 },
+    });
+    const write = async (query: string, isFailed: boolean) => {
+      const error = isFailed ? { code: 'overloaded', message: 'queue full', isRetryable: true } : null;
+      log.enqueue(
+        T,
+        witnessInput({
+          query,
+          response: '',
+          error,
+          queryEmbedding: await embedder.embed(query),
+          space: embedder.fingerprint,
+        }),
+      );
+      await log.flush();
+    };
+    await write('lost card, three weeks ago', true);
+    services.timeMs += 21 * DAY_MS;
+    await write('lost card yesterday', true);
+    await write('lost card and all was well', false);
+    await write('what is the loan rate', true);
+    await add('a fact about a lost card');
+    const nowMs = services.timeMs;
+    const found = await memory.search(T, {
+      text: 'my card is lost',
+      kinds: ['witness'],
+      filter: [{ field: 'hasError', is: '=', value: true }],
+      fromMs: nowMs - 7 * DAY_MS,
+      minSimilarity: 0.5,
+    });
+    expect(texts(found)).toEqual(['lost card yesterday\nfailed: queue full']);
+  });
+  test('sessions about something', async () => {
+    const { services, store, memory, add } = await setUp();
+    const sessions = createSessionIndex(store, services);
+    const about = async (text: string) => ({
+      contextEmbedding: await embedder.embed(text),
+      space: embedder.fingerprint,
+      metadata: { title: text },
+    });
+    await sessions.touch(T, 's1', await about('loan rate'));
+    await sessions.touch(T, 's2', await about('lost card'));
+    await add('loan rate facts');
+    expect(texts(await memory.search(T, { text: 'loan', kinds: ['session'], k: 1 }))).toEqual(['loan rate']);
+  });
+  test('policies near this context', async () => {
+    const { services, store, memory } = await setUp();
+    const policies = createPolicyMemory(store, services);
+    const recommended = { model: null, contextSize: null, temperature: null, topP: null };
+    for (const summary of ['late fee', 'app pin']) {
+      await policies.put(T, {
+        policyType: 'pattern',
+        name: summary,
+        parameters: { summary, verdict: 'success', support: 3, quality: 0.9, numUses: 0, recommended },
+        confidence: 0.8,
+        source: 'deep-loop',
+        embedding: await embedder.embed(summary),
+        space: embedder.fingerprint,
+      });
+    }
+    const filter = [{ field: 'isCurrent', is: '=', value: true }] as const;
+    expect(
+      texts(await memory.search(T, { text: 'a fee came late', kinds: ['policy'], k: 1, filter: [...filter] })),
+    ).toEqual(['late fee']);
+  });
+  test('by vector, over all kinds at once, and never between spaces', async () => {
+    const { memory, add } = await setUp();
+    await add('card', { kind: 'document' });
+    await add('loan', { kind: 'concept' });
+    await add('pin', { space: 'another' });
+    const vector = await embedder.embed('loan');
+    expect(texts(await memory.search(T, { vector }))).toEqual(['loan', 'card']);
+    expect(texts(await memory.search(T, { vector, space: 'another' }))).toEqual(['pin']);
+    await expect(memory.search(T, { text: 'x', space: 'another' })).rejects.toThrow(/only, not in another/);
+    expect(texts(await memory.search('other', { vector }))).toEqual([]);
+  });
+  test('what is wrong is refused', async () => {
+    const { memory } = await setUp();
+    const vector = await embedder.embed('loan');
+    const bad: object[] = [
+      {},
+      { text: 'a', vector },
+      { text: 'a', k: 0 },
+      { text: 'a', k: 1_000_000 },
+      { text: 'a', kinds: ['state'] },
+      { text: 'a', kinds: ['animal'] },
+      { text: 'a', colour: 1 },
+      { text: 'a', filter: [{ field: 'colour', is: '=', value: 1 }] },
+      { vector: Float32Array.of(NaN) },
+      { text: 'a', expandHops: 9 },
+    ];
+    for (const query of bad) {
+      await expect(memory.search(T, query)).rejects.toThrow(expect.objectContaining({ code: 'invalid_option' }));
+    }
+  });
+  test('what has expired is not found', async () => {
+    const { services, memory, add } = await setUp();
+    await add('card', { expiresMs: services.timeMs + 5 });
+    expect(texts(await memory.search(T, { text: 'card' }))).toEqual(['card']);
+    services.timeMs += 5;
+    expect(texts(await memory.search(T, { text: 'card' }))).toEqual([]);
+  });
+});
+
+describe('[SE2] along the graph', () => {
+  test('finds what is linked to what is near, under the same conditions', async () => {
+    const { graph, memory, add } = await setUp();
+    const near = await add('lost card');
+    const linked = await add('call the desk', { embedding: null, space: null, quality: 0.9 });
+    const bad = await add('do nothing at all', { embedding: null, space: null, quality: 0.1 });
+    const far = await add('the number of the desk', { embedding: null, space: null, quality: 0.9 });
+    const edge = { relation: 'cites', weight: 1, confidence: 1 };
+    await graph.link(T, [{ from: near, to: linked, ...edge }, { from: near, to: bad, ...edge }, { from: linked, to: far, ...edge }]); // prettier-ignore
+    const query = { text: 'lost card' };
+    expect(texts(await memory.search(T, query))).toEqual(['lost card']);
+    const one = await memory.search(T, { ...query, expandHops: 1 });
+    expect(one.results.map(({ text, hops, similarity }) => [text, hops, similarity === null])).toEqual([
+      ['lost card', 0, false],
+      ['call the desk', 1, true],
+      ['do nothing at all', 1, true],
+    ]);
+    expect(one.results[1]!.score).toBeCloseTo(0.8, 5);
+    expect(texts(await memory.search(T, { ...query, expandHops: 2 })).length).toBe(4);
+    const filter = [{ field: 'quality', is: '!=' as const, value: 0.1 }];
+    expect(texts(await memory.search(T, { ...query, expandHops: 1, filter }))).toEqual(['lost card', 'call the desk']);
+    expect(texts(await memory.search(T, { ...query, expandHops: 1, kinds: ['document'] }))).toEqual([]);
+  });
+});
+
+describe('[SE3] near-duplicates', () => {
+  const long = 'a lost card must be reported at once to the desk so that nobody else can use it for anything at all';
+  test('of a better result are left out, and others come in their place', async () => {
+    const { memory, add } = await setUp();
+    await add(long);
+    await add(`${long}!`);
+    await add(long.toUpperCase());
+    await add('the card was lost by a man who never came back for it');
+    const found = await memory.search(T, { text: 'lost card', k: 2 });
+    expect([texts(found).length, found.numDuplicates]).toEqual([2, 2]);
+    expect(texts(found)[1]).toContain('man who never');
+  });
+  test('are estimated as near as 128 values can', () => {
+    const words = array(constantFrom(...'abcdefghijklmnop'), { minLength: 3, maxLength: 60 });
+    let sum = 0;
+    let runs = 0;
+    assert(
+      property(words, words, (a, b) => {
+        const [first, second] = [a.join(' '), [...a.slice(0, a.length >> 1), ...b].join(' ')];
+        const [x, y] = [shinglesOf(first), shinglesOf(second)];
+        const common = [...x].filter((shingle) => y.has(shingle)).length;
+        const exact = common / (x.size + y.size - common);
+        const error = Math.abs(estimateJaccard(minHash(first), minHash(second)) - exact);
+        expect(error).toBeLessThan(0.25);
+        sum += error;
+        runs++;
+      }),
+      { seed: 7, numRuns: 300 },
+    );
+    expect(sum / runs).toBeLessThan(0.04);
+  });
+  test('short and empty texts', () => {
+    expect(estimateJaccard(minHash('card'), minHash('Card.'))).toBe(1);
+    expect(estimateJaccard(minHash('card'), minHash('loan'))).toBeLessThan(0.1);
+    expect(shinglesOf('').size).toBe(1);
+  });
+});
+
+describe('[SE4] packing', () => {
+  const items = ['aaaa', 'bbbbbbbbbbbb', 'cc'].map((text, index) => ({
+    id: `id${index}`,
+    kind: 'fact' as const,
+    text,
+  }));
+  const countTokens = (text: string) => text.length;
+  test('numbers what fits, in order, and skips what does not', () => {
+    expect(packContext(items, 20, countTokens)).toEqual({
+      text: '[1] aaaa\n[2] cc\n',
+      sources: [
+        { number: 1, id: 'id0', kind: 'fact', numTokens: 9 },
+        { number: 2, id: 'id2', kind: 'fact', numTokens: 7 },
+      ],
+      numTokens: 16,
+      numLeftOut: 1,
+    });
+    expect(packContext(items, 3, countTokens)).toEqual({ text: '', sources: [], numTokens: 0, numLeftOut: 3 });
+    expect(packContext(items, 33, countTokens).numLeftOut).toBe(0);
+    expect(packContext(items, 32, countTokens).numLeftOut).toBe(1);
+  });
+  test('comes with a search that has a budget', async () => {
+    const { memory, add } = await setUp();
+    const id = await add('card');
+    expect((await memory.search(T, { text: 'card' })).context).toBeNull();
+    const { context } = await memory.search(T, { text: 'card', tokenBudget: 10 });
+    expect(context).toMatchObject({ text: '[1] card\n', sources: [{ number: 1, id }] });
+  });
+});

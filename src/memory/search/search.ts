@@ -1,0 +1,200 @@
+import { z } from 'zod';
+import { RuvLLMError } from '../../core/errors.ts';
+import type { MemoryServices } from '../common/services.ts';
+import type { Embedder } from '../embedder-types.ts';
+import { MEMORY_FIELDS, type FieldRegistry } from '../fields.ts';
+import type { MemoryGraph } from '../graph/graph.ts';
+import { embedding, parseWith, space, text, timeMs } from '../schemas/primitives.ts';
+import { checkCount } from '../store/check-query.ts';
+import { passesFilter } from '../store/filter.ts';
+import { RECORD_KINDS, type FieldCondition, type MemoryRecord, type MemoryStore, type RecordKind } from '../types.ts';
+import { estimateJaccard, minHash } from './min-hash.ts';
+import { packContext, type PackedContext } from './pack.ts';
+import { recordText } from './record-text.ts';
+
+/** Everything but the memory's own state. */
+const SEARCHED_KINDS = RECORD_KINDS.filter((kind) => kind !== 'state');
+/** More than this in common, and the second text says nothing new. */
+const MAX_JACCARD = 0.8;
+/** What a step away from a result costs it in rank. */
+const HOP_FACTOR = 0.8;
+
+const memoryQuery = z
+  .strictObject({
+    /** One of both. */
+    text: text(1 << 20, 1).optional(),
+    vector: embedding.optional(),
+    /** Of the vector. Default: the embedder's. */
+    space: space.optional(),
+    /** Default: all. */
+    kinds: z
+      .array(z.enum(SEARCHED_KINDS as [RecordKind, ...RecordKind[]]))
+      .min(1)
+      .max(SEARCHED_KINDS.length)
+      .optional(),
+    /** Checked by the store. */
+    filter: z
+      .array(z.custom<FieldCondition>((value) => typeof value === 'object' && value !== null))
+      .max(32)
+      .default([]),
+    fromMs: timeMs.optional(),
+    toMs: timeMs.optional(),
+    k: z.int().min(1).max(1000).default(10),
+    /** Nearest records that are ranked; at least k are. */
+    numCandidates: z.int().min(1).max(1000).default(64),
+    minSimilarity: z.number().min(-1).max(1).default(-1),
+    /** Steps along the graph from what is near. */
+    expandHops: z.int().min(0).max(3).default(0),
+    /** Packs the results into a text of at most so many tokens. */
+    tokenBudget: z
+      .int()
+      .min(1)
+      .max(1 << 24)
+      .optional(),
+  })
+  .refine((query) => (query.text === undefined) !== (query.vector === undefined), 'needs either text or vector');
+/** What is looked for. */
+export type MemoryQuery = z.input<typeof memoryQuery>;
+type ResolvedQuery = z.output<typeof memoryQuery>;
+
+export interface MemoryResult {
+  readonly record: MemoryRecord;
+  readonly text: string;
+  /** By which it is ranked: the similarity, or what is left of that of the record it was reached from. */
+  readonly score: number;
+  /** Null: it has no vector in this space. */
+  readonly similarity: number | null;
+  /** 0: it was near itself. */
+  readonly hops: number;
+}
+
+export interface MemorySearchResult {
+  /** The best first. */
+  readonly results: readonly MemoryResult[];
+  /** Near-duplicates of better results that were left out. */
+  readonly numDuplicates: number;
+  /** Null without a budget. */
+  readonly context: PackedContext | null;
+}
+
+export interface MemorySearchContext {
+  readonly store: MemoryStore;
+  readonly services: Pick<MemoryServices, 'now'>;
+  readonly graph: MemoryGraph;
+  readonly embedder: Embedder;
+  /** Default: a token for each four characters. */
+  readonly countTokens?: (text: string) => number;
+  /** Default: `MEMORY_FIELDS`. */
+  readonly fields?: FieldRegistry;
+}
+
+export interface MemorySearch {
+  search(tenant: string, query: MemoryQuery): Promise<MemorySearchResult>;
+}
+
+function cosine(a: Float32Array, b: Float32Array): number {
+  let dot = 0;
+  let aa = 0;
+  let bb = 0;
+  for (let i = 0; i < a.length; i++) {
+    dot += a[i]! * b[i]!;
+    aa += a[i]! * a[i]!;
+    bb += b[i]! * b[i]!;
+  }
+  return dot / Math.sqrt(aa * bb);
+}
+
+function dropDuplicates(
+  ranked: readonly MemoryResult[],
+  k: number,
+): { results: MemoryResult[]; numDuplicates: number } {
+  const results: MemoryResult[] = [];
+  const signatures: Uint32Array[] = [];
+  let numDuplicates = 0;
+  for (const result of ranked) {
+    if (results.length === k) break;
+    const signature = minHash(result.text);
+    if (result.text !== '' && signatures.some((other) => estimateJaccard(signature, other) > MAX_JACCARD)) {
+      numDuplicates++;
+      continue;
+    }
+    results.push(result);
+    signatures.push(signature);
+  }
+  return { results, numDuplicates };
+}
+
+/** One search over everything that is remembered. */
+export function createMemorySearch(context: MemorySearchContext): MemorySearch {
+  const { store, services, graph, embedder, fields = MEMORY_FIELDS } = context;
+  const countTokens = context.countTokens ?? ((words: string) => Math.ceil(words.length / 4));
+
+  const toVector = async (query: ResolvedQuery): Promise<{ vector: Float32Array; space: string }> => {
+    if (query.vector !== undefined) return { vector: query.vector, space: query.space ?? embedder.fingerprint };
+    if (query.space !== undefined && query.space !== embedder.fingerprint) {
+      throw new RuvLLMError(
+        'invalid_option',
+        `text can be embedded in the space ${embedder.fingerprint} only, not in ${query.space}`,
+      );
+    }
+    return { vector: await embedder.embed(query.text!), space: embedder.fingerprint };
+  };
+  const toFilter = (query: ResolvedQuery) => ({
+    ...(query.fromMs === undefined ? {} : { createdFromMs: query.fromMs }),
+    ...(query.toMs === undefined ? {} : { createdToMs: query.toMs }),
+    fields: query.filter,
+  });
+  const isLive = ({ expiresMs }: MemoryRecord): boolean => expiresMs === null || expiresMs > services.now();
+
+  const expand = async (
+    tenant: string,
+    near: readonly MemoryResult[],
+    query: ResolvedQuery,
+    vector: Float32Array,
+    wanted: string,
+  ): Promise<MemoryResult[]> => {
+    const seeds = new Map(near.map((result) => [result.record.id, result]));
+    const reached = await graph.expand(tenant, [...seeds.keys()], { hops: query.expandHops, maxNodes: 1000 });
+    const records = reached.length === 0 ? [] : await store.get(tenant, reached.map(({ id }) => id)); // prettier-ignore
+    const filter = checkCount({ kinds: query.kinds ?? SEARCHED_KINDS, filter: toFilter(query) }, fields);
+    return records.flatMap((record, index) => {
+      // What was asked for holds for what is reached, too.
+      if (record === null || !isLive(record) || !passesFilter(record, filter)) return [];
+      const { hops, strength, from } = reached[index]!;
+      const similarity = record.vector !== null && record.space === wanted ? cosine(vector, record.vector) : null;
+      const inherited = seeds.get(from)!.score * strength * HOP_FACTOR ** hops;
+      return [{ record, text: recordText(record), score: Math.max(similarity ?? -1, inherited), similarity, hops }];
+    });
+  };
+
+  return {
+    async search(tenant, given) {
+      const query = parseWith<ResolvedQuery>(memoryQuery as never, given, 'memory search');
+      const { vector, space: wanted } = await toVector(query);
+      const found = await store.nearest(tenant, {
+        vector,
+        space: wanted,
+        kinds: query.kinds ?? SEARCHED_KINDS,
+        k: Math.max(query.k, query.numCandidates),
+        filter: toFilter(query),
+      });
+      const near = found
+        .filter(({ record, similarity }) => isLive(record) && similarity >= query.minSimilarity)
+        .map(({ record, similarity }): MemoryResult => ({
+          record,
+          text: recordText(record),
+          score: similarity,
+          similarity,
+          hops: 0,
+        }));
+      const further = query.expandHops === 0 ? [] : await expand(tenant, near, query, vector, wanted);
+      const ranked = [...near, ...further].sort((a, b) => b.score - a.score || (a.record.id < b.record.id ? -1 : 1));
+      const { results, numDuplicates } = dropDuplicates(ranked, query.k);
+      const items = results
+        .filter(({ text }) => text !== '')
+        .map(({ record: { id, kind }, text }) => ({ id, kind, text }));
+      const packed = query.tokenBudget === undefined ? null : packContext(items, query.tokenBudget, countTokens);
+      return { results, numDuplicates, context: packed };
+    },
+  };
+}

@@ -1,0 +1,253 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import { createLruMap } from '../common/lru-map.ts';
+import { retryConflict } from '../common/retry-conflict.ts';
+import type { MemoryServices } from '../common/services.ts';
+import {
+  sessionFromRecord,
+  sessionToRecord,
+  turnFromRecord,
+  turnToRecord,
+  type KvCacheReference,
+  type SessionState,
+  type SessionTurn,
+} from '../schemas/session.ts';
+import type { FieldCondition, FindQuery, JsonValue, MemoryStore, PutRecord } from '../types.ts';
+import { resolveSessionOptions, type SessionOptions } from './options.ts';
+import { sessionRecordId } from './session-id.ts';
+
+/** What a caller may change of a session; the rest follows from what happens to it. */
+export interface SessionChange {
+  readonly userId?: string | null;
+  readonly activeAdapter?: string | null;
+  readonly kvCache?: KvCacheReference | null;
+  readonly metadata?: Readonly<Record<string, JsonValue>>;
+  /** Both together. */
+  readonly contextEmbedding?: Float32Array | null;
+  readonly space?: string | null;
+}
+
+export type NewTurn = Pick<SessionTurn, 'query' | 'answer'> &
+  Partial<Pick<SessionTurn, 'requestId' | 'quality' | 'embedding' | 'space'>>;
+
+export interface SessionQuery {
+  readonly userId?: string;
+  readonly adapter?: string;
+  readonly limit?: number;
+  /** `next` of the page before. */
+  readonly after?: string;
+}
+
+export interface SessionPage {
+  readonly sessions: readonly SessionState[];
+  readonly next: string | null;
+}
+
+export interface SessionIndex {
+  /** Null: there is none, or it has been idle for too long. */
+  get(tenant: string, sessionId: string): Promise<SessionState | null>;
+  /** From memory; undefined where only the store would know. */
+  peek(tenant: string, sessionId: string): SessionState | undefined;
+  /** Makes it, changes it, or only notes that it is used. */
+  touch(tenant: string, sessionId: string, change?: SessionChange): Promise<SessionState>;
+  /** Adds an exchange; a session that is not there is made. Beyond `maxTurns` the oldest go. */
+  addTurn(tenant: string, sessionId: string, turn: NewTurn, change?: SessionChange): Promise<SessionTurn>;
+  /** The newest first. */
+  turns(tenant: string, sessionId: string, limit?: number): Promise<readonly SessionTurn[]>;
+  /** The newest first. */
+  find(tenant: string, query: SessionQuery): Promise<SessionPage>;
+  /** By what they are about. */
+  similar(
+    tenant: string,
+    query: { vector: Float32Array; space: string; k: number; userId?: string },
+  ): Promise<readonly { session: SessionState; similarity: number }[]>;
+  /** With its turns; whether it was there. */
+  remove(tenant: string, sessionId: string): Promise<boolean>;
+  /** Removes what has been idle for too long, at most `limit` sessions; the number. */
+  sweep(tenant: string, limit?: number): Promise<number>;
+  stats(): { readonly numCached: number; readonly numHits: number; readonly numMisses: number };
+}
+
+interface Cached {
+  readonly session: SessionState;
+  readonly version: number;
+}
+
+const TURN_PAGE = 1000;
+
+/** Sessions, written through: what is in memory is what the store last acknowledged. */
+export function createSessionIndex(store: MemoryStore, services: MemoryServices, given?: SessionOptions): SessionIndex {
+  const options = resolveSessionOptions(given);
+  const cache = createLruMap<Cached>(options.cacheEntries);
+  const keyOf = (tenant: string, sessionId: string): string => `${tenant.length}:${tenant}${sessionId}`;
+  const idOf = (tenant: string, sessionId: string): string => sessionRecordId(services.sha256, tenant, sessionId);
+  const isIdle = (session: SessionState): boolean => session.idleEndMs <= services.now();
+  let numHits = 0;
+  let numMisses = 0;
+
+  const load = async (tenant: string, sessionId: string): Promise<Cached | null> => {
+    const [record] = await store.get(tenant, [idOf(tenant, sessionId)]);
+    if (!record) return null;
+    const cached = { session: Object.freeze(sessionFromRecord(record)), version: record.version };
+    cache.set(keyOf(tenant, sessionId), cached);
+    return cached;
+  };
+  const empty = (sessionId: string, nowMs: number): SessionState => ({
+    sessionId,
+    userId: null,
+    contextEmbedding: null,
+    space: null,
+    kvCache: null,
+    activeAdapter: null,
+    turnCount: 0,
+    createdMs: nowMs,
+    lastActiveMs: nowMs,
+    idleEndMs: nowMs + options.idleMs,
+    lastTurnId: null,
+    metadata: {},
+  });
+  /** Reads, changes and writes a session and what goes with it, again as long as another writer comes between. */
+  const update = (
+    tenant: string,
+    sessionId: string,
+    change: (session: SessionState, isNew: boolean) => { session: SessionState; with: readonly PutRecord[] },
+  ): Promise<SessionState> =>
+    retryConflict(async (numTries) => {
+      const key = keyOf(tenant, sessionId);
+      if (numTries > 0) cache.delete(key);
+      let known = cache.get(key) ?? (await load(tenant, sessionId));
+      if (known !== null && isIdle(known.session)) {
+        // It comes back as a new one: what was said before its end must not return.
+        await removeAll(tenant, sessionId);
+        known = null;
+      }
+      const nowMs = Math.floor(services.now());
+      const before = known?.session ?? empty(sessionId, nowMs);
+      const { session, with: others } = change(before, known === null);
+      // A clock that goes back does not make a session older, nor end it sooner.
+      const lastActiveMs = Math.max(before.lastActiveMs, nowMs);
+      const next = { ...session, lastActiveMs, idleEndMs: Math.max(before.idleEndMs, lastActiveMs + options.idleMs) };
+      const put = { ...sessionToRecord(next, { id: idOf(tenant, sessionId), tenant }), ifVersion: known?.version ?? 0 };
+      try {
+        const [written] = await store.put([put, ...others]);
+        cache.set(key, { session: Object.freeze(next), version: written!.version });
+      } catch (error) {
+        cache.delete(key);
+        throw error;
+      }
+      return next;
+    });
+
+  const turnFilter = (sessionId: string, ...more: FieldCondition[]) => ({
+    fields: [{ field: 'sessionId', is: '=', value: sessionId }, ...more] as FieldCondition[],
+  });
+  const removeAll = async (tenant: string, sessionId: string): Promise<boolean> => {
+    const id = idOf(tenant, sessionId);
+    cache.delete(keyOf(tenant, sessionId));
+    for (;;) {
+      // The session goes with its last turns: a crash before that leaves a session whose removal can be taken up.
+      const query: FindQuery = {
+        kinds: ['qa-pair'],
+        filter: turnFilter(sessionId),
+        order: 'oldest',
+        limit: TURN_PAGE - 1,
+      };
+      const { records, next } = await store.find(tenant, query);
+      const ids = records.map((record) => record.id);
+      const numDeleted = await store.delete(tenant, next === null ? [...ids, id] : ids);
+      if (next === null) return numDeleted > ids.length;
+    }
+  };
+  const trimTurns = async (tenant: string, sessionId: string, turnCount: number): Promise<void> => {
+    if (turnCount <= options.maxTurns) return;
+    const filter = turnFilter(sessionId, { field: 'turn', is: '<', value: turnCount - options.maxTurns });
+    const { records } = await store.find(tenant, { kinds: ['qa-pair'], filter, order: 'oldest', limit: TURN_PAGE });
+    if (records.length > 0) await store.delete(tenant, records.map(({ id }) => id)); // prettier-ignore
+  };
+  const peek = (tenant: string, sessionId: string): SessionState | undefined => {
+    const cached = cache.get(keyOf(tenant, sessionId));
+    return cached === undefined || isIdle(cached.session) ? undefined : cached.session;
+  };
+
+  return {
+    peek,
+    async get(tenant, sessionId) {
+      const cached = peek(tenant, sessionId);
+      if (cached !== undefined) {
+        numHits++;
+        return cached;
+      }
+      numMisses++;
+      const loaded = await load(tenant, sessionId);
+      return loaded === null || isIdle(loaded.session) ? null : loaded.session;
+    },
+    touch: (tenant, sessionId, change = {}) =>
+      update(tenant, sessionId, (session) => ({ session: { ...session, ...change }, with: [] })),
+    async addTurn(tenant, sessionId, turn, change = {}) {
+      const id = services.newId();
+      let added: SessionTurn | null = null;
+      let previous: string | null = null;
+      const { turnCount } = await update(tenant, sessionId, (session) => {
+        previous = session.lastTurnId;
+        const createdMs = Math.max(session.lastActiveMs, Math.floor(services.now()));
+        const fresh = { requestId: null, quality: null, embedding: null, space: null, ...turn };
+        added = { ...fresh, id, sessionId, turn: session.turnCount, createdMs };
+        const next = { ...session, ...change, turnCount: session.turnCount + 1, lastTurnId: id };
+        return { session: next, with: [{ ...turnToRecord(added, tenant), ifVersion: 0 }] };
+      });
+      const edge = { weight: 1, confidence: 1 };
+      const edges = [{ from: idOf(tenant, sessionId), to: id, relation: 'session', ...edge }];
+      if (previous !== null) edges.push({ from: id, to: previous, relation: 'follows', ...edge });
+      try {
+        await store.putEdges(tenant, edges);
+      } catch (error) {
+        // The turn before may have been trimmed by another writer; the turn itself is written.
+        if (!(error instanceof RuvLLMError && error.code === 'not_found')) throw error;
+      }
+      await trimTurns(tenant, sessionId, turnCount);
+      return added!;
+    },
+    async turns(tenant, sessionId, limit = 20) {
+      const { records } = await store.find(tenant, {
+        kinds: ['qa-pair'],
+        filter: turnFilter(sessionId),
+        order: 'newest',
+        limit,
+      });
+      return records.map(turnFromRecord).sort((a, b) => b.turn - a.turn);
+    },
+    async find(tenant, { userId, adapter, limit = 50, after }) {
+      const fields: FieldCondition[] = [{ field: 'idleEndMs', is: '>', value: services.now() }];
+      if (userId !== undefined) fields.push({ field: 'userId', is: '=', value: userId });
+      if (adapter !== undefined) fields.push({ field: 'adapter', is: '=', value: adapter });
+      const page = await store.find(tenant, {
+        kinds: ['session'],
+        filter: { fields },
+        order: 'newest',
+        limit,
+        ...(after === undefined ? {} : { after }),
+      });
+      return { sessions: page.records.map(sessionFromRecord), next: page.next };
+    },
+    async similar(tenant, { vector, space, k, userId }) {
+      const fields: FieldCondition[] = [{ field: 'idleEndMs', is: '>', value: services.now() }];
+      if (userId !== undefined) fields.push({ field: 'userId', is: '=', value: userId });
+      const near = await store.nearest(tenant, { vector, space, kinds: ['session'], k, filter: { fields } });
+      return near.map(({ record, similarity }) => ({ session: sessionFromRecord(record), similarity }));
+    },
+    remove: removeAll,
+    async sweep(tenant, limit = 1000) {
+      const filter = { fields: [{ field: 'idleEndMs', is: '<=', value: services.now() }] } as const;
+      const { records } = await store.find(tenant, { kinds: ['session'], filter, order: 'oldest', limit });
+      let numSwept = 0;
+      for (const { fields } of records) {
+        const sessionId = String(fields['sessionId']);
+        // It may have been used since it was found.
+        if (peek(tenant, sessionId) !== undefined) continue;
+        await removeAll(tenant, sessionId);
+        numSwept++;
+      }
+      return numSwept;
+    },
+    stats: () => ({ numCached: cache.size, numHits, numMisses }),
+  };
+}

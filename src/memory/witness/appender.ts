@@ -1,0 +1,92 @@
+import { createLruMap } from '../common/lru-map.ts';
+import { retryConflict } from '../common/retry-conflict.ts';
+import type { MemoryServices } from '../common/services.ts';
+import { witnessBody, witnessToRecord, type LinkedWitness, type WitnessEntry } from '../schemas/witness.ts';
+import type { JsonValue, MemoryStore, PutRecord } from '../types.ts';
+import { entryBytes, hashLink, hashVector } from './chain.ts';
+import { headPut, readHead, type ChainHead, type StoredHead } from './head.ts';
+
+/** Tenants whose head is at hand; of others it is read. */
+const MAX_HEADS = 1000;
+
+/** An entry on its way into the chain. */
+export interface PreparedWitness {
+  /** Stays the same when the write is tried again: that is how a write that came through unseen is known. */
+  readonly id: string;
+  readonly entry: WitnessEntry;
+  readonly body: JsonValue;
+  /** Entries that were given up between the one before and this one. */
+  readonly numDroppedBefore: number;
+}
+
+export interface AppendBatch {
+  readonly tenant: string;
+  readonly runId: string;
+  readonly items: readonly PreparedWitness[];
+  /** Further records of the same call, read again when it has to be repeated. */
+  alongside(isRepeated: boolean): Promise<readonly PutRecord[]>;
+}
+
+export function prepareWitness(services: MemoryServices, entry: WitnessEntry): PreparedWitness {
+  return { id: services.newId(), entry, body: witnessBody(entry), numDroppedBefore: 0 };
+}
+
+function extend(
+  services: MemoryServices,
+  head: ChainHead,
+  batch: AppendBatch,
+): { head: ChainHead; linked: LinkedWitness[] } {
+  const { sha256 } = services;
+  // A clock that went back must not put an entry before the one it follows.
+  const createdMs = Math.max(head.lastMs, Math.floor(services.now()));
+  let { sequence, hash, liveBytes, numDropped } = head;
+  const linked = batch.items.map(({ id, entry, body, numDroppedBefore }) => {
+    const vectorHash = hashVector(sha256, entry.queryEmbedding);
+    const open = { sequence: ++sequence, runId: batch.runId, numDroppedBefore, previousHash: hash, vectorHash };
+    hash = hashLink(sha256, { id, createdMs, body }, open);
+    numDropped += numDroppedBefore;
+    liveBytes += entryBytes(body, entry.queryEmbedding?.length ?? 0);
+    return { id, createdMs, entry, link: { ...open, hash } };
+  });
+  return { head: { ...head, sequence, hash, liveBytes, numDropped, lastMs: createdMs }, linked };
+}
+
+/** Appends to the chains of tenants, each in one call of the store: entries, head and `alongside` come together. */
+export function createAppender(store: MemoryStore, services: MemoryServices) {
+  const heads = createLruMap<StoredHead>(MAX_HEADS);
+  const attempt = async (batch: AppendBatch, isRepeated: boolean): Promise<LinkedWitness[]> => {
+    const { tenant, items } = batch;
+    const known = isRepeated ? undefined : heads.get(tenant);
+    const { head, version } = known ?? (await readHead(store, services.sha256, tenant));
+    const next = extend(services, head, batch);
+    const entries = next.linked.map((linked, index) => ({
+      ...witnessToRecord(linked, items[index]!.body, tenant),
+      ifVersion: 0,
+    }));
+    await store.put([
+      ...entries,
+      headPut(services.sha256, tenant, next.head, version),
+      ...(await batch.alongside(isRepeated)),
+    ]);
+    heads.set(tenant, { head: next.head, version: version + 1 });
+    return next.linked;
+  };
+  return {
+    /** Returns those of the entries that it wrote: not the ones that an earlier try, which seemed to fail, had written. */
+    async append(batch: AppendBatch): Promise<readonly LinkedWitness[]> {
+      try {
+        return await retryConflict(async (numTries) => {
+          if (numTries === 0) return attempt(batch, false);
+          const ids = batch.items.map(({ id }) => id);
+          const there = await store.get(batch.tenant, ids);
+          const items = batch.items.filter((_, index) => there[index] === null);
+          return items.length === 0 ? [] : attempt({ ...batch, items }, true);
+        });
+      } catch (error) {
+        // Nobody knows what the store has now: the next batch reads the head again.
+        heads.delete(batch.tenant);
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,178 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { MemoryServices, Schedule } from '../common/services.ts';
+import type { WitnessInput } from '../schemas/witness.ts';
+import type { MemoryStore } from '../types.ts';
+import { resolveWitnessLogOptions, type WitnessLogOptions } from './options.ts';
+import { createWitnessQueue } from './queue.ts';
+import { openRun } from './run-keeper.ts';
+import type { WitnessGap } from './runs.ts';
+import { createWitnessWriter } from './writer.ts';
+
+export interface WitnessStats {
+  readonly numEnqueued: number;
+  readonly numWritten: number;
+  /** Given up because the queue was full. */
+  readonly numDropped: number;
+  /** Given up because nothing could be made of them. */
+  readonly numRefused: number;
+  readonly numQueued: number;
+  readonly queuedBytes: number;
+  readonly numWaiting: number;
+  /** Links into the graph that failed; the entries themselves are there. */
+  readonly numLinksFailed: number;
+  readonly lastError: string | null;
+  /** What runs before this one lost. */
+  readonly gaps: readonly WitnessGap[];
+}
+
+/** Takes what happened to each request, and writes it down a little later. */
+export interface WitnessLog {
+  /**
+   * True: taken; false: dropped and counted. Never throws and never rejects. The entry belongs to the log from then on. With overflow
+   * `wait` a promise comes while the queue is full.
+   */
+  enqueue(tenant: string, entry: WitnessInput): boolean | Promise<boolean>;
+  /** Resolves when everything enqueued before is written; rejects with why it cannot be. */
+  flush(): Promise<void>;
+  stats(): WitnessStats;
+  /** Writes what is left and ends the run; what cannot be written is a gap for the next. */
+  close(): Promise<void>;
+}
+
+export interface WitnessLogContext {
+  readonly store: MemoryStore;
+  readonly services: MemoryServices;
+  readonly schedule: Schedule;
+  readonly options?: WitnessLogOptions;
+}
+
+/** A store that fails is tried again after 1, 2, 4 … 32 batch times. */
+const MAX_BACKOFF = 32;
+/** Callers that may wait at once; beyond it entries are dropped even under `wait`. */
+const MAX_WAITERS = 10_000;
+
+function inputBytes({ query, response, queryEmbedding, responseEmbedding, error }: WitnessInput): number {
+  const numFloats = (queryEmbedding?.length ?? 0) + (responseEmbedding?.length ?? 0);
+  return (query.length + response.length + (error?.message.length ?? 0)) * 2 + numFloats * 4 + 512;
+}
+
+/** Opens the log: finds out what runs before this one lost, and starts a run of its own. */
+export async function openWitnessLog({ store, services, schedule, options }: WitnessLogContext): Promise<WitnessLog> {
+  const resolved = resolveWitnessLogOptions(options);
+  const queue = createWitnessQueue({ maxEntries: resolved.queueEntries, maxBytes: resolved.queueBytes });
+  const run = await openRun({ store, services, options: resolved });
+  const writer = createWitnessWriter({ store, services, options: resolved, queue, run });
+  const waiters: { tenant: string; input: WitnessInput; bytes: number; resolve(isTaken: boolean): void }[] = [];
+  /** Given up since the last entry that was taken, by tenant. */
+  const droppedSince = new Map<string, number>();
+  let numDropped = 0;
+  let numRefused = 0;
+  let cancelTimer: (() => void) | null = null;
+  let timerMs = Infinity;
+  let backoff = 1;
+  let isClosed = false;
+  let lastError: string | null = null;
+  let working: Promise<void> | null = null;
+
+  const wake = (delayMs: number): void => {
+    if (isClosed || delayMs >= timerMs) return;
+    cancelTimer?.();
+    timerMs = delayMs;
+    cancelTimer = schedule(() => {
+      cancelTimer = null;
+      timerMs = Infinity;
+      work().catch(() => {}); // its reason is in the stats, and it has woken itself again
+    }, delayMs);
+  };
+  const take = (tenant: string, input: WitnessInput, bytes: number): void => {
+    run.numEnqueued++;
+    queue.push(tenant, { input, bytes, numDroppedBefore: droppedSince.get(tenant) ?? 0 });
+    droppedSince.delete(tenant);
+    // Not at once: an entry must not pay for the writing of a batch.
+    wake(queue.size >= resolved.batchEntries && backoff === 1 ? 0 : resolved.batchMs * backoff);
+  };
+  const admitWaiters = (): void => {
+    while (waiters.length > 0 && queue.canPush(waiters[0]!.bytes)) {
+      const { tenant, input, bytes, resolve } = waiters.shift()!;
+      take(tenant, input, bytes);
+      resolve(true);
+    }
+  };
+  const noteDropped = (tenant: string): void => void droppedSince.set(tenant, (droppedSince.get(tenant) ?? 0) + 1);
+  const drop = (tenant: string): false => {
+    numDropped++;
+    noteDropped(tenant);
+    return false;
+  };
+  const drain = async (): Promise<void> => {
+    try {
+      while (queue.size > 0) {
+        await writer.writeBatch();
+        backoff = 1;
+        admitWaiters();
+      }
+    } catch (error) {
+      lastError = error instanceof Error ? error.message : String(error);
+      backoff = Math.min(backoff * 2, MAX_BACKOFF);
+      throw error;
+    } finally {
+      working = null;
+      if (queue.size > 0) wake(resolved.batchMs * backoff);
+    }
+  };
+  const work = (): Promise<void> => (working ??= drain());
+  const enqueue = (tenant: string, input: WitnessInput): boolean | Promise<boolean> => {
+    const bytes = inputBytes(input);
+    if (isClosed || bytes > resolved.queueBytes) return drop(tenant);
+    if (waiters.length === 0 && queue.canPush(bytes)) {
+      take(tenant, input, bytes);
+      return true;
+    }
+    if (resolved.overflow === 'drop' || waiters.length >= MAX_WAITERS) return drop(tenant);
+    return new Promise((resolve) => void waiters.push({ tenant, input, bytes, resolve }));
+  };
+  const stopHeartbeat = run.startHeartbeat(schedule, () => working);
+
+  return {
+    enqueue(tenant, input) {
+      try {
+        return enqueue(tenant, input);
+      } catch (error) {
+        lastError = error instanceof Error ? error.message : 'an entry that throws';
+        numRefused++;
+        noteDropped(tenant);
+        return false;
+      }
+    },
+    async flush() {
+      // A drain that is at work may have looked at the queue before the last entry came.
+      await working?.catch(() => {});
+      await work();
+    },
+    stats: () => ({
+      numEnqueued: run.numEnqueued,
+      numWritten: run.numWritten,
+      numDropped,
+      numRefused: numRefused + run.numRefused,
+      numLinksFailed: writer.numLinksFailed(),
+      numQueued: queue.size,
+      queuedBytes: queue.bytes,
+      numWaiting: waiters.length,
+      lastError,
+      gaps: run.gaps,
+    }),
+    async close() {
+      if (isClosed) throw new RuvLLMError('conflict', 'the witness log is closed already');
+      await working?.catch(() => {});
+      try {
+        await work();
+      } finally {
+        isClosed = true;
+        cancelTimer?.();
+        stopHeartbeat();
+        for (const { tenant, resolve } of waiters.splice(0)) resolve(drop(tenant));
+      }
+      await run.close();
+    },
+  };
+}

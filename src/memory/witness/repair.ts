@@ -1,0 +1,79 @@
+import { clipText } from '../common/text-limits.ts';
+import {
+  MAX_CONTEXT_DOCS,
+  MAX_WITNESS_TEXT,
+  parseWitness,
+  witnessEntry,
+  type WitnessEntry,
+  type WitnessInput,
+} from '../schemas/witness.ts';
+
+const MAX_NAME = 256;
+const MAX_MESSAGE = 4096;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+function isUsable(vector: unknown): vector is Float32Array {
+  return vector instanceof Float32Array && vector.every(Number.isFinite) && vector.some((value) => value !== 0);
+}
+
+/** What can be said of a request is said even where a part of it cannot: the part is set to null, 0 or cut, and named. */
+function repair(input: WitnessInput): WitnessEntry {
+  const repairs: string[] = [];
+  let numCut = 0;
+  const note = (what: string): void => void (repairs.length < 16 && repairs.push(what));
+  const clip = (text: string, max: number, what: string): string => {
+    const clipped = clipText(text, max);
+    if (clipped.text !== text) note(what);
+    numCut += clipped.numCut;
+    return clipped.text;
+  };
+  const finite = (value: number, what: string): number => {
+    if (value >= 0 && value < Infinity) return value;
+    note(what);
+    return 0;
+  };
+  const latency: Record<string, number | null> = {};
+  for (const [key, value] of Object.entries(input.latency)) latency[key] = value === null ? null : finite(value, key);
+  const { quality, error, contextDocIds } = input;
+  const hasQuality = quality !== null && quality >= 0 && quality <= 1;
+  if (!hasQuality && quality !== null) note('quality');
+  const docs = contextDocIds.filter((id) => UUID.test(id)).slice(0, MAX_CONTEXT_DOCS);
+  if (docs.length !== contextDocIds.length) note('contextDocIds');
+  const hasVector = isUsable(input.queryEmbedding);
+  if (!hasVector && input.queryEmbedding !== null) note('queryEmbedding');
+  const hasResponseVector = isUsable(input.responseEmbedding);
+  if (!hasResponseVector && input.responseEmbedding !== null) note('responseEmbedding');
+  const routing = witnessEntry.shape.routing.safeParse(input.routing);
+  if (!routing.success) note('routing');
+  return {
+    ...input,
+    latency: latency as WitnessEntry['latency'],
+    quality: hasQuality ? quality : null,
+    routing: routing.success ? routing.data : null,
+    contextDocIds: docs,
+    query: clip(input.query, MAX_WITNESS_TEXT, 'query'),
+    response: clip(input.response, MAX_WITNESS_TEXT, 'response'),
+    model: clip(input.model, MAX_NAME, 'model'),
+    sessionId: input.sessionId === null ? null : clip(input.sessionId, MAX_NAME, 'sessionId'),
+    queryEmbedding: hasVector ? input.queryEmbedding : null,
+    space: hasVector ? input.space : null,
+    responseEmbedding: hasResponseVector ? input.responseEmbedding : null,
+    error:
+      error === null
+        ? null
+        : {
+            code: clip(error.code, MAX_NAME, 'error.code'),
+            message: clip(error.message, MAX_MESSAGE, 'error.message'),
+            isRetryable: error.isRetryable,
+          },
+    numCut,
+    repairs,
+  };
+}
+
+/** An entry that fits its schema, as it is or repaired; throws `invalid_option` (or whatever a hostile object throws) for what cannot be. */
+export function toWitnessEntry(input: WitnessInput): WitnessEntry {
+  const isZero = input.queryEmbedding !== null && !input.queryEmbedding.some((value) => value !== 0);
+  const whole = witnessEntry.safeParse({ ...input, numCut: 0, repairs: [] });
+  return whole.success && !isZero ? whole.data : parseWitness(repair(input));
+}

@@ -1,0 +1,201 @@
+import { z } from 'zod';
+import type { MemoryServices } from '../common/services.ts';
+import { count, embedding, name, parseWith, space, text, timeMs, unit } from '../schemas/primitives.ts';
+import { witnessFromRecord, type LinkedWitness } from '../schemas/witness.ts';
+import type { FieldCondition, MemoryRecord, MemoryStore, RecordFilter } from '../types.ts';
+import { readHead } from './head.ts';
+
+const range = z.number().min(0);
+
+/** Conditions that must all hold; each can be left out. */
+export const witnessFilter = z.strictObject({
+  fromMs: timeMs.optional(),
+  /** Up to, not including. */
+  toMs: timeMs.optional(),
+  minQuality: unit.optional(),
+  /** Entries without a quality have none that is at most this. */
+  maxQuality: unit.optional(),
+  minTotalMs: range.optional(),
+  maxTotalMs: range.optional(),
+  minTtftMs: range.optional(),
+  maxTtftMs: range.optional(),
+  model: name.optional(),
+  sessionId: name.optional(),
+  requestId: name.optional(),
+  hasError: z.boolean().optional(),
+  errorCode: name.optional(),
+});
+export type WitnessFilter = z.infer<typeof witnessFilter>;
+
+export const witnessQuery = witnessFilter.extend({
+  /** Somewhere in query, response or error, whatever the case. */
+  text: text(1024, 1).optional(),
+  /** The nearest first; without it the newest. */
+  similarTo: z
+    .strictObject({ vector: embedding, space, minSimilarity: z.number().min(-1).max(1).optional() })
+    .optional(),
+  order: z.enum(['newest', 'oldest']).default('newest'),
+  limit: z.int().min(1).max(1000).default(50),
+  /** `next` of the page before. */
+  after: text(4096).optional(),
+  /** Bodies that are opened for `text` at most; of a search by similarity the nearest 1000 at most. */
+  maxScanned: z.int().min(1).max(1_000_000).default(10_000),
+});
+export type WitnessQuery = z.input<typeof witnessQuery>;
+type ResolvedQuery = z.output<typeof witnessQuery>;
+
+export interface FoundWitness extends LinkedWitness {
+  /** Null where nothing was compared. */
+  readonly similarity: number | null;
+}
+
+export interface WitnessPage {
+  readonly entries: readonly FoundWitness[];
+  /** Null: there is no more to look at. */
+  readonly next: string | null;
+  /** False: `maxScanned` ended the search before this page was full; what fits may still come after `next`, or cannot be reached. */
+  readonly isComplete: boolean;
+  readonly numScanned: number;
+}
+
+/** A similarity search cannot look further than the store's largest k. */
+const MAX_NEAREST = 1000;
+
+const BOUNDS = [
+  ['minQuality', 'quality', '>='],
+  ['maxQuality', 'quality', '<='],
+  ['minTotalMs', 'totalMs', '>='],
+  ['maxTotalMs', 'totalMs', '<='],
+  ['minTtftMs', 'ttftMs', '>='],
+  ['maxTtftMs', 'ttftMs', '<='],
+] as const;
+const EQUALS = ['model', 'sessionId', 'requestId', 'hasError', 'errorCode'] as const;
+
+export function toRecordFilter(query: WitnessFilter, lastSequence: number): RecordFilter {
+  const fields: FieldCondition[] = [{ field: 'sequence', is: '<=', value: lastSequence }];
+  for (const [key, field, is] of BOUNDS) {
+    const value = query[key];
+    if (value !== undefined) fields.push({ field, is, value });
+  }
+  for (const field of EQUALS) {
+    const value = query[field];
+    if (value !== undefined) fields.push({ field, is: '=', value });
+  }
+  return {
+    ...(query.fromMs === undefined ? {} : { createdFromMs: query.fromMs }),
+    ...(query.toMs === undefined ? {} : { createdToMs: query.toMs }),
+    fields,
+  };
+}
+
+/** Where a page ends: entries after `pin` are of no concern, `skip` of those after `from` are done. */
+const cursor = z.tuple([z.strictObject({ pin: count, skip: count, from: text(4096).nullable() })]);
+type Cursor = z.infer<typeof cursor>[0];
+
+function parseCursor(after: string): Cursor {
+  let value: unknown;
+  try {
+    value = [JSON.parse(after)];
+  } catch {
+    value = [null];
+  }
+  return parseWith(cursor, value, 'cursor of a witness search')[0];
+}
+
+function containsText(needle: string | undefined): (record: MemoryRecord) => boolean {
+  if (needle === undefined) return () => true;
+  const wanted = needle.toLowerCase();
+  return (record) => {
+    const { query, response, error } = witnessFromRecord(record).entry;
+    return [query, response, error?.message ?? '', error?.code ?? ''].some((part) =>
+      part.toLowerCase().includes(wanted),
+    );
+  };
+}
+
+interface Search {
+  readonly store: MemoryStore;
+  readonly tenant: string;
+  readonly query: ResolvedQuery;
+  readonly filter: RecordFilter;
+  readonly at: Cursor;
+}
+
+async function searchByTime({ store, tenant, query, filter, at }: Search): Promise<WitnessPage> {
+  const matches = containsText(query.text);
+  const entries: FoundWitness[] = [];
+  const pageSize =
+    query.text === undefined ? Math.min(1000, query.limit + at.skip) : Math.min(1000, query.maxScanned + at.skip);
+  let { skip, from } = at;
+  let numScanned = 0;
+  for (;;) {
+    const page = await store.find(tenant, {
+      kinds: ['witness'],
+      filter,
+      order: query.order,
+      limit: pageSize,
+      ...(from === null ? {} : { after: from }),
+    });
+    for (; skip < page.records.length; skip++) {
+      const isFull = entries.length === query.limit;
+      if (isFull || numScanned === query.maxScanned) {
+        return { entries, next: JSON.stringify({ ...at, skip, from }), isComplete: isFull, numScanned };
+      }
+      numScanned++;
+      const record = page.records[skip]!;
+      if (matches(record)) entries.push({ ...witnessFromRecord(record), similarity: null });
+    }
+    if (page.next === null) return { entries, next: null, isComplete: true, numScanned };
+    from = page.next;
+    skip = 0;
+  }
+}
+
+async function searchBySimilarity({ store, tenant, query, filter, at }: Search): Promise<WitnessPage> {
+  const matches = containsText(query.text);
+  const { vector, space, minSimilarity = -1 } = query.similarTo!;
+  const bound = Math.min(MAX_NEAREST, query.maxScanned + at.skip);
+  let k = Math.min(bound, at.skip + query.limit * (query.text === undefined ? 1 : 4) + 1);
+  for (;;) {
+    const near = await store.nearest(tenant, { vector, space, kinds: ['witness'], k, filter });
+    const candidates = near.filter(({ similarity }) => similarity >= minSimilarity);
+    const entries: FoundWitness[] = [];
+    let skip = at.skip;
+    for (; skip < candidates.length && entries.length < query.limit; skip++) {
+      const { record, similarity } = candidates[skip]!;
+      if (matches(record)) entries.push({ ...witnessFromRecord(record), similarity });
+    }
+    const numScanned = skip - at.skip;
+    if (skip < candidates.length)
+      return { entries, next: JSON.stringify({ ...at, skip }), isComplete: true, numScanned };
+    const isExhausted = near.length < k || candidates.length < near.length;
+    if (isExhausted) return { entries, next: null, isComplete: true, numScanned };
+    if (k === bound) {
+      const canGoOn = bound < MAX_NEAREST && numScanned > 0;
+      const isFull = entries.length === query.limit;
+      return {
+        entries,
+        next: canGoOn ? JSON.stringify({ ...at, skip }) : null,
+        isComplete: isFull && canGoOn,
+        numScanned,
+      };
+    }
+    k = Math.min(bound, k * 4);
+  }
+}
+
+/** Finds entries by any combination of conditions, page by page; entries that come in between do not shift the pages. */
+export async function searchWitness(
+  store: MemoryStore,
+  services: MemoryServices,
+  tenant: string,
+  given: WitnessQuery,
+): Promise<WitnessPage> {
+  const query = parseWith<ResolvedQuery>(witnessQuery as never, given, 'witness search');
+  const at =
+    query.after === undefined
+      ? { pin: (await readHead(store, services.sha256, tenant)).head.sequence, skip: 0, from: null }
+      : parseCursor(query.after);
+  const search = { store, tenant, query, filter: toRecordFilter(query, at.pin), at };
+  return query.similarTo === undefined ? searchByTime(search) : searchBySimilarity(search);
+}

@@ -1,0 +1,163 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { MemoryServices } from '../common/services.ts';
+import { witnessFromRecord, witnessToRecord } from '../schemas/witness.ts';
+import type { MemoryStore } from '../types.ts';
+import { readManifests, readSegment, type ArchivedWitness, type WitnessArchive } from './archive.ts';
+import { hashLink, hashVector } from './chain.ts';
+import { readHead, type ChainHead, type ChainMark } from './head.ts';
+import { readLive, type LiveEntry } from './live-entries.ts';
+import { findRuns, toGap, type WitnessGap } from './runs.ts';
+
+export interface WitnessReport {
+  readonly isIntact: boolean;
+  /** Entries whose hash was computed again. */
+  readonly numChecked: number;
+  /** Of those, in archive segments. */
+  readonly numArchived: number;
+  /** Entries up to this one were deleted by retention; the chain is held by its hash. */
+  readonly trimmed: ChainMark;
+  /** The end of the chain: who notes it elsewhere can later prove that nothing was cut off there. */
+  readonly head: ChainMark;
+  /** Null: nowhere. Entries before it are as they were written. */
+  readonly brokenAt: { readonly sequence: number; readonly reason: string } | null;
+  /** Entries that were given up before they were written, as the chain itself says. */
+  readonly numDropped: number;
+  /** Runs that crashed, and the last entry each of them wrote here; what is missing came right after it. */
+  readonly gaps: readonly (WitnessGap & { readonly afterSequence: number })[];
+}
+
+export interface VerifyContext {
+  readonly store: MemoryStore;
+  readonly services: MemoryServices;
+  readonly archive: WitnessArchive | null;
+  readonly stateTenant: string;
+}
+
+/** Where the walk along a chain stands. */
+interface Walk {
+  sequence: number;
+  hash: string;
+  lastMs: number;
+  numChecked: number;
+  numArchived: number;
+  numDropped: number;
+  readonly lastOfRun: Map<string, number>;
+}
+
+const broken = (reason: string): RuvLLMError => new RuvLLMError('io', reason);
+
+function step(services: MemoryServices, walk: Walk, entry: ArchivedWitness): void {
+  const { link } = entry;
+  if (link.sequence !== walk.sequence + 1)
+    throw broken(`entry ${walk.sequence + 1} is missing, ${link.sequence} comes next`);
+  if (link.previousHash !== walk.hash) throw broken('does not follow the entry before it');
+  if (hashLink(services.sha256, entry, link) !== link.hash) throw broken('is not what was written: its hash differs');
+  if (entry.createdMs < walk.lastMs) throw broken(`is of ${entry.createdMs}, before the entry it follows`);
+  walk.sequence = link.sequence;
+  walk.hash = link.hash;
+  walk.lastMs = entry.createdMs;
+  walk.numChecked++;
+  walk.numDropped += link.numDroppedBefore;
+  walk.lastOfRun.set(link.runId, link.sequence);
+}
+
+/** What the hash does not cover: the vector and the fields by which entries are found must be those of the entry. */
+function checkCopies(services: MemoryServices, { record, body }: LiveEntry): void {
+  const linked = witnessFromRecord(record);
+  if (hashVector(services.sha256, record.vector) !== linked.link.vectorHash) throw broken('has another vector');
+  const { fields } = witnessToRecord(linked, body, record.tenant);
+  for (const [field, value] of Object.entries(fields)) {
+    if ((record.fields[field] ?? null) !== value) throw broken(`is filed under another ${field} than it says`);
+  }
+}
+
+async function walkArchive(
+  { store, services, archive }: VerifyContext,
+  tenant: string,
+  head: ChainHead,
+  walk: Walk,
+): Promise<void> {
+  for (const { manifest } of await readManifests(store, tenant)) {
+    if (manifest.lastSequence <= head.trimmed.sequence || manifest.firstSequence > head.archived.sequence) continue;
+    if (archive === null) throw broken(`is in segment ${manifest.file}, and there is no archive to read it from`);
+    for (const entry of await readSegment(archive, services.sha256, tenant, manifest)) {
+      step(services, walk, entry);
+      walk.numArchived++;
+    }
+  }
+  if (walk.sequence !== head.archived.sequence || walk.hash !== head.archived.hash) {
+    throw broken(`is archived according to the head (up to ${head.archived.sequence}), and in no segment`);
+  }
+}
+
+async function walkLive(
+  { store, services }: VerifyContext,
+  tenant: string,
+  head: ChainHead,
+  walk: Walk,
+): Promise<void> {
+  for await (const entries of readLive(store, tenant, { from: head.archived.sequence + 1, to: head.sequence })) {
+    for (const live of entries) {
+      if (live.link === null) throw broken('has no link');
+      if (live.link.sequence !== live.record.fields['sequence'])
+        throw broken('is filed under another sequence than it says');
+      step(services, walk, { id: live.record.id, createdMs: live.record.createdMs, body: live.body, link: live.link });
+      try {
+        checkCopies(services, live);
+      } catch (error) {
+        // It counts as checked only with its copies.
+        walk.sequence--;
+        walk.numChecked--;
+        throw error;
+      }
+    }
+  }
+  if (walk.sequence !== head.sequence) throw broken(`is missing, the head is at ${head.sequence}`);
+  if (walk.hash !== head.hash) throw broken('has another hash than the head');
+  const filter = { fields: [{ field: 'sequence', is: '>', value: head.sequence }] } as const;
+  const { head: now } = await readHead(store, services.sha256, tenant);
+  const beyond = now.sequence === head.sequence ? await store.count(tenant, { kinds: ['witness'], filter }) : 0;
+  if (beyond > 0) throw broken(`and ${beyond - 1} more are beyond the head at ${head.sequence}`);
+}
+
+async function verifyOnce(context: VerifyContext, tenant: string, head: ChainHead): Promise<WitnessReport> {
+  const { sequence, hash } = head.trimmed;
+  const walk: Walk = { sequence, hash, lastMs: 0, numChecked: 0, numArchived: 0, numDropped: 0, lastOfRun: new Map() };
+  let brokenAt: WitnessReport['brokenAt'] = null;
+  try {
+    await walkArchive(context, tenant, head, walk);
+    await walkLive(context, tenant, head, walk);
+  } catch (error) {
+    brokenAt = { sequence: walk.sequence + 1, reason: error instanceof Error ? error.message : String(error) };
+  }
+  const lost = await findRuns(context.store, context.stateTenant, false);
+  const gaps = lost.flatMap(({ run }) => {
+    const afterSequence = walk.lastOfRun.get(run.runId);
+    return afterSequence === undefined ? [] : [{ ...toGap(run), afterSequence }];
+  });
+  const { numChecked, numArchived, numDropped } = walk;
+  const end = { sequence: head.sequence, hash: head.hash };
+  return {
+    isIntact: brokenAt === null,
+    numChecked,
+    numArchived,
+    numDropped,
+    trimmed: head.trimmed,
+    head: end,
+    brokenAt,
+    gaps,
+  };
+}
+
+/** Walks a tenant's chain from its start, through the archive, to its head, and says where it breaks. */
+export async function verifyWitness(context: VerifyContext, tenant: string): Promise<WitnessReport> {
+  for (;;) {
+    const { head } = await readHead(context.store, context.services.sha256, tenant);
+    const report = await verifyOnce(context, tenant, head);
+    if (report.isIntact) return report;
+    // Retention may have moved entries away under the walk; then it starts again from where the chain starts now.
+    const { head: now } = await readHead(context.store, context.services.sha256, tenant);
+    if (now.archived.sequence === head.archived.sequence && now.trimmed.sequence === head.trimmed.sequence)
+      return report;
+  }
+}

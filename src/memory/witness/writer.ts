@@ -1,0 +1,128 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { MemoryServices } from '../common/services.ts';
+import { witnessBody, type LinkedWitness } from '../schemas/witness.ts';
+import type { MemoryStore } from '../types.ts';
+import { createAppender, prepareWitness, type PreparedWitness } from './appender.ts';
+import { linkWitnesses } from './links.ts';
+import type { ResolvedWitnessLogOptions } from './options.ts';
+import type { QueuedWitness, WitnessQueue } from './queue.ts';
+import { toWitnessEntry } from './repair.ts';
+import type { RunKeeper } from './run-keeper.ts';
+
+export interface WriterContext {
+  readonly store: MemoryStore;
+  readonly services: MemoryServices;
+  readonly options: ResolvedWitnessLogOptions;
+  readonly queue: WitnessQueue;
+  readonly run: RunKeeper;
+}
+
+const isRefusal = (error: unknown): boolean => error instanceof RuvLLMError && error.code === 'invalid_option';
+
+/** A store may refuse a vector (another length in the same space) of an entry that is else as it should be. */
+function withoutVector(prepared: PreparedWitness): PreparedWitness {
+  const { entry } = prepared;
+  const repairs = [...entry.repairs.slice(0, 15), 'queryEmbedding refused'];
+  const changed = { ...entry, queryEmbedding: null, space: null, repairs };
+  return { ...prepared, entry: changed, body: witnessBody(changed) };
+}
+
+/** Moves entries from the queue into the store, batch by batch; one at a time calls it. */
+export function createWitnessWriter({ store, services, options, queue, run }: WriterContext) {
+  const appender = createAppender(store, services);
+  /** Refused since the last entry that was written, by tenant: the next one says so. */
+  const refusedSince = new Map<string, number>();
+  let numLinksFailed = 0;
+
+  const prepare = (item: QueuedWitness): PreparedWitness | null => {
+    if (item.prepared === undefined) {
+      try {
+        item.prepared = prepareWitness(services, toWitnessEntry(item.input));
+      } catch {
+        item.prepared = null;
+      }
+    }
+    return item.prepared;
+  };
+  const append = async (tenant: string, items: readonly PreparedWitness[]): Promise<readonly LinkedWitness[]> => {
+    const alongside = async (isRepeated: boolean) => [await run.toPut(items.length, isRepeated)];
+    const linked = await appender.append({ tenant, runId: run.runId, items, alongside });
+    run.wasWritten(items.length);
+    return linked;
+  };
+  /** Puts down in each entry what was given up before it; the rest is for the entry that comes after all of these. */
+  const countDropped = (
+    tenant: string,
+    items: readonly QueuedWitness[],
+  ): { good: PreparedWitness[]; numLeft: number } => {
+    let numLeft = refusedSince.get(tenant) ?? 0;
+    const good: PreparedWitness[] = [];
+    for (const item of items) {
+      const prepared = prepare(item);
+      numLeft += item.numDroppedBefore;
+      if (prepared === null) numLeft++;
+      else {
+        good.push({ ...prepared, numDroppedBefore: numLeft });
+        numLeft = 0;
+      }
+    }
+    return { good, numLeft };
+  };
+  const settle = (tenant: string, numLeft: number, numRefused: number): void => {
+    run.numRefused += numRefused;
+    if (numLeft > 0) refusedSince.set(tenant, numLeft);
+    else refusedSince.delete(tenant);
+  };
+  const link = async (tenant: string, linked: readonly LinkedWitness[]): Promise<void> => {
+    try {
+      await linkWitnesses({ store, services, options }, tenant, linked);
+    } catch {
+      numLinksFailed += linked.length;
+    }
+  };
+  /** Null: the store refuses it, with its vector and without. */
+  const appendOne = async (tenant: string, prepared: PreparedWitness): Promise<readonly LinkedWitness[] | null> => {
+    for (const variant of [prepared, withoutVector(prepared)]) {
+      try {
+        return await append(tenant, [variant]);
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+      }
+    }
+    return null;
+  };
+  /** For the store refused them together: only the one it refuses alone is given up. */
+  const appendSingly = async (tenant: string, items: readonly QueuedWitness[]): Promise<void> => {
+    for (const item of items) {
+      const { good, numLeft } = countDropped(tenant, [item]);
+      const linked = good.length === 0 ? null : await appendOne(tenant, good[0]!);
+      queue.remove(tenant, 1);
+      if (linked === null) settle(tenant, good.length === 0 ? numLeft : good[0]!.numDroppedBefore + 1, 1);
+      else {
+        settle(tenant, 0, 0);
+        await link(tenant, linked);
+      }
+    }
+  };
+  return {
+    /** The next tenant's next batch. */
+    async writeBatch(): Promise<void> {
+      const next = queue.peek(options.batchEntries);
+      if (next === null) return;
+      const { tenant, items } = next;
+      const { good, numLeft } = countDropped(tenant, items);
+      let linked: readonly LinkedWitness[] = [];
+      try {
+        if (good.length > 0) linked = await append(tenant, good);
+      } catch (error) {
+        queue.rotate(tenant);
+        if (!isRefusal(error)) throw error;
+        return appendSingly(tenant, items);
+      }
+      queue.remove(tenant, items.length);
+      settle(tenant, numLeft, items.length - good.length);
+      await link(tenant, linked);
+    },
+    numLinksFailed: () => numLinksFailed,
+  };
+}
