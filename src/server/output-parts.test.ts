@@ -58,3 +58,10 @@ test('an answer of nothing is one empty text where that is wanted', async () => 
   ]);
   expect((await collectParts(from([finished]), { hasText: false })).parts).toEqual([]);
 });
+
+test('thoughts that led to nothing are followed by an empty text, where one is wanted', async () => {
+  const job = [{ type: 'reasoning', choice: 0, text: 'hm' } as JobEvent, finished];
+  const types = async (hasText: boolean) => (await collectParts(from(job), { hasText })).parts.map(({ type }) => type);
+  expect(await types(true)).toEqual(['reasoning', 'text']);
+  expect(await types(false)).toEqual(['reasoning']);
+});

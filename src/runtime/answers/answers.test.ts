@@ -115,6 +115,10 @@ describe('calls', () => {
     const inside = await ask(`E${callOf('weather', '{"city": "END"}')}`, { tools: [weather], stop: ['END'] });
     expect(inside).toMatchObject({ text: 'E', finishReason: 'tool_calls', stopString: null });
     expect(inside.toolCalls[0]!.arguments).toBe('{"city": "END"}');
+    const chunks = await stream(`E${ROME}`, { tools: [weather], stop: ['END'] });
+    const said = chunks.findIndex(({ text }) => text === 'E');
+    expect(said).toBeGreaterThanOrEqual(0);
+    expect(chunks.findIndex(({ toolCalls }) => toolCalls.length > 0)).toBeGreaterThanOrEqual(said);
   });
 });
 
@@ -260,6 +264,7 @@ describe('options', () => {
       { 'a b': 1 },
       JSON.parse('{"__proto__": 1}') as object,
       { a: deep },
+      { a: JSON.parse(`${'['.repeat(20)}${']'.repeat(20)}`) as unknown },
       { a: () => 1 },
       { a: new Date() },
       { a: 'x'.repeat(70_000) },
