@@ -1,35 +1,52 @@
 import { expect, test, vi } from 'vitest';
-import { RuvLLMError } from '../../../core/errors.ts';
-import type { MemoryStore } from '../../types.ts';
-import { STORE_METHODS, type StoreCall, type StoreReply } from './protocol.ts';
-import { createRemoteStore, MAX_PENDING, type StoreTransport } from './remote-store.ts';
-import { createStoreServer } from './store-server.ts';
+import { RuvLLMError } from '../../core/errors.ts';
+import type { MemoryStore } from '../types.ts';
+import { createObjectServer } from './object-server.ts';
+import { REMOTE_METHODS, type RemoteCall, type RemoteObjects, type RemoteReply } from './protocol.ts';
+import { createRemoteObjects, MAX_PENDING, type MemoryTransport } from './remote-objects.ts';
 
 /** Both ends in one thread, with copies between them as between threads. */
-function connect(store: Partial<MemoryStore>) {
-  let onReply: (reply: StoreReply) => void = () => {};
+function connect(store: Partial<MemoryStore>, others: Partial<RemoteObjects> = {}) {
+  let onReply: (reply: RemoteReply) => void = () => {};
   let onEnd: (reason: string) => void = () => {};
-  const serve = createStoreServer(store as MemoryStore, (reply) => onReply(structuredClone(reply)));
+  const objects = { archive: {}, embedder: {}, ...others, store } as RemoteObjects;
+  const serve = createObjectServer(objects, (reply) => onReply(structuredClone(reply)));
   const end = vi.fn(async () => {});
-  const transport: StoreTransport = {
-    post: (call: StoreCall) => serve(structuredClone(call)),
+  const busy: boolean[] = [];
+  const transport: MemoryTransport = {
+    post: (call: RemoteCall) => serve(structuredClone(call)),
     listen: (reply, ended) => {
       onReply = reply;
       onEnd = ended;
     },
+    setBusy: (isBusy) => void busy.push(isBusy),
     end,
   };
-  return { remote: createRemoteStore(transport), kill: (reason: string) => onEnd(reason), end };
+  const { store: remote, ...rest } = createRemoteObjects(transport);
+  return { remote, rest, kill: (reason: string) => onEnd(reason), end, busy };
 }
 
-test('every method reaches the store with its arguments and comes back with its value', async () => {
-  const names = Object.keys(STORE_METHODS) as (keyof MemoryStore)[];
-  const store = Object.fromEntries(names.map((name) => [name, async (...args: unknown[]) => ({ name, args })]));
-  const { remote } = connect(store as unknown as Partial<MemoryStore>);
-  for (const name of names.filter((one) => one !== 'close')) {
-    const call = remote[name] as (...args: unknown[]) => Promise<unknown>;
-    expect(await call('a', [1, null])).toEqual({ name, args: ['a', [1, null]] });
+test('every method of every object is reached with its arguments and comes back with its value', async () => {
+  const echo = (object: keyof RemoteObjects): object =>
+    Object.fromEntries(
+      Object.keys(REMOTE_METHODS[object]).map((name) => [name, async (...args: unknown[]) => ({ object, name, args })]),
+    );
+  const { remote, rest } = connect(echo('store'), {
+    archive: echo('archive') as never,
+    embedder: echo('embedder') as never,
+  });
+  for (const [object, target] of Object.entries({ store: remote, ...rest })) {
+    for (const [name, method] of Object.entries(target).filter(([one]) => one !== 'close')) {
+      const value = await (method as (...args: unknown[]) => Promise<unknown>)('a', [1, null]);
+      expect(value).toEqual({ object, name, args: ['a', [1, null]] });
+    }
   }
+});
+
+test('the thread keeps the process only while somebody waits', async () => {
+  const { remote, busy } = connect({ count: async () => 1 });
+  await Promise.all([remote.count('a', { kinds: [] }), remote.count('b', { kinds: [] })]);
+  expect(busy).toEqual([true, false]);
 });
 
 test('answers find their calls in whatever order they come', async () => {

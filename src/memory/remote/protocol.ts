@@ -1,0 +1,51 @@
+import type { SerializedError } from '../../core/errors.ts';
+import type { Embedder } from '../embedder-types.ts';
+import type { MemoryStore } from '../types.ts';
+import type { WitnessArchive } from '../witness/index.ts';
+
+/** What lives in the memory's thread. Archives are compressed by the caller, in whose process other threads do that. */
+export interface RemoteObjects {
+  readonly store: MemoryStore;
+  readonly archive: Omit<WitnessArchive, 'gzip' | 'gunzip'>;
+  readonly embedder: RemoteEmbedder;
+}
+
+export interface RemoteEmbedder {
+  /** Null: there is no model to embed with. */
+  describe(): Promise<Pick<Embedder, 'fingerprint' | 'dim'> | null>;
+  embed(text: string): Promise<Float32Array>;
+}
+
+type Methods = { readonly [O in keyof RemoteObjects]: Readonly<Record<keyof RemoteObjects[O], true>> };
+
+/** Everything that can be asked, so that a method nobody carries over does not compile. */
+export const REMOTE_METHODS: Methods = {
+  store: {
+    put: true,
+    get: true,
+    find: true,
+    count: true,
+    nearest: true,
+    delete: true,
+    putEdges: true,
+    edgesOf: true,
+    deleteEdges: true,
+    sweepExpired: true,
+    eraseTenant: true,
+    stats: true,
+    checkIntegrity: true,
+    close: true,
+  },
+  archive: { write: true, read: true, delete: true, seal: true, unseal: true },
+  embedder: { describe: true, embed: true },
+};
+
+export interface RemoteCall {
+  readonly callId: number;
+  readonly object: keyof RemoteObjects;
+  readonly method: string;
+  readonly args: readonly unknown[];
+}
+
+export type RemoteReply =
+  { readonly callId: number; readonly value: unknown } | { readonly callId: number; readonly error: SerializedError };
