@@ -1,5 +1,7 @@
+import { createRandom } from '../../core/random.ts';
+
 /** Rounds of power iteration: the first components of token tables stand well apart, and any fixed number is deterministic. */
-const NUM_ITERATIONS = 24;
+const NUM_ITERATIONS = 12;
 
 export interface CommonComponents {
   readonly mean: Float64Array;
@@ -7,7 +9,8 @@ export interface CommonComponents {
   readonly directions: readonly Float64Array[];
 }
 
-function dot(a: ArrayLike<number>, b: ArrayLike<number>): number {
+/** One type of array only: an engine that sees two makes this ten times slower. */
+function dot(a: Float64Array, b: Float64Array): number {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;
   return sum;
@@ -20,15 +23,21 @@ function normalize(vector: Float64Array): boolean {
   return true;
 }
 
+function centre(row: Float32Array, mean: Float64Array, out: Float64Array): Float64Array {
+  for (let i = 0; i < out.length; i++) out[i] = row[i]! - mean[i]!;
+  return out;
+}
+
 /** The mean of the rows and the directions in which they differ most, by power iteration with deflation. */
 export function findCommonComponents(rows: readonly Float32Array[], width: number, count: number): CommonComponents {
   const mean = new Float64Array(width);
   for (const row of rows) for (let i = 0; i < width; i++) mean[i]! += row[i]! / rows.length;
-  const centred = rows.map((row) => Float32Array.from(row, (value, i) => value - mean[i]!));
+  const centred = rows.map((row) => centre(row, mean, new Float64Array(width)));
   const directions: Float64Array[] = [];
   for (let component = 0; component < count; component++) {
-    // Any start that is not orthogonal to the component will do; this one is no direction a table prefers.
-    let vector = Float64Array.from({ length: width }, (_, i) => Math.cos(1 + i * (component + 1)));
+    // Any start that is not orthogonal to the component will do. No sines: engines differ in their last bit.
+    const random = createRandom(component);
+    let vector = Float64Array.from({ length: width }, () => random.next() - 0.5);
     if (!normalize(vector)) break;
     let isFound = true;
     for (let iteration = 0; iteration < NUM_ITERATIONS && isFound; iteration++) {
@@ -50,11 +59,27 @@ export function findCommonComponents(rows: readonly Float32Array[], width: numbe
   return { mean, directions };
 }
 
-/** In place: takes the mean and the common directions out of a vector. */
-export function removeCommonComponents(vector: Float32Array, { mean, directions }: CommonComponents): void {
-  for (let i = 0; i < vector.length; i++) vector[i]! -= mean[i]!;
+/** In place: takes the mean and the common directions out of a sum of rows whose weights add up to `total`. */
+export function removeCommonComponents(
+  vector: Float64Array,
+  { mean, directions }: CommonComponents,
+  total: number,
+): void {
+  for (let i = 0; i < vector.length; i++) vector[i]! -= total * mean[i]!;
   for (const direction of directions) {
     const part = dot(vector, direction);
     for (let i = 0; i < vector.length; i++) vector[i]! -= part * direction[i]!;
   }
+}
+
+/** How long a row is without them; `scratch` has its width. */
+export function residualLength(
+  row: Float32Array,
+  { mean, directions }: CommonComponents,
+  scratch: Float64Array,
+): number {
+  centre(row, mean, scratch);
+  let squared = dot(scratch, scratch);
+  for (const direction of directions) squared -= dot(scratch, direction) ** 2;
+  return Math.sqrt(Math.max(0, squared));
 }

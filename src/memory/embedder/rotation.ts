@@ -21,7 +21,7 @@ function hadamard(values: Float32Array, start: number, size: number): void {
 
 /** A seeded map of `width` values to `dim`, the same in every process. */
 export interface Rotation {
-  apply(input: Float32Array, output: Float32Array): void;
+  apply(input: Float32Array | Float64Array, output: Float32Array): void;
 }
 
 /**
