@@ -1,0 +1,219 @@
+import { RuvLLMError } from '../core/errors.ts';
+import type { MemoryServices, Schedule } from './common/services.ts';
+import type { Embedder } from './embedder-types.ts';
+import { createMemoryGraph, type MemoryGraph } from './graph/graph.ts';
+import { createPolicyMemory, type PolicyMemory, type PolicyOptions } from './policies/policies.ts';
+import { nodeFromRecord, nodeToRecord, type MemoryNode, type NODE_KINDS } from './schemas/node.ts';
+import { createMemorySearch, type MemoryQuery, type MemorySearchResult } from './search/search.ts';
+import type { SessionOptions } from './sessions/options.ts';
+import { createSessionIndex, type SessionIndex } from './sessions/sessions.ts';
+import { openTenantList } from './tenant-list.ts';
+import type { JsonValue, MemoryStore, StoreStats } from './types.ts';
+import { openWitnessMemory, type RetentionOptions, type WitnessArchive, type WitnessLogOptions, type WitnessMemory, type WitnessStats } from './witness/index.ts'; // prettier-ignore
+
+/** Something to be remembered. */
+export interface NewItem {
+  readonly text: string;
+  /** Default `document`. */
+  readonly kind?: (typeof NODE_KINDS)[number];
+  /** Where it came from. */
+  readonly source?: string;
+  readonly topic?: string;
+  /** 0 to 1. */
+  readonly quality?: number;
+  readonly metadata?: Readonly<Record<string, JsonValue>>;
+  /** Milliseconds since 1970. Default: never. */
+  readonly expiresMs?: number;
+}
+
+export interface MemoryStats extends StoreStats {
+  readonly witness: WitnessStats;
+  /** What makes the vectors; null: nothing, and nothing can be found by meaning. */
+  readonly space: string | null;
+}
+
+/** A text as a vector, and whose. */
+export interface EmbeddedText {
+  readonly vector: Float32Array;
+  readonly space: string;
+}
+
+/** Everything a runtime knows: what it was told, what it did, what it learned. Tenants share nothing. */
+export interface Memory {
+  readonly store: MemoryStore;
+  readonly policies: PolicyMemory;
+  readonly sessions: SessionIndex;
+  readonly witness: WitnessMemory;
+  readonly graph: MemoryGraph;
+  /** Null where the text has nothing to embed, or nothing can. */
+  embed(text: string): Promise<EmbeddedText | null>;
+  /** The id it has from now on. */
+  add(tenant: string, item: NewItem): Promise<string>;
+  get(tenant: string, id: string): Promise<MemoryNode | null>;
+  remove(tenant: string, ids: readonly string[]): Promise<number>;
+  /** Over everything, by meaning. */
+  search(tenant: string, query: MemoryQuery): Promise<MemorySearchResult>;
+  /** Notes that a tenant has something here, so that its time limits are kept after a restart, too. */
+  meet(tenant: string): Promise<void>;
+  stats(tenant: string | null): Promise<MemoryStats>;
+  /** Removes what has expired and archives what is old; runs by itself as long as the memory is open. */
+  maintain(): Promise<void>;
+  /** Forgets a tenant for good. */
+  eraseTenant(tenant: string): Promise<void>;
+  /** Writes what is left. */
+  close(): Promise<void>;
+}
+
+export interface MemoryContext {
+  readonly store: MemoryStore;
+  readonly services: MemoryServices;
+  readonly schedule: Schedule;
+  readonly embedder: Embedder | null;
+  readonly archive?: WitnessArchive;
+  readonly countTokens?: (text: string) => number;
+  /** Hears of what went wrong where nobody waits for it. */
+  readonly report: (message: string) => void;
+  readonly options?: MemoryOptions;
+}
+
+export interface MemoryOptions {
+  readonly witness?: WitnessLogOptions;
+  readonly retention?: RetentionOptions;
+  readonly sessions?: SessionOptions;
+  readonly policies?: PolicyOptions;
+}
+
+/** The tenant that holds what the memory knows of itself; no API key can have it. */
+export const STATE_TENANT = 'ruvllm';
+const MAINTAIN_EVERY_MS = 60_000;
+/** Expired records that are removed in one go, and sessions. */
+const SWEEP_LIMIT = 1000;
+
+/** Binds the parts of the memory together. */
+export async function openMemory(context: MemoryContext): Promise<Memory> {
+  const { store, services, schedule, embedder, archive, report, options = {} } = context;
+  const graph = createMemoryGraph(store, services);
+  const tenants = await openTenantList(store, services, STATE_TENANT);
+  let policies = createPolicyMemory(store, services, options.policies);
+  let sessions = createSessionIndex(store, services, options.sessions);
+  const witness = await openWitnessMemory({
+    store,
+    services,
+    schedule,
+    ...(archive === undefined ? {} : { archive }),
+    ...(options.retention === undefined ? {} : { retention: options.retention }),
+    log: { ...options.witness, stateTenant: STATE_TENANT },
+  });
+  const finder =
+    embedder === null
+      ? null
+      : createMemorySearch({
+          store,
+          services,
+          graph,
+          embedder,
+          ...(context.countTokens === undefined ? {} : { countTokens: context.countTokens }),
+        });
+
+  async function embed(text: string): Promise<EmbeddedText | null> {
+    if (embedder === null) return null;
+    try {
+      return { vector: await embedder.embed(text), space: embedder.fingerprint };
+    } catch (error) {
+      if (error instanceof RuvLLMError && error.code === 'invalid_text') return null;
+      throw error;
+    }
+  }
+
+  async function maintain(): Promise<void> {
+    await store.sweepExpired(services.now(), SWEEP_LIMIT);
+    await policies.flushAccess();
+    for (const tenant of tenants.all()) {
+      await sessions.sweep(tenant, SWEEP_LIMIT);
+      await witness.retain(tenant);
+    }
+  }
+
+  let maintaining: Promise<void> = Promise.resolve();
+  let isClosed = false;
+  let cancel = (): void => {};
+  const plan = (): void => {
+    cancel = schedule(() => {
+      maintaining = maintain()
+        .catch((error: unknown) => report(`tidying the memory failed: ${error instanceof Error ? error.message : ''}`))
+        .finally(() => {
+          if (!isClosed) plan();
+        });
+    }, MAINTAIN_EVERY_MS);
+  };
+  plan();
+
+  return {
+    store,
+    get policies() {
+      return policies;
+    },
+    get sessions() {
+      return sessions;
+    },
+    witness,
+    graph,
+    embed,
+    async add(tenant, item) {
+      const { text, kind = 'document', source, topic, quality, metadata, expiresMs } = item;
+      const id = services.newId();
+      const embedded = typeof text === 'string' ? await embed(text) : null;
+      const node: MemoryNode = {
+        id,
+        kind,
+        text,
+        source: source ?? null,
+        topic: topic ?? null,
+        quality: quality ?? null,
+        metadata: (metadata ?? {}) as MemoryNode['metadata'],
+        expiresMs: expiresMs ?? null,
+        embedding: embedded?.vector ?? null,
+        space: embedded?.space ?? null,
+      };
+      const record = nodeToRecord(node, tenant);
+      await tenants.add(tenant);
+      await store.put([{ ...record, ifVersion: 0 }]);
+      return id;
+    },
+    async get(tenant, id) {
+      const [record] = await store.get(tenant, [id]);
+      return record == null ? null : nodeFromRecord(record);
+    },
+    remove: (tenant, ids) => store.delete(tenant, ids),
+    async search(tenant, query) {
+      if (finder !== null) return finder.search(tenant, query);
+      throw new RuvLLMError('unsupported', 'the memory has no model to embed with, so nothing can be found by meaning');
+    },
+    meet: (tenant) => tenants.add(tenant),
+    stats: async (tenant) => ({
+      ...(await store.stats(tenant)),
+      witness: witness.stats(),
+      space: embedder?.fingerprint ?? null,
+    }),
+    maintain,
+    async eraseTenant(tenant) {
+      await witness.flush().catch(() => {}); // what waits to be written would come back after the erasure
+      await store.eraseTenant(tenant);
+      await tenants.remove(tenant);
+      // Their caches know the tenant still.
+      policies = createPolicyMemory(store, services, options.policies);
+      sessions = createSessionIndex(store, services, options.sessions);
+    },
+    async close() {
+      isClosed = true;
+      cancel();
+      await maintaining;
+      try {
+        await policies.flushAccess();
+        await witness.close();
+      } finally {
+        await store.close();
+      }
+    },
+  };
+}

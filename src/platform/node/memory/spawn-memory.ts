@@ -1,0 +1,65 @@
+import { Worker } from 'node:worker_threads';
+import { deserializeError, type RuvLLMError, type SerializedError } from '../../../core/errors.ts';
+import type { RemoteCall, RemoteReply } from '../../../memory/remote/protocol.ts';
+import type { MemoryTransport } from '../../../memory/remote/remote-objects.ts';
+import type { MasterSource } from '../sealing/master-source.ts';
+
+/** What the thread is told when it starts. */
+export interface MemoryWorkerData {
+  readonly place: { readonly folder: string } | { readonly postgres: string; readonly folder: string };
+  readonly masterKey: MasterSource;
+  /** The model whose token rows make vectors of texts; null: none. */
+  readonly modelPath: string | null;
+}
+
+/** The first message says whether the memory is open; what comes later are replies, and words for the operator. */
+export type MemoryWorkerMessage =
+  | { readonly type: 'opened' }
+  | { readonly type: 'failed'; readonly error: SerializedError }
+  | { readonly type: 'report'; readonly message: string }
+  | { readonly type: 'reply'; readonly reply: RemoteReply };
+
+/** Opens a memory in a thread of its own; rejects with why it cannot be opened. Runs from the built package only. */
+export function spawnMemory(data: MemoryWorkerData, report: (message: string) => void): Promise<MemoryTransport> {
+  const worker = new Worker(new URL('./memory-worker.js', import.meta.url), {
+    name: 'ruvllm-memory',
+    execArgv: [],
+    workerData: data,
+  });
+  let onReply = (_reply: RemoteReply): void => {};
+  let onEnd = (_reason: string): void => {};
+  let failure: string | null = null;
+  worker.on('error', (error: Error) => (failure = error.message));
+  const transport: MemoryTransport = {
+    post: (call: RemoteCall) => worker.postMessage(call),
+    listen(reply, end) {
+      onReply = reply;
+      onEnd = end;
+    },
+    setBusy(isBusy) {
+      if (isBusy) worker.ref();
+      else worker.unref();
+    },
+    async end() {
+      await worker.terminate();
+    },
+  };
+  return new Promise((resolve, reject: (error: RuvLLMError) => void) => {
+    worker.on('exit', (exitCode) => {
+      const reason = failure ?? `exit code ${exitCode}`;
+      onEnd(reason);
+      reject(deserializeError({ code: 'io', message: `the memory's thread ended: ${reason}`, data: {}, isRetryable: false })); // prettier-ignore
+    });
+    worker.on('message', (message: MemoryWorkerMessage) => {
+      if (message.type === 'reply') onReply(message.reply);
+      else if (message.type === 'report') report(message.message);
+      else if (message.type === 'failed') {
+        reject(deserializeError(message.error));
+        void worker.terminate();
+      } else {
+        worker.unref();
+        resolve(transport);
+      }
+    });
+  });
+}
