@@ -37,7 +37,7 @@ export function searchGraph(arena: Arena, op: SearchGraphOp): void {
     const score = (id: number): Near => near(arena, table, query, id);
     let nearest = score(op.entry);
     for (let level = op.topLevel; level > op.level; level--) {
-      for (let from: Near | null = null; from?.id !== nearest.id; ) {
+      for (let from: Near | null = null; from?.id !== nearest.id;) {
         from = nearest;
         nearest = [from, ...linksOf(from.id, level).map(score)].toSorted(byNearness)[0]!;
       }

@@ -16,7 +16,7 @@ export function createBestHits(k: number): BestHits {
   /** A heap with the worst on top. */
   const heap: VectorHit[] = [];
   const siftDown = (): void => {
-    for (let at = 0; ; ) {
+    for (let at = 0; ;) {
       const [left, right] = [2 * at + 1, 2 * at + 2];
       let worst = at;
       if (left < heap.length && isBetter(heap[worst]!, heap[left]!)) worst = left;
@@ -27,7 +27,7 @@ export function createBestHits(k: number): BestHits {
     }
   };
   const siftUp = (): void => {
-    for (let at = heap.length - 1; at > 0; ) {
+    for (let at = heap.length - 1; at > 0;) {
       const parent = (at - 1) >> 1;
       if (!isBetter(heap[parent]!, heap[at]!)) return;
       [heap[at], heap[parent]] = [heap[parent]!, heap[at]!];

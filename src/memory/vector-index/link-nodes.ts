@@ -52,7 +52,8 @@ function linkLevel(context: LinkContext, members: readonly number[], level: numb
   const { graph, options } = context;
   const { m, efConstruction } = options;
   const space = context.space();
-  const found: readonly Iterable<number>[] = start === null ? members.map(() => []) : findNear(context, members, level, start);
+  const found: readonly Iterable<number>[] =
+    start === null ? members.map(() => []) : findNear(context, members, level, start);
   const picker = createLinkPicker(space, m, efConstruction);
   members.forEach((slot, i) =>
     picker.add(slot, [...found[i]!, ...members], (links) => graph.setRow(slot, level, links)),

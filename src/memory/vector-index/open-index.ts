@@ -46,9 +46,11 @@ function checkLinks({ columns }: VectorSpace, header: IndexHeader): void {
   check(upper, upperEnd * m);
   for (let slot = 0; slot < end; slot++) {
     const level = levels[slot]! - 1;
-    if (level > 0 && !(upperAt[slot]! >= 0 && upperAt[slot]! + level <= upperEnd)) fail(`level ${level} of slot ${slot}`);
+    if (level > 0 && !(upperAt[slot]! >= 0 && upperAt[slot]! + level <= upperEnd))
+      fail(`level ${level} of slot ${slot}`);
   }
-  if (entry < -1 || entry >= end || (entry >= 0 && levels[entry]! - 1 !== topLevel)) fail(`an entry ${entry} of ${end}`);
+  if (entry < -1 || entry >= end || (entry >= 0 && levels[entry]! - 1 !== topLevel))
+    fail(`an entry ${entry} of ${end}`);
 }
 
 /** Reads the newest saved index; null: there is none. */

@@ -174,7 +174,11 @@ export function connectAll(context: RepairContext): void {
   };
   const lost = findLost();
   for (let i = 0; i < lost.length; i += MAX_BATCH) linkNodes(context, lost.slice(i, i + MAX_BATCH));
-  for (let rest = lost.length === 0 ? [] : findLost(), round = 0; rest.length > 0 && round < 8; rest = findLost(), round++) {
+  for (
+    let rest = lost.length === 0 ? [] : findLost(), round = 0;
+    rest.length > 0 && round < 8;
+    rest = findLost(), round++
+  ) {
     for (const slot of rest) forceLink(graph, slot, round);
   }
 }

@@ -37,7 +37,9 @@ export function createSaver({ options, space, slots, graph, waiting, dirty }: Sa
 
   const columnPages = (name: ColumnName, isKnown: boolean): PagesToWrite => {
     const numRows = name === 'upper' ? (graph()?.upperEnd ?? 0) : slots.end;
-    const bytes = space().bytesOf(name).subarray(0, columnStrides(options, space().hasGraph)[name] * numRows);
+    const bytes = space()
+      .bytesOf(name)
+      .subarray(0, columnStrides(options, space().hasGraph)[name] * numRows);
     return {
       numPages: Math.ceil(bytes.length / PAGE_BYTES),
       bytesOf: (page) =>
