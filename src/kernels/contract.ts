@@ -11,8 +11,10 @@ export {
   PAGE_TOKENS,
   type PackedKvPrecision,
 } from './kv-region.ts';
+import type { PickLinksOp, SearchGraphOp } from './graph-ops.ts';
 import type { TopLogitsOp } from './top-logits-op.ts';
 
+export * from './graph-ops.ts';
 export * from './top-logits-op.ts';
 
 /**
@@ -70,10 +72,16 @@ export interface KernelPack {
   lowRankDelta(op: LowRankDeltaOp): void;
   /** Dot products or squared distances of one vector and many. */
   distances(op: DistancesOp): void;
+  /** Walks a graph of vectors towards each query; what is found for one does not depend on the others. */
+  searchGraph(op: SearchGraphOp): void;
+  /** Chooses neighbours for nodes of a graph: near ones, in different directions. */
+  pickLinks(op: PickLinksOp): void;
   /** The k largest of each row, and the row's maximum and sum of exponentials: the same ids and values on every pack. */
   topLogits(op: TopLogitsOp): void;
 
   sync(): Promise<void>;
+  /** `sync` that has happened when it returns; only of packs that compute while the caller waits. */
+  finish?(): void;
   /** Stops threads and drops the arena. The pack is unusable afterwards. */
   dispose(): Promise<void>;
 }

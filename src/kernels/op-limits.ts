@@ -2,7 +2,12 @@ import { RuvLLMError } from '../core/errors.ts';
 import {
   type AttentionOp,
   type DistancesOp,
+  type GraphLanes,
+  graphLaneBytes,
   type LowRankDeltaOp,
+  MAX_GRAPH_DEGREE,
+  MAX_GRAPH_NODES,
+  MAX_GRAPH_WIDTH,
   MAX_RANK,
   MAX_TOP,
   MAX_VECTOR_DIM,
@@ -22,7 +27,7 @@ export function checkLowRank({ rank }: LowRankDeltaOp): void {
 }
 
 /** Throws where a vector is longer than packs keep scratch for, or bytes come without scales. */
-export function checkDistances({ dim, format, scales }: DistancesOp): void {
+export function checkDistances({ dim, format, scales }: Pick<DistancesOp, 'dim' | 'format' | 'scales'>): void {
   if (dim < 1 || dim > MAX_VECTOR_DIM) {
     throw new RuvLLMError('unsupported', `vectors of ${dim} values: from 1 to ${MAX_VECTOR_DIM}`);
   }
@@ -37,4 +42,17 @@ export function checkTopLogits({ k, vocabSize }: TopLogitsOp): void {
   if (!(k >= 1 && k <= most)) {
     throw new RuvLLMError('unsupported', `the ${k} best of ${vocabSize} logits: from 1 to ${most}`);
   }
+}
+
+/** Throws where a graph is larger than packs can walk, or their own memory is too small for it. */
+export function checkGraph(width: number, degree: number, { numNodes, laneBytes }: GraphLanes): void {
+  if (!(width >= 1 && width <= MAX_GRAPH_WIDTH)) {
+    throw new RuvLLMError('unsupported', `a search ${width} wide: from 1 to ${MAX_GRAPH_WIDTH}`);
+  }
+  if (degree > MAX_GRAPH_DEGREE || numNodes > MAX_GRAPH_NODES) {
+    const limits = `at most ${MAX_GRAPH_NODES} and ${MAX_GRAPH_DEGREE}`;
+    throw new RuvLLMError('unsupported', `a graph of ${numNodes} nodes with ${degree} neighbours each: ${limits}`);
+  }
+  const neededBytes = graphLaneBytes(numNodes, width, degree);
+  if (laneBytes < neededBytes) throw new RuvLLMError('internal', `lanes of ${laneBytes} bytes, not ${neededBytes}`);
 }

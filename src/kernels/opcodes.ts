@@ -20,6 +20,8 @@ export const OPCODES = {
   image: 14,
   topLogits: 15,
   layerNorm: 16,
+  searchGraph: 17,
+  pickLinks: 18,
 } as const;
 
 /** How kernels tell pages apart. */

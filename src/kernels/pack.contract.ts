@@ -8,6 +8,7 @@ import { describeElementwise } from './pack-elementwise.contract.ts';
 import { describeEncoderOps } from './pack-encoder.contract.ts';
 import { describeExtremes } from './pack-extremes.contract.ts';
 import { allTypes, randomMatrix, withPack } from './pack-fixture.contract.ts';
+import { describeGraph } from './pack-graph.contract.ts';
 import { describeLowRank } from './pack-low-rank.contract.ts';
 import { describeMatmul } from './pack-matmul.contract.ts';
 import { describePackedPages } from './pack-packed-pages.contract.ts';
@@ -28,6 +29,7 @@ export function describeKernelPack(name: string, makeFactory: () => KernelPackFa
     describePackedPages(makeFactory);
     describeLowRank(makeFactory);
     describeDistances(makeFactory);
+    describeGraph(makeFactory);
     describeTopLogits(makeFactory);
     describeAttentionEdges(makeFactory);
     describeEncoderOps(makeFactory);

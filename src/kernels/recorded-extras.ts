@@ -1,13 +1,30 @@
-import type { KernelPack } from './contract.ts';
+import type { GraphLanes, KernelPack, VectorTable } from './contract.ts';
 import { checkRegions } from './kv-region.ts';
-import { checkDistances, checkLowRank, checkTopLogits } from './op-limits.ts';
+import { checkDistances, checkGraph, checkLowRank, checkTopLogits } from './op-limits.ts';
 import { OPCODES, PAGE_KINDS } from './opcodes.ts';
 import type { RecordedPackParts } from './recorded-pack.ts';
+
+/** Word 30 of a record: threads of packs that do not number them take their lane from it. */
+const LANE_WORD = 28;
+
+const tableWords = ({ vectors, dim, format, scales, metric }: VectorTable): number[] => [
+  vectors,
+  dim,
+  format === 'int8' ? 1 : 0,
+  scales ?? 0,
+  metric === 'l2' ? 1 : 0,
+];
+
+function withLanes(words: readonly number[], { at, laneBytes }: GraphLanes): number[] {
+  const all = new Array<number>(LANE_WORD + 1).fill(0);
+  [...words, at, laneBytes].forEach((word, i) => (all[i] = word));
+  return all;
+}
 
 /** Operations of recorded packs beside those of a plain forward pass: packed pages, adapters, vectors, best logits. */
 export function createRecordedExtras(
   record: RecordedPackParts['record'],
-): Pick<KernelPack, 'packPages' | 'lowRankDelta' | 'distances' | 'topLogits'> {
+): Pick<KernelPack, 'packPages' | 'lowRankDelta' | 'distances' | 'searchGraph' | 'pickLinks' | 'topLogits'> {
   return {
     packPages({ from, to, firstLayer, numLayers, pages, numPages }) {
       checkRegions('packPages', from, to);
@@ -32,6 +49,23 @@ export function createRecordedExtras(
       const isL2 = metric === 'l2' ? 1 : 0;
       const words = [query, vectors, numVectors, dim, format === 'int8' ? 1 : 0, scales ?? 0, ids ?? 0, isL2, out];
       record(OPCODES.distances, words);
+    },
+
+    searchGraph(op) {
+      const { table, queries, numQueries, links, degree, upper, upperDegree, upperAt, lanes } = op;
+      checkDistances(table);
+      checkGraph(op.width, Math.max(degree, upperDegree), lanes);
+      const words = [...tableWords(table), queries, numQueries, links, degree, upper, upperDegree, upperAt];
+      words.push(lanes.numNodes, op.entry, op.topLevel, op.level, op.width, op.ids, op.scores);
+      record(OPCODES.searchGraph, withLanes(words, lanes));
+    },
+
+    pickLinks(op) {
+      const { table, lists, numLists, candidates, width, degree, isFilled, out, lanes } = op;
+      checkDistances(table);
+      checkGraph(width, degree, lanes);
+      const words = [...tableWords(table), lists, numLists, candidates, width, degree, isFilled ? 1 : 0, out];
+      record(OPCODES.pickLinks, withLanes([...words, lanes.numNodes], lanes));
     },
 
     topLogits(op) {

@@ -317,6 +317,7 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
     async sync() {
       parts.run();
     },
+    finish: () => parts.run(),
     dispose: () => parts.dispose(),
   };
 }

@@ -21,7 +21,7 @@ import { createImages, IMAGE_ALIGNMENT } from './images.ts';
 import { GROUP_ROWS, NATIVE_LAYOUTS, TILE_TOKENS } from './layouts.ts';
 
 /** Raised with every change of what records, layouts or the addon's functions mean; c/pack.h has the same number. */
-export const NATIVE_ABI = 4;
+export const NATIVE_ABI = 5;
 
 /** The functions of the addon (c/addon.c). */
 export interface NativeAddon {

@@ -1,5 +1,5 @@
 import { roundToEven } from '../activation-rounding.ts';
-import type { Arena, DistancesOp } from '../contract.ts';
+import type { Arena, DistancesOp, VectorTable } from '../contract.ts';
 import { checkDistances } from '../op-limits.ts';
 
 export function distances(arena: Arena, op: DistancesOp): void {
@@ -10,24 +10,28 @@ export function distances(arena: Arena, op: DistancesOp): void {
   const given = arena.f32(op.query, dim);
   const query = op.format === 'f32' ? given : roundQuery(given);
   for (let i = 0; i < numVectors; i++) {
-    const vector = readVector(arena, op, ids === null ? i : ids[i]!);
-    let sum = 0;
-    for (let d = 0; d < dim; d++) {
-      const [x, y] = [query[d]!, vector[d]!];
-      sum += metric === 'dot' ? x * y : (x - y) ** 2;
-    }
-    out[i] = sum;
+    out[i] = distance(metric, query, readVector(arena, op, ids === null ? i : ids[i]!));
   }
 }
 
-function readVector(arena: Arena, { vectors, dim, format, scales }: DistancesOp, id: number): ArrayLike<number> {
+export function distance(metric: DistancesOp['metric'], a: ArrayLike<number>, b: ArrayLike<number>): number {
+  let sum = 0;
+  for (let d = 0; d < a.length; d++) {
+    const [x, y] = [a[d]!, b[d]!];
+    sum += metric === 'dot' ? x * y : (x - y) ** 2;
+  }
+  return Math.fround(sum);
+}
+
+export function readVector(arena: Arena, table: VectorTable, id: number): ArrayLike<number> {
+  const { vectors, dim, format, scales } = table;
   if (format === 'f32') return arena.f32(vectors + id * dim * 4, dim);
   const scale = arena.f32(scales! + id * 4, 1)[0]!;
   return Float64Array.from(arena.u8(vectors + id * dim, dim), (byte) => ((byte << 24) >> 24) * scale);
 }
 
 /** The query as int8 vectors meet it. */
-function roundQuery(x: Float32Array): Float64Array {
+export function roundQuery(x: Float32Array): Float64Array {
   const scale = Math.fround(x.reduce((max, value) => Math.max(max, Math.abs(value)), 0) / 127);
   return Float64Array.from(x, (value) => {
     if (scale === 0) return 0;

@@ -13,6 +13,7 @@ import { checkedMatrixBytes } from '../matrix-bytes.ts';
 import { attention, writeKv } from './attention.ts';
 import { distances } from './distances.ts';
 import { add, copyRows, gatedActivation, gelu, layerNorm, rmsNorm, rope, scale, softcap } from './elementwise.ts';
+import { pickLinks, searchGraph } from './graph.ts';
 import { packPages } from './kv-pages.ts';
 import { lowRankDelta } from './low-rank.ts';
 import { gatherRows, matmul } from './matmul.ts';
@@ -60,8 +61,11 @@ function createReferencePack({ arenaBytes }: KernelPackOptions): KernelPack {
     scale: (op) => scale(arena, op),
     lowRankDelta: (op) => lowRankDelta(arena, op),
     distances: (op) => distances(arena, op),
+    searchGraph: (op) => searchGraph(arena, op),
+    pickLinks: (op) => pickLinks(arena, op),
     topLogits: (op) => topLogits(arena, op),
     sync: async () => {},
+    finish: () => {},
     dispose: async () => {},
   };
 }

@@ -11,7 +11,7 @@ enum { RECORD_WORDS = 32, MAX_RECORDS = 2048, PAGE_TOKENS = 16, GROUP_ROWS = 16 
 
 // Raised with every change of what records, layouts or the addon's functions mean; ../native-pack.ts has the same number, and a
 // binary with another one is never run.
-enum { ABI = 4 };
+enum { ABI = 5 };
 
 // An operation as TypeScript wrote it: word 0 the operation, word 1 what follows it, then arguments. Doubles hold offsets beyond
 // 4 GiB exactly.
@@ -22,7 +22,7 @@ typedef struct {
 // Word 1. A chained operation and the next one work on the same tokens: a thread takes some tokens through both.
 enum Follow { FOLLOW_NOTHING, FOLLOW_BARRIER, FOLLOW_CHAINED };
 
-enum Opcode { OP_ROUND, OP_MATMUL, OP_GATHER, OP_RMS_NORM, OP_ROPE, OP_WRITE_KV, OP_ATTENTION, OP_MAP, OP_COPY_ROWS, OP_REPACK, OP_PACK_PAGES, OP_LOW_RANK_DOWN, OP_LOW_RANK_UP, OP_DISTANCES, OP_IMAGE, OP_TOP_LOGITS, OP_LAYER_NORM, NUM_OPCODES };
+enum Opcode { OP_ROUND, OP_MATMUL, OP_GATHER, OP_RMS_NORM, OP_ROPE, OP_WRITE_KV, OP_ATTENTION, OP_MAP, OP_COPY_ROWS, OP_REPACK, OP_PACK_PAGES, OP_LOW_RANK_DOWN, OP_LOW_RANK_UP, OP_DISTANCES, OP_IMAGE, OP_TOP_LOGITS, OP_LAYER_NORM, OP_SEARCH_GRAPH, OP_PICK_LINKS, NUM_OPCODES };
 
 // What KV pages hold (../../kv-region.ts).
 enum Pages { PAGES_F16, PAGES_F32, PAGES_Q8, PAGES_Q4 };
@@ -157,7 +157,7 @@ void set_iq2_grid(const int8_t *grid);
 
 // Operations that cut their work themselves.
 typedef void OpFn(const Context *, const Record *program, const Record *op);
-OpFn op_repack, op_matmul, op_attention, op_low_rank_up, op_distances, op_top_logits;
+OpFn op_repack, op_matmul, op_attention, op_low_rank_up, op_distances, op_top_logits, op_search_graph, op_pick_links;
 // Does chunks once more that others took and have not finished.
 void redo_matmul(const Context *, const Record *program, const Record *op);
 // Fetches what this thread will read first in a matmul, while it waits for the others.

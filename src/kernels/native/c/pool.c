@@ -94,7 +94,7 @@ static void barrier(Pool *pool, const Context *c, const Record *program, const R
 
 static OpFn *const operations[NUM_OPCODES] = {
     [OP_MATMUL] = op_matmul, [OP_ATTENTION] = op_attention, [OP_REPACK] = op_repack, [OP_LOW_RANK_UP] = op_low_rank_up, [OP_DISTANCES] = op_distances, [OP_IMAGE] = op_image,
-    [OP_TOP_LOGITS] = op_top_logits};
+    [OP_TOP_LOGITS] = op_top_logits, [OP_SEARCH_GRAPH] = op_search_graph, [OP_PICK_LINKS] = op_pick_links};
 static RowsFn *const row_operations[NUM_OPCODES] = {
     [OP_ROUND] = rows_round, [OP_GATHER] = rows_gather, [OP_RMS_NORM] = rows_rms_norm, [OP_LAYER_NORM] = rows_layer_norm, [OP_ROPE] = rows_rope,
     [OP_WRITE_KV] = rows_write_kv, [OP_MAP] = rows_map, [OP_COPY_ROWS] = rows_copy,
@@ -208,6 +208,9 @@ Pool *pool_start(int num_threads, int spins, uint8_t *base, size_t scratch_offse
   return pool;
 }
 
+// A search of one vector, or one list: waking others up for it would only cost.
+static int is_solo(const Record *op) { return (arg_i(op, 0) == OP_SEARCH_GRAPH || arg_i(op, 0) == OP_PICK_LINKS) && arg_i(op, 8) == 1; }
+
 void pool_run(Pool *pool, const Record *program, int num_ops) {
   const int helpers = pool->num_threads - 1;
   pool->program = program;
@@ -215,6 +218,11 @@ void pool_run(Pool *pool, const Record *program, int num_ops) {
   pool->program_number++;
   memset(pool->counters, 0, sizeof(atomic_int) * (size_t)num_ops * (size_t)pool->num_threads);
   memset(pool->done, 0, sizeof(atomic_int) * (size_t)num_ops);
+  if (num_ops == 1 && is_solo(program)) {
+    const Context context = {.base = pool->base, .counters = pool->counters, .scratch = pool->base + pool->scratch_offset, .num_threads = pool->num_threads};
+    operations[arg_i(program, 0)](&context, program, program);
+    return;
+  }
   atomic_store(&pool->left, 0);
   atomic_fetch_add(&pool->generation, 1);
   wake(pool);

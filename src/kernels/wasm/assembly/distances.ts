@@ -5,7 +5,7 @@ import { fma, horizontalSum } from './vector-math';
 
 const CHUNK: i32 = 32;
 
-function squareDistance(x: usize, y: usize, count: i32): f32 {
+export function squareDistance(x: usize, y: usize, count: i32): f32 {
   let a = f32x4.splat(0);
   let b = f32x4.splat(0);
   let i = 0;
@@ -24,7 +24,7 @@ function squareDistance(x: usize, y: usize, count: i32): f32 {
 }
 
 /** Products of bytes, summed exactly. */
-function byteDot(x: usize, y: usize, count: i32): i32 {
+export function byteDot(x: usize, y: usize, count: i32): i32 {
   let a = i32x4.splat(0);
   let b = i32x4.splat(0);
   let i = 0;
@@ -39,7 +39,7 @@ function byteDot(x: usize, y: usize, count: i32): i32 {
 }
 
 /** Rounds to bytes at `q`; returns the scale, NaN where the query is not finite. */
-function roundQuery(x: usize, count: i32, q: usize): f32 {
+export function roundQuery(x: usize, count: i32, q: usize): f32 {
   let peak: f32 = 0;
   for (let i = 0; i < count; i++) peak = max(peak, abs(load<f32>(x + (<usize>i << 2))));
   const scale: f32 = peak < Infinity ? peak / 127 : NaN;

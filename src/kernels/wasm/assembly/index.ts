@@ -9,6 +9,7 @@ import { attentionOp, writeKvOp } from './attention';
 import { packPagesOp } from './kv-pages';
 import { lowRankDownOp, lowRankUpOp } from './low-rank';
 import { distancesOp } from './distances';
+import { pickLinksOp, searchGraphOp } from './graph';
 import { topLogitsOp } from './top-logits';
 
 const RECORD_BYTES: usize = 128;
@@ -29,6 +30,8 @@ const OP_LOW_RANK_UP: i32 = 12;
 const OP_DISTANCES: i32 = 13;
 const OP_TOP_LOGITS: i32 = 15;
 const OP_LAYER_NORM: i32 = 16;
+const OP_SEARCH_GRAPH: i32 = 17;
+const OP_PICK_LINKS: i32 = 18;
 
 function runProgram(program: usize, numOps: i32, numThreads: i32, scratch: usize): void {
   for (let i = 0; i < numOps; i++) {
@@ -50,6 +53,8 @@ function runProgram(program: usize, numOps: i32, numThreads: i32, scratch: usize
     else if (code == OP_PACK_PAGES) packPagesOp(op, scratch);
     else if (code == OP_DISTANCES) distancesOp(op, scratch);
     else if (code == OP_TOP_LOGITS) topLogitsOp(op);
+    else if (code == OP_SEARCH_GRAPH) searchGraphOp(op, scratch);
+    else if (code == OP_PICK_LINKS) pickLinksOp(op);
     else unreachable();
     if (load<i32>(op, 4)) barrier(numThreads);
   }
@@ -57,8 +62,15 @@ function runProgram(program: usize, numOps: i32, numThreads: i32, scratch: usize
 
 /** Thread 0: hands the program to the helpers and works along; returns when all are done (the last op has a barrier). */
 export function run(program: usize, numOps: i32, numThreads: i32, scratch: usize): void {
-  if (numThreads > 1) publish(program, numOps, numThreads);
-  runProgram(program, numOps, numThreads, scratch);
+  const isAlone = numThreads == 1 || (numOps == 1 && isSolo(program));
+  if (!isAlone) publish(program, numOps, numThreads);
+  runProgram(program, numOps, isAlone ? 1 : numThreads, scratch);
+}
+
+/** A search of one vector, or one list: waking others up for it would only cost. */
+function isSolo(op: usize): bool {
+  const code = load<i32>(op);
+  return (code == OP_SEARCH_GRAPH || code == OP_PICK_LINKS) && load<i32>(op, 32) == 1;
 }
 
 /** Helper threads live in here until `stopHelpers`. */

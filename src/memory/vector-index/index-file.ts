@@ -1,0 +1,192 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { BlockFile } from './block-file.ts';
+import { COLUMNS, type ColumnName } from './columns.ts';
+import { PAGE_BYTES } from './dirty-pages.ts';
+
+/**
+ * A saved index: two header blocks that take turns, and pages of columns in any other blocks. A header names, for each page, its
+ * block and the generation that wrote it. Pages that a valid header names are never overwritten while it is the newest, so whatever
+ * a crash leaves, the newest valid header has all its pages.
+ */
+export interface IndexHeader extends IndexShape {
+  readonly generation: number;
+  readonly seq: number;
+  /** Slots that were ever used. */
+  readonly end: number;
+  readonly upperEnd: number;
+  readonly entry: number;
+  readonly topLevel: number;
+  /** Numbers in the page `extra`: how many belong to shared slots, those, and slots that are not linked yet. */
+  readonly numExtra: number;
+}
+
+/** What must be the same for an index to be opened again. */
+export interface IndexShape {
+  readonly dim: number;
+  readonly metric: string;
+  readonly storage: string;
+  readonly keepsExact: boolean;
+  readonly m: number;
+  readonly hasGraph: boolean;
+}
+
+/** `extra` is no column: what does not belong to one slot. */
+export const PAGED = [...COLUMNS, 'extra'] as const;
+export type PagedName = ColumnName | 'extra';
+
+export interface PageEntry {
+  readonly block: number;
+  readonly generation: number;
+}
+
+export interface SavedIndex {
+  readonly header: IndexHeader;
+  readonly pages: ReadonlyMap<PagedName, readonly PageEntry[]>;
+}
+
+const FORMAT = 'ruvllm-vectors';
+const VERSION = 1;
+const HEADER_SLOTS = 2;
+/** Of the description in front of the page table. */
+const MAX_META_BYTES = 4096;
+
+const headerName = (slot: number): string => `header ${slot}`;
+export const pageName = (column: PagedName, page: number, generation: number): string =>
+  `${column} ${page} of ${generation}`;
+
+function corrupt(what: string, data: Record<string, number | string> = {}): never {
+  throw new RuvLLMError('hash_mismatch', `the saved vector index is damaged: ${what}; it must be made anew`, { data });
+}
+
+/** Layout: u32 length of a description in JSON, the description, and from byte 4096 on [block, generation] of each page. */
+function encodeHeader(header: IndexHeader | null, pages: ReadonlyMap<PagedName, readonly PageEntry[]>): Uint8Array {
+  const counts = PAGED.map((name) => pages.get(name)?.length ?? 0);
+  const meta = new TextEncoder().encode(JSON.stringify({ format: FORMAT, version: VERSION, header, counts }));
+  const entries = PAGED.flatMap((name) => pages.get(name) ?? []);
+  const bytes = new Uint8Array(MAX_META_BYTES + entries.length * 8);
+  const words = new Uint32Array(bytes.buffer);
+  words[0] = meta.length;
+  bytes.set(meta, 4);
+  entries.forEach(({ block, generation }, i) => words.set([block, generation], MAX_META_BYTES / 4 + 2 * i));
+  return bytes;
+}
+
+interface HeaderMeta {
+  readonly format: string;
+  readonly version: number;
+  readonly header: IndexHeader | null;
+  readonly counts: readonly number[];
+}
+
+/** Undefined: damaged. Null: written, but with no index yet. */
+function decodeHeader(bytes: Uint8Array | null): SavedIndex | null | undefined {
+  if (bytes === null || bytes.length < MAX_META_BYTES) return undefined;
+  const copy = bytes.slice();
+  const words = new Uint32Array(copy.buffer);
+  const length = words[0]!;
+  if (length > MAX_META_BYTES - 4) return undefined;
+  let meta: HeaderMeta;
+  try {
+    meta = JSON.parse(new TextDecoder().decode(copy.subarray(4, 4 + length))) as HeaderMeta;
+  } catch {
+    return undefined;
+  }
+  if (meta.format !== FORMAT) return undefined;
+  if (meta.version !== VERSION) {
+    throw new RuvLLMError('unsupported', `a vector index of version ${meta.version}: this one reads ${VERSION}`);
+  }
+  if (meta.header === null) return null;
+  const numEntries = meta.counts.reduce((sum, count) => sum + count, 0);
+  if (MAX_META_BYTES + numEntries * 8 > copy.length) return undefined;
+  const pages = new Map<PagedName, PageEntry[]>();
+  let at = MAX_META_BYTES / 4;
+  PAGED.forEach((name, i) => {
+    const list: PageEntry[] = [];
+    for (let page = 0; page < meta.counts[i]!; page++, at += 2) {
+      list.push({ block: words[at]!, generation: words[at + 1]! });
+    }
+    pages.set(name, list);
+  });
+  return { header: meta.header, pages };
+}
+
+/** The newest index in a file; null: nothing was saved yet. Throws `hash_mismatch` where both headers are damaged. */
+export function readHeader(file: BlockFile): SavedIndex | null {
+  checkBlockBytes(file);
+  if (file.numBlocks < HEADER_SLOTS) return null;
+  const found = [0, 1].map((slot) => decodeHeader(file.read(slot, headerName(slot))));
+  const valid = found.filter((saved) => saved !== undefined);
+  if (valid.length === 0) corrupt('neither of its two headers can be read', { numBlocks: file.numBlocks });
+  return valid.reduce((a, b) => ((b?.header.generation ?? 0) > (a?.header.generation ?? 0) ? b : a));
+}
+
+/** Hands out all pages of a column in order; throws `hash_mismatch` at the first that is not as it was written. */
+export function readPages(
+  file: BlockFile,
+  saved: SavedIndex,
+  column: PagedName,
+  use: (bytes: Uint8Array, offset: number) => void,
+): void {
+  saved.pages.get(column)!.forEach(({ block, generation }, page) => {
+    const bytes = block < file.numBlocks ? file.read(block, pageName(column, page, generation)) : null;
+    if (bytes === null) corrupt(`page ${page} of ${column} in block ${block}`, { column, page, block });
+    use(bytes, page * PAGE_BYTES);
+  });
+}
+
+function checkBlockBytes({ blockBytes }: BlockFile): void {
+  if (blockBytes === PAGE_BYTES) return;
+  throw new RuvLLMError('invalid_option', `blocks of ${blockBytes} bytes: a vector index needs ${PAGE_BYTES}`);
+}
+
+export interface PagesToWrite {
+  readonly numPages: number;
+  /** Null: as in the last generation. */
+  bytesOf(page: number): Uint8Array | null;
+}
+
+/** Writes the next generation: pages that changed into blocks nobody needs, then the header in the older one's place. */
+export function writeGeneration(
+  file: BlockFile,
+  last: SavedIndex | null,
+  header: Omit<IndexHeader, 'generation'>,
+  columns: (name: PagedName) => PagesToWrite,
+): { saved: SavedIndex; blocksWritten: number } {
+  checkBlockBytes(file);
+  for (let slot = file.numBlocks; slot < HEADER_SLOTS; slot++) {
+    file.write(slot, headerName(slot), encodeHeader(null, new Map()));
+  }
+  const generation = (last?.header.generation ?? 0) + 1;
+  const inUse = new Set<number>();
+  for (const list of last?.pages.values() ?? []) for (const { block } of list) inUse.add(block);
+  let candidate = HEADER_SLOTS;
+  const nextFree = (): number => {
+    while (inUse.has(candidate)) candidate++;
+    return candidate++;
+  };
+  let blocksWritten = 0;
+  const pages = new Map<PagedName, PageEntry[]>();
+  for (const name of PAGED) {
+    const { numPages, bytesOf } = columns(name);
+    const list: PageEntry[] = [];
+    for (let page = 0; page < numPages; page++) {
+      const bytes = bytesOf(page);
+      const kept = last?.pages.get(name)?.[page];
+      if (bytes === null && kept !== undefined) {
+        list.push(kept);
+        continue;
+      }
+      const block = nextFree();
+      file.write(block, pageName(name, page, generation), bytes!);
+      list.push({ block, generation });
+      blocksWritten++;
+    }
+    pages.set(name, list);
+  }
+  file.flush();
+  const saved: SavedIndex = { header: { ...header, generation }, pages };
+  const slot = generation % HEADER_SLOTS;
+  file.write(slot, headerName(slot), encodeHeader(saved.header, pages));
+  file.flush();
+  return { saved, blocksWritten: blocksWritten + 1 };
+}

@@ -1,0 +1,89 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { BlockFile } from './block-file.ts';
+import { COLUMNS } from './columns.ts';
+import type { GraphState } from './graph.ts';
+import { type IndexHeader, readHeader, readPages, type SavedIndex } from './index-file.ts';
+import type { ResolvedVectorIndexOptions } from './options.ts';
+import type { OpenedState } from './vector-index.ts';
+import { createVectorSpace, fittingCapacity, type VectorSpace } from './vector-space.ts';
+
+export interface OpenedIndex {
+  readonly saved: SavedIndex;
+  readonly space: VectorSpace;
+  readonly state: OpenedState;
+}
+
+const SHAPE = ['dim', 'metric', 'storage', 'keepsExact', 'm'] as const;
+/** Room for what comes next, so that the first write need not move everything. */
+const SPARE = 1.125;
+
+function checkShape(header: IndexHeader, options: ResolvedVectorIndexOptions): void {
+  for (const name of SHAPE) {
+    if (header[name] === options[name]) continue;
+    throw new RuvLLMError(
+      'invalid_option',
+      `the saved vector index has ${name} ${header[name]}, asked for is ${options[name]}`,
+      { data: { option: name } },
+    );
+  }
+}
+
+function fail(what: string): never {
+  throw new RuvLLMError('hash_mismatch', `the saved vector index is damaged: ${what}; it must be made anew`);
+}
+
+/** Kernels follow links without looking: a wrong one would lead them out of the arena. */
+function checkLinks({ columns }: VectorSpace, header: IndexHeader): void {
+  const { end, upperEnd, entry, topLevel, m } = header;
+  const { links, upper, upperAt, levels } = columns;
+  const check = (ids: Int32Array, length: number): void => {
+    for (let i = 0; i < length; i++) {
+      const id = ids[i]!;
+      if (id < -1 || id >= end) fail(`a link to ${id} of ${end}`);
+    }
+  };
+  check(links, end * 2 * m);
+  check(upper, upperEnd * m);
+  for (let slot = 0; slot < end; slot++) {
+    const level = levels[slot]! - 1;
+    if (level > 0 && !(upperAt[slot]! >= 0 && upperAt[slot]! + level <= upperEnd))
+      fail(`level ${level} of slot ${slot}`);
+  }
+  if (entry < -1 || entry >= end || (entry >= 0 && levels[entry]! - 1 !== topLevel))
+    fail(`an entry ${entry} of ${end}`);
+}
+
+/** Reads the newest saved index; null: there is none. */
+export async function openSaved(options: ResolvedVectorIndexOptions, file: BlockFile): Promise<OpenedIndex | null> {
+  const saved = readHeader(file);
+  if (saved === null) return null;
+  const { header } = saved;
+  checkShape(header, options);
+  const { end, hasGraph } = header;
+  const wanted = Math.max(options.capacity, Math.ceil(end * SPARE));
+  const space = await createVectorSpace(options, fittingCapacity(options, wanted, end, hasGraph), hasGraph);
+  try {
+    for (const name of COLUMNS) {
+      const target = space.bytesOf(name);
+      readPages(file, saved, name, (bytes, offset) => {
+        if (offset >= target.length) fail(`more pages of ${name} than it has bytes`);
+        target.set(bytes.subarray(0, target.length - offset), offset);
+      });
+    }
+    const extra = new Uint8Array(header.numExtra * 8);
+    readPages(file, saved, 'extra', (bytes, offset) => {
+      if (offset < extra.length) extra.set(bytes.subarray(0, extra.length - offset), offset);
+    });
+    const numbers = new Float64Array(extra.buffer);
+    const numTwins = numbers[0] ?? 0;
+    if (hasGraph) checkLinks(space, header);
+    const graph: GraphState | null = hasGraph
+      ? { entry: header.entry, topLevel: header.topLevel, upperEnd: header.upperEnd }
+      : null;
+    const waiting = [...numbers.subarray(1 + numTwins)];
+    return { saved, space, state: { end, graph, twins: numbers.slice(1, 1 + numTwins), waiting } };
+  } catch (error) {
+    await space.pack.dispose();
+    throw error;
+  }
+}

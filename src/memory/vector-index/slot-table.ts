@@ -1,0 +1,148 @@
+import type { Columns } from './vector-space.ts';
+
+/** What a slot is in: free, in use, deleted but still in the graph, or deleted and about to leave it. */
+export const FREE = 0;
+export const LIVE = 1;
+export const DEAD = 2;
+export const LEAVING = 3;
+
+/**
+ * Which slot holds the vector of a key. Equal vectors share a slot: repeated texts are common, and a graph that had to connect
+ * hundreds of equal points would have no links left for any others.
+ */
+export interface SlotTable {
+  /** Live keys. */
+  readonly size: number;
+  /** Slots that were ever used: all others are free. */
+  readonly end: number;
+  readonly numLive: number;
+  /** Deleted ones that are still in the graph. */
+  readonly numDead: number;
+  slotOf(key: number): number | undefined;
+  /** Keys of a live slot, in the order they came. */
+  keysOf(slot: number): readonly number[];
+  /** A live slot whose vector may be this one. */
+  slotByHash(hash: number): number | undefined;
+  /** The slot for a new vector, or -1: more memory is needed. */
+  nextFree(capacity: number): number;
+  /** Takes the slot that `nextFree` named. */
+  take(slot: number, hash: number, key: number): void;
+  attach(slot: number, key: number): void;
+  /** Forgets a key; the slot where it was the last one, else -1. The slot is `DEAD` then. */
+  detach(key: number): number;
+  /** Makes a deleted slot free. */
+  release(slot: number): void;
+  /** Keys behind the first of their slots: [slot, key, slot, key, …]. */
+  exportTwins(): Float64Array<ArrayBuffer>;
+  /** Reads everything anew from the columns. */
+  restore(end: number, twins: Float64Array): void;
+}
+
+export function createSlotTable(columns: () => Columns, onChange: (slot: number) => void): SlotTable {
+  const slots = new Map<number, number>();
+  const hashes = new Map<number, number>();
+  const twins = new Map<number, Set<number>>();
+  let free: number[] = [];
+  let [end, numLive, numDead] = [0, 0, 0];
+
+  const forgetHash = (slot: number): void => {
+    const hash = columns().hashes[slot]!;
+    if (hashes.get(hash) === slot) hashes.delete(hash);
+  };
+
+  const addTwin = (slot: number, key: number): void => {
+    const others = twins.get(slot);
+    if (others === undefined) twins.set(slot, new Set([key]));
+    else others.add(key);
+    slots.set(key, slot);
+  };
+
+  return {
+    get size() {
+      return slots.size;
+    },
+    get end() {
+      return end;
+    },
+    get numLive() {
+      return numLive;
+    },
+    get numDead() {
+      return numDead;
+    },
+    slotOf: (key) => slots.get(key),
+    keysOf: (slot) => [columns().keys[slot]!, ...(twins.get(slot) ?? [])],
+    slotByHash: (hash) => hashes.get(hash),
+    nextFree: (capacity) => free.at(-1) ?? (end < capacity ? end : -1),
+    take(slot, hash, key) {
+      if (free.at(-1) === slot) free.pop();
+      else end = slot + 1;
+      const { hashes: hashColumn, states, keys } = columns();
+      hashColumn[slot] = hash;
+      states[slot] = LIVE;
+      keys[slot] = key;
+      hashes.set(hash, slot);
+      slots.set(key, slot);
+      numLive++;
+      onChange(slot);
+    },
+    attach(slot, key) {
+      addTwin(slot, key);
+      onChange(slot);
+    },
+    detach(key) {
+      const slot = slots.get(key)!;
+      slots.delete(key);
+      onChange(slot);
+      const { keys, states } = columns();
+      const others = twins.get(slot);
+      if (others === undefined) {
+        forgetHash(slot);
+        keys[slot] = 0;
+        states[slot] = DEAD;
+        numLive--;
+        numDead++;
+        return slot;
+      }
+      const next = keys[slot] === key ? others.values().next().value! : key;
+      if (keys[slot] === key) keys[slot] = next;
+      others.delete(next);
+      if (others.size === 0) twins.delete(slot);
+      return -1;
+    },
+    release(slot) {
+      columns().states[slot] = FREE;
+      numDead--;
+      free.push(slot);
+      onChange(slot);
+    },
+    exportTwins() {
+      const pairs = [...twins].flatMap(([slot, others]) => [...others].flatMap((key) => [slot, key]));
+      return Float64Array.from(pairs);
+    },
+    restore(newEnd, pairs) {
+      slots.clear();
+      hashes.clear();
+      twins.clear();
+      free = [];
+      [end, numLive, numDead] = [newEnd, 0, 0];
+      const { keys, states, hashes: hashColumn } = columns();
+      for (let slot = end - 1; slot >= 0; slot--) {
+        const state = states[slot]!;
+        if (state === FREE) free.push(slot);
+        else if (state !== LIVE) {
+          states[slot] = DEAD;
+          numDead++;
+        } else {
+          numLive++;
+          slots.set(keys[slot]!, slot);
+          hashes.set(hashColumn[slot]!, slot);
+        }
+      }
+      for (let i = 0; i + 1 < pairs.length; i += 2) {
+        const [slot, key] = [pairs[i]!, pairs[i + 1]!];
+        addTwin(slot, key);
+      }
+    },
+  };
+}
