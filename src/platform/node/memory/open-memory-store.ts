@@ -20,7 +20,7 @@ export interface MemoryStoreFolderOptions extends Pick<SqliteStoreOptions, 'crea
   readonly folder: string;
   readonly masterKey: MasterSource;
   /** Indexes of vectors on disk, made when the folder is open. Default: none. */
-  readonly openIndexFiles?: (folder: MemoryFolder) => NonNullable<SqliteStoreOptions['indexFiles']>;
+  readonly openIndexFiles?: (folder: MemoryFolder) => SqliteStoreOptions['indexFiles'];
   /** Default: `auto`, Node's own where there is one. */
   readonly driver?: SqliteDriver;
   readonly now?: () => number;
