@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MEMORY_FIELDS } from '../fields.ts';
 import type { FieldCondition, FieldValue, FindQuery, MemoryStore, RecordFilter, RecordKind } from '../types.ts';

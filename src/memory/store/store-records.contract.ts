@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { RECORD_KINDS, type JsonValue, type MemoryStore } from '../types.ts';
 import { expectRefusal, idOf, recordOf, START_MS, vectorOf, type OpenStore } from './store-setup.contract.ts';

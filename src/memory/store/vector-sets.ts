@@ -180,7 +180,7 @@ export function createVectorSets(options: VectorSetsOptions): VectorSets {
   }
 
   async function trim(): Promise<void> {
-    for (const entry of [...open.values()]) {
+    for (const entry of Array.from(open.values())) {
       if (open.size <= maxOpen) return;
       if (entry.numUsers > 0) continue;
       await saveOne(entry);
@@ -221,11 +221,11 @@ export function createVectorSets(options: VectorSetsOptions): VectorSets {
       return { size: entry.index.size, missing: candidates.filter((row) => !entry.index.has(row)).length };
     },
     async save() {
-      for (const entry of [...open.values()]) await saveOne(entry);
+      for (const entry of Array.from(open.values())) await saveOne(entry);
     },
     async removeTenant(tenantId) {
       await Promise.allSettled(loading.values());
-      for (const entry of [...open.values()]) {
+      for (const entry of Array.from(open.values())) {
         if (entry.set.tenantId !== tenantId) continue;
         await entry.working;
         discard(entry);
@@ -234,7 +234,7 @@ export function createVectorSets(options: VectorSetsOptions): VectorSets {
     },
     async close() {
       await Promise.allSettled(loading.values());
-      for (const entry of [...open.values()]) {
+      for (const entry of Array.from(open.values())) {
         await saveOne(entry);
         discard(entry);
       }

@@ -1,0 +1,95 @@
+import { expect, test } from 'vitest';
+import { createBruteForce } from '../../../memory/store/brute-force.contract.ts';
+import { directionOf, idOf, recordOf } from '../../../memory/store/store-setup.contract.ts';
+import type { VectorIndexFiles, VectorSetRef } from '../../../memory/store/vector-sets.ts';
+import type { MemoryStore } from '../../../memory/types.ts';
+import { newFolder, openAt } from './memory-setup.contract.ts';
+
+/** Indexes that outlive the store, as they do on a disk. */
+function createKeptIndexes() {
+  const kept = new Map<number, { set: VectorSetRef; seq: number; vectors: Map<number, Float32Array> }>();
+  const added: number[] = [];
+  const files: VectorIndexFiles = {
+    async load({ no, dim }) {
+      const saved = kept.get(no);
+      if (saved === undefined) return null;
+      const index = createBruteForce(dim);
+      for (const [row, vector] of saved.vectors) void index.add(row, vector);
+      const { addMany, add } = index;
+      index.addMany = (keys, vectors) => (added.push(...keys), addMany(keys, vectors));
+      index.add = (key, vector) => (added.push(key), add(key, vector));
+      return { index, seq: saved.seq };
+    },
+    async save(set, index, seq) {
+      const keys = index.search({ vector: directionOf(1), k: 10_000 }).map(({ key }) => key);
+      kept.set(set.no, { set, seq, vectors: new Map(keys.map((key) => [key, index.get(key)!])) });
+    },
+    async removeTenant(tenantId) {
+      for (const [no, { set }] of kept) if (set.tenantId === tenantId) kept.delete(no);
+    },
+  };
+  return { files, kept, added };
+}
+
+const of = (i: number, change: object = {}) => recordOf(i, { vector: directionOf(i), space: 's', ...change });
+
+async function idsIn(store: MemoryStore, space: string): Promise<number[]> {
+  const found = await store.nearest('alpha', { kinds: ['fact'], vector: directionOf(1), space, k: 1000 });
+  return found.map(({ record }) => Number.parseInt(record.id.slice(-4), 16)).sort((a, b) => a - b);
+}
+
+test('[MS28] an index that was saved, then missed writes of later openings, has them all when it is searched again', async () => {
+  const folder = newFolder();
+  const { files, kept, added } = createKeptIndexes();
+  const open = (): MemoryStore => openAt(folder, { openIndexFiles: () => files }).store;
+  let store = open();
+  await store.put(Array.from({ length: 50 }, (_, i) => of(i)));
+  expect(await idsIn(store, 's')).toHaveLength(50);
+  await store.close();
+  expect(kept.size).toBe(1);
+
+  store = open(); // never searched: the index is not opened
+  await store.delete('alpha', [idOf(0), idOf(1)]);
+  await store.put([
+    of(2, { vector: null, space: null }),
+    of(3, { space: 'other' }),
+    of(4, { vector: directionOf(400) }),
+  ]);
+  await store.put([of(50), of(51)]);
+  await store.delete('alpha', [idOf(51)]);
+  await store.close();
+  store = open(); // seqs go on where they were, although the highest row is gone
+  await store.put([of(52)]);
+  await store.close();
+
+  store = open();
+  added.length = 0;
+  const expected = Array.from({ length: 53 }, (_, i) => i).filter((i) => ![0, 1, 2, 3, 51].includes(i));
+  expect(await idsIn(store, 's')).toEqual(expected);
+  expect(added).toHaveLength(3); // 4, 50 and 52: nothing else was read
+  expect(await idsIn(store, 'other')).toEqual([3]);
+  await store.checkIntegrity();
+  await store.put([of(3)]); // and back
+  expect([await idsIn(store, 's'), await idsIn(store, 'other')]).toEqual([[3, ...expected].sort((a, b) => a - b), []]);
+  await store.close();
+
+  kept.clear(); // the files are lost: all is built from the rows
+  store = open();
+  expect(await idsIn(store, 's')).toHaveLength(expected.length + 1);
+  await store.eraseTenant('alpha');
+  await store.close();
+  expect(kept.size).toBe(0);
+});
+
+test('[MS28] an index that has what the rows have not is damage', async () => {
+  const folder = newFolder();
+  const { files, kept } = createKeptIndexes();
+  const first = openAt(folder, { openIndexFiles: () => files });
+  await first.store.put([of(1), of(2)]);
+  await idsIn(first.store, 's');
+  await first.store.close();
+  [...kept.values()][0]!.vectors.set(777, directionOf(1));
+  const { store } = openAt(folder, { openIndexFiles: () => files });
+  expect(await idsIn(store, 's')).toEqual([1, 2]); // a row that is not there is no result
+  await expect(store.checkIntegrity()).rejects.toThrow('has 3 vectors, 0 of 2 are missing');
+});
