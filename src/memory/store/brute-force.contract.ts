@@ -23,7 +23,10 @@ export function createBruteForce(dim: number): VectorIndex & { isDisposed: boole
     get memoryBytes() {
       return vectors.size * dim * 4;
     },
-    add: (key, vector) => void vectors.set(key, vector.slice()),
+    hasGraph: false,
+    async add(key, vector) {
+      vectors.set(key, vector.slice());
+    },
     async addMany(keys, all) {
       keys.forEach((key, i) => vectors.set(key, all.slice(i * dim, (i + 1) * dim)));
     },
@@ -35,7 +38,10 @@ export function createBruteForce(dim: number): VectorIndex & { isDisposed: boole
       const hits = keys.map((key) => ({ key, score: cosine(vector, vectors.get(key)!) }));
       return hits.sort((a, b) => b.score - a.score || a.key - b.key).slice(0, k);
     },
-    dispose() {
+    async compact() {},
+    save: () => ({ generation: 0, blocksWritten: 0 }),
+    checkIntegrity() {},
+    async dispose() {
       this.isDisposed = true;
       vectors.clear();
     },
