@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../core/errors.ts';
+import { isUuid } from '../core/uuid.ts';
 import {
   booleanOption,
   instanceOption,
@@ -16,6 +17,7 @@ import {
 } from '../sampling/generate-params.ts';
 import type { GrammarSource } from '../sampling/grammar/index.ts';
 import { CHAT_READERS, type ChatOptions, type ResolvedChatOptions, settleTools } from './chat-options.ts';
+import { memoryWishOption, type MemoryWish, type ResolvedMemoryWish } from './memory/memory-wish.ts';
 import { isAbortSignal } from './model-config.ts';
 import { nameOption } from './name-option.ts';
 import type { PromptOptions } from './prompt.ts';
@@ -41,6 +43,12 @@ export interface GenerateOptions extends GenerateParams, ChatOptions {
    * and free text. It is whole also when `maxTokens` are reached; what cannot be enforced is refused with the keyword. Default: anything.
    */
   grammar?: GrammarSource;
+  /** Puts what the memory knows of the question into the prompt; the model was loaded with a memory. Default: nothing. */
+  memory?: MemoryWish;
+  /** By which the call is found in the audit log, and gets feedback: a UUID. Default: a new one. */
+  requestId?: string;
+  /** Who asks, for the memory's index of sessions. Default: nobody. */
+  user?: string;
 }
 
 /** Whoever names no tenant. */
@@ -58,6 +66,9 @@ interface CallOptions extends ResolvedChatOptions {
   readonly timeoutMs: number | null;
   readonly session: string | null;
   readonly grammar: GrammarSource | null;
+  readonly memory: ResolvedMemoryWish | null;
+  readonly requestId: string | null;
+  readonly user: string | null;
 }
 
 /** Only its kind: what is in it is checked where it is compiled. */
@@ -76,6 +87,9 @@ const CALL_READERS: OptionReaders<CallOptions> = {
   timeoutMs: optional(numberOption(0, 1, MAX_TIMEOUT_MS)),
   session: optional(nameOption),
   grammar: optional(instanceOption('a grammar: { type: … }', isGrammar)),
+  memory: optional(memoryWishOption),
+  requestId: optional(instanceOption('a UUID', isUuid)),
+  user: optional(nameOption),
   ...CHAT_READERS,
 };
 

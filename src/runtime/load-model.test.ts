@@ -49,6 +49,7 @@ function setUp(options: Partial<RandomModelOptions> = {}) {
       now: () => performance.now(),
       createSeed: () => 1,
       wallClock: () => 1,
+      warn: () => {},
       openKeptState: () => kept,
     });
   return { load, transport, records, numOpenFiles: () => numOpen };

@@ -9,6 +9,7 @@ import type { Tokenizer } from '../tokenizers/types.ts';
 import { abortError, createEngineClient, type EngineClient, type Transport } from './engine-client.ts';
 import type { PrepareGrammar } from './generation.ts';
 import { createModel, type Model } from './model.ts';
+import { createRequestMemory } from './memory/request-memory.ts';
 import { planSpec, type ResolvedModelConfig } from './model-config.ts';
 import type { ResolvedKvSpill } from './kv-spill-option.ts';
 import { createModelInfo, describeFile } from './model-info.ts';
@@ -25,6 +26,8 @@ export interface RuntimePlatform {
   createSeed(): number;
   /** Milliseconds since 1970. */
   wallClock(): number;
+  /** Tells the program what it should know though everything goes on. */
+  warn(message: string): void;
   /** Opens the folder in which pages and sessions outlive the process. */
   openKeptState(spill: ResolvedKvSpill): KeptState;
   /** Compiles grammars in a thread aside; without it they hold up the engine a little. */
@@ -81,6 +84,9 @@ export async function loadModelFile(
         records: kept?.openSessions(report.modelHash) ?? null,
         wallClock,
       }),
+      requests:
+        config.memory &&
+        createRequestMemory(config.memory, { now, wallClock, report: (message) => platform.warn(message) }),
     });
   } finally {
     gguf.source.close();

@@ -1,3 +1,4 @@
+import type { Memory } from '../memory/memory.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import {
   booleanOption,
@@ -61,6 +62,8 @@ export interface ModelConfig {
   memoryLimitBytes?: number;
   /** Keeps weights on disk as the kernels want them, to start faster. Default `auto`: where that is a large gain. */
   repackCache?: RepackCacheChoice;
+  /** A memory that knows every call: it is asked where a call wishes it, and told how each ended. Closed by whoever opened it. Default: none. */
+  memory?: Memory;
   /** Default `cpu`. */
   device?: DeviceType;
   /** Token for gated models on the Hugging Face hub. */
@@ -88,6 +91,7 @@ export interface ResolvedModelConfig {
   readonly maxRequestsPerTenant: number | null;
   readonly memoryLimitBytes: number | null;
   readonly repackCache: RepackCacheChoice;
+  readonly memory: Memory | null;
   readonly device: DeviceType;
   readonly hfToken: string | null;
   readonly onProgress: ((progress: ModelProgress) => void) | null;
@@ -102,6 +106,8 @@ const MAX_SEQUENCES = 256;
 const MAX_REQUESTS = 2 ** 20;
 const MAX_SESSIONS = 2 ** 20;
 const DEFAULT_CONTEXT = 4096;
+
+const isMemory = (value: unknown): value is Memory => typeof (value as Memory | null)?.witness?.enqueue === 'function';
 
 /** Checks a config; `numCpus` is the default number of threads. */
 export function resolveModelConfig(
@@ -126,6 +132,7 @@ export function resolveModelConfig(
     maxRequestsPerTenant: optional(integerOption(0, 1, MAX_REQUESTS)),
     memoryLimitBytes: optional(integerOption(0, 1, Number.MAX_SAFE_INTEGER)),
     repackCache: choiceOption<RepackCacheChoice>('auto', ['auto', 'on', 'off']),
+    memory: optional(instanceOption('a memory', isMemory)),
     device: choiceOption<DeviceType>('cpu', ['cpu', 'metal', 'cuda']),
     hfToken: stringOption(null),
     onProgress: optional(

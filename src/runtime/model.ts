@@ -13,6 +13,8 @@ import {
 } from './generate-options.ts';
 import { collectChunks, generateChunks, type GenerationContext } from './generation.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
+import { noMemory, rememberChunks } from './memory/remember-chunks.ts';
+import type { RequestMemory } from './memory/request-memory.ts';
 import type { ModelInfo } from './model-info.ts';
 import { nameOption } from './name-option.ts';
 import { encodePrompt, type Prompt } from './prompt.ts';
@@ -58,10 +60,12 @@ export interface ModelParts {
   readonly context: GenerationContext;
   readonly info: ModelInfo;
   readonly sessions: SessionTable;
+  /** Where calls are written down; null: nowhere. */
+  readonly requests: RequestMemory | null;
 }
 
 /** Binds the parts of a loaded model together. */
-export function createModel({ context, info, sessions: table }: ModelParts): Model {
+export function createModel({ context, info, sessions: table, requests }: ModelParts): Model {
   const { client, tokenizer } = context;
   const busy = createBusySessions();
 
@@ -72,10 +76,24 @@ export function createModel({ context, info, sessions: table }: ModelParts): Mod
   const start = (prompt: Prompt, given: GenerateOptions | undefined) => {
     requireLoaded();
     const options = resolveGenerateOptions(given);
-    const { tenant, session: id } = options;
-    if (id === null) return generateChunks(context, prompt, options);
-    return generateInHistory(table, { tenant, id }, () => generateChunks(context, prompt, options));
+    const { tenant, session: id, memory: wish, user } = options;
+    const generate = (told: Prompt) =>
+      id === null
+        ? generateChunks(context, told, options)
+        : generateInHistory(table, { tenant, id }, () => generateChunks(context, told, options));
+    if (requests === null) {
+      if (wish !== null) throw noMemory();
+      return generate(prompt);
+    }
+    const requestId = options.requestId ?? crypto.randomUUID();
+    const call = { tenant, requestId, model: info.name ?? info.path, session: id, user, prompt, wish };
+    return rememberChunks(requests, call, context.now, generate);
   };
+
+  async function dispose(): Promise<void> {
+    await client.dispose();
+    await requests?.settle(); // calls that were cut off are written down, too
+  }
 
   const nameSession = (what: string, id: string, options: TenantOptions | undefined) => {
     requireLoaded();
@@ -110,8 +128,8 @@ export function createModel({ context, info, sessions: table }: ModelParts): Mod
     },
     isLoaded: () => client.isAlive,
     stats: () => client.stats(),
-    dispose: () => client.dispose(),
-    [Symbol.asyncDispose]: () => client.dispose(),
+    dispose,
+    [Symbol.asyncDispose]: dispose,
   };
 }
 

@@ -13,6 +13,8 @@ import type { ModelHost } from './model-host.ts';
 import { createRequestLog } from './request-log.ts';
 import { createResponseStore } from './response-store.ts';
 import type { Route } from './route.ts';
+import type { Memory } from '../memory/memory.ts';
+import { createRequestMemory } from '../runtime/memory/request-memory.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Services } from './services.ts';
 import { createTenantGate } from './tenant-gate.ts';
@@ -33,6 +35,8 @@ export interface ServerOptions {
   readonly logger?: Logger;
   /** Default: none. */
   readonly tracer?: Tracer;
+  /** Closed with the server. Default: none. */
+  readonly memory?: Memory | null;
 }
 
 /** A server without a socket: requests in, responses out. */
@@ -46,11 +50,19 @@ export interface Server {
 /** Binds the parts of the server together. */
 export function createServer(options: ServerOptions): Server {
   const { version, models, keys, isOpen, feedback, browsers, clock = systemClock, logger = silentLogger } = options;
-  const { tracer = silentTracer } = options;
+  const { tracer = silentTracer, memory = null } = options;
   const limits = resolveServerLimits(options.limits);
   const gate = createTenantGate(limits, clock);
   const metrics = createServerMetrics();
   const requests = createRequestLog(limits.maxRememberedRequests);
+  const requestMemory =
+    memory === null
+      ? null
+      : createRequestMemory(memory, {
+          now: clock.now,
+          wallClock: clock.wallClock,
+          report: (message) => logger.log('error', 'memory', { reason: message }),
+        });
   const services: Services = {
     version,
     models,
@@ -65,7 +77,16 @@ export function createServer(options: ServerOptions): Server {
     feedback,
     clock,
     logger,
-    generation: createGenerationService({ models, gate, limits, metrics, requests, clock, tracer }),
+    generation: createGenerationService({
+      models,
+      gate,
+      limits,
+      metrics,
+      requests,
+      clock,
+      tracer,
+      requestMemory,
+    }),
     startedMs: clock.wallClock(),
   };
 
@@ -94,6 +115,8 @@ export function createServer(options: ServerOptions): Server {
       gate.close();
       await gate.empty(deadlineMs);
       await models.dispose();
+      await requestMemory?.settle();
+      await memory?.close();
     },
   };
 }

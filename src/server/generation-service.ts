@@ -1,3 +1,4 @@
+import type { RequestMemory } from '../runtime/memory/request-memory.ts';
 import type { Model } from '../runtime/model.ts';
 import type { Caller } from './caller.ts';
 import { type Clock, within } from './clock.ts';
@@ -8,6 +9,7 @@ import { linkAbort } from './linked-abort.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelHost, ModelLease } from './model-host.ts';
 import type { RequestLog } from './request-log.ts';
+import { rememberJob, type RememberedJob } from './remember-job.ts';
 import { countPromptTokens, runJob } from './run-job.ts';
 import type { TenantGate } from './tenant-gate.ts';
 import { type Span, startJobSpan, traceJob, type Tracer } from './tracing.ts';
@@ -18,6 +20,8 @@ export interface RunningJob {
   readonly model: Model;
   /** To be read once; whoever does not read to the end calls `abort`. */
   readonly events: AsyncIterable<JobEvent>;
+  /** What of the memory is in the prompt. */
+  readonly sources: RememberedJob['sources'];
   /** Ends the sequences and frees their pages; does nothing when they have ended. */
   abort(): void;
 }
@@ -38,10 +42,12 @@ export interface GenerationServiceOptions {
   readonly requests: RequestLog;
   readonly clock: Clock;
   readonly tracer: Tracer;
+  /** Where requests are written down, and what they may recall; null: nowhere. */
+  readonly requestMemory: RequestMemory | null;
 }
 
 export function createGenerationService(options: GenerationServiceOptions): GenerationService {
-  const { models, gate, limits, metrics, requests, clock, tracer } = options;
+  const { models, gate, limits, metrics, requests, clock, tracer, requestMemory } = options;
 
   async function acquire(job: GenerateJob, { signal }: Caller, span: Span): Promise<ModelLease> {
     try {
@@ -62,7 +68,16 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
       lease.release();
       onEnd();
     };
-    const events = traceJob(span, metrics.observe(lease.id, runJob(lease.model, job, { tenant, signal }, limits)));
+    let remembered: RememberedJob;
+    try {
+      remembered = await rememberJob(requestMemory, job, { tenant, requestId, modelId: lease.id }, clock.now);
+    } catch (error) {
+      span.end(describeFailure(error).code);
+      end();
+      throw error;
+    }
+    const running = runJob(lease.model, remembered.job, { tenant, signal }, limits);
+    const events = traceJob(span, metrics.observe(lease.id, remembered.record(running)));
     const first = events.next();
     first.catch(() => {}); // read below, or by the reader of the events
     try {
@@ -77,7 +92,13 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
       events.return().catch(() => {}); // one that waits at its last event would never tell how it ended
       end();
     };
-    return { modelId: lease.id, model: lease.model, events: readOn(first, events, abort), abort };
+    return {
+      modelId: lease.id,
+      model: lease.model,
+      events: readOn(first, events, abort),
+      sources: remembered.sources,
+      abort,
+    };
   }
 
   return {

@@ -2,6 +2,7 @@ import { createChatTemplate } from '../../src/chat/chat-template.ts';
 import { serializeError } from '../../src/core/errors.ts';
 import type { GenerateRequest } from '../../src/engine/protocol.ts';
 import type { EngineClient } from '../../src/runtime/engine-client.ts';
+import type { RequestMemory } from '../../src/runtime/memory/request-memory.ts';
 import { createModel, type Model } from '../../src/runtime/model.ts';
 import type { ModelInfo } from '../../src/runtime/model-info.ts';
 import { createSessionTable } from '../../src/runtime/sessions/session-table.ts';
@@ -88,11 +89,13 @@ export interface SpokenModelOptions {
   maxContext?: number;
   /** Thrown in place of an answer to a request with a grammar. */
   refusal?: Error;
+  /** Where calls are written down. */
+  memory?: RequestMemory | null;
 }
 
 /** A runtime whose model says these texts, one an answer, a byte a token; the last one again when there are no more. */
 export function createSpokenModel(answers: readonly string[], options: SpokenModelOptions = {}): SpokenModel {
-  const { template = HERMES_TEMPLATE, maxContext = 8192, refusal } = options;
+  const { template = HERMES_TEMPLATE, maxContext = 8192, refusal, memory: memoryRequests = null } = options;
   const tokenizer = createByteTokenizer();
   const requests: SpokenModel['requests'] = [];
   let numAnswers = 0;
@@ -124,6 +127,7 @@ export function createSpokenModel(answers: readonly string[], options: SpokenMod
     dispose: async () => {},
   };
   const model = createModel({
+    requests: memoryRequests,
     context: {
       client: client as EngineClient,
       tokenizer,

@@ -36,6 +36,7 @@ export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
     ...sessions,
   });
   const model = createModel({
+    requests: null,
     context: {
       client,
       tokenizer,

@@ -19,6 +19,7 @@ const platform: RuntimePlatform = {
   now: () => performance.now(),
   createSeed: () => randomInt(SEED_LIMIT),
   wallClock: () => Date.now(),
+  warn: (message) => process.emitWarning(message, { code: 'RUVLLM_MEMORY' }),
   openKeptState,
   prepareGrammar: createGrammarPreparer(),
 };

@@ -45,3 +45,10 @@ export function toSseError(
     return { ...(event === undefined ? {} : { event }), data: JSON.stringify(errors.body(failure, requestId)) };
   };
 }
+
+/** Names what of the memory is in the prompt, in a header: streams have no other place before their first event. */
+export function withSources({ sources }: RunningJob, response: Response): Response {
+  if (sources.length === 0) return response;
+  response.headers.set('x-memory-sources', sources.map(({ number, id, kind }) => `${number}=${kind}:${id}`).join(' '));
+  return response;
+}

@@ -11,7 +11,7 @@ import {
   readCountRequest,
   readMessagesRequest,
 } from '../wire/anthropic/messages-request.ts';
-import { answerId, toSseError } from './answer.ts';
+import { answerId, toSseError, withSources } from './answer.ts';
 
 const documented = resolveServerLimits();
 
@@ -29,15 +29,18 @@ export const anthropicRoutes: readonly Route[] = [
       const { job, isStream, hasThinking } = readMessagesRequest(await readBody(), limits);
       const running = await services.generation.start(job, caller);
       const head = { id: answerId('msg', caller), model: running.modelId, hasThinking };
-      if (!isStream) return json(await writeMessage(head, running.events));
-      return createSseResponse({
-        messages: writeMessageStream(head, running.events, () => countPromptTokens(running.model, job, limits)),
-        abort: running.abort,
-        toError: toSseError(anthropicErrors, caller, services, 'error'),
-        keepAliveMs: limits.keepAliveMs,
-        keepAlive: PING,
-        clock,
-      });
+      if (!isStream) return withSources(running, json(await writeMessage(head, running.events)));
+      return withSources(
+        running,
+        createSseResponse({
+          messages: writeMessageStream(head, running.events, () => countPromptTokens(running.model, job, limits)),
+          abort: running.abort,
+          toError: toSseError(anthropicErrors, caller, services, 'error'),
+          keepAliveMs: limits.keepAliveMs,
+          keepAlive: PING,
+          clock,
+        }),
+      );
     },
   },
   {

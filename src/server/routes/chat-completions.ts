@@ -5,7 +5,7 @@ import { writeChatCompletion } from '../wire/openai/chat-response.ts';
 import { writeChatStream } from '../wire/openai/chat-stream.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 import { resolveServerLimits } from '../limits.ts';
-import { answerHead, toSseError } from './answer.ts';
+import { answerHead, toSseError, withSources } from './answer.ts';
 
 /** `POST /v1/chat/completions`. */
 export const chatCompletions: Route = {
@@ -20,13 +20,16 @@ export const chatCompletions: Route = {
     const running = await services.generation.start(job, caller);
     const head = answerHead('chatcmpl', caller, services, running);
     const options = { numChoices: job.numChoices, tokenizer: running.model.tokenizer, hasUsageChunk };
-    if (!isStream) return json(await writeChatCompletion(head, running.events, options));
-    return createSseResponse({
-      messages: writeChatStream(head, running.events, options),
-      abort: running.abort,
-      toError: toSseError(openaiErrors, caller, services),
-      keepAliveMs: services.limits.keepAliveMs,
-      clock: services.clock,
-    });
+    if (!isStream) return withSources(running, json(await writeChatCompletion(head, running.events, options)));
+    return withSources(
+      running,
+      createSseResponse({
+        messages: writeChatStream(head, running.events, options),
+        abort: running.abort,
+        toError: toSseError(openaiErrors, caller, services),
+        keepAliveMs: services.limits.keepAliveMs,
+        clock: services.clock,
+      }),
+    );
   },
 };

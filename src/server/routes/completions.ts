@@ -4,7 +4,7 @@ import { createSseResponse } from '../sse.ts';
 import { completionRequestSchema, readCompletionRequest } from '../wire/openai/completion-request.ts';
 import { writeCompletion, writeCompletionStream } from '../wire/openai/completion-response.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
-import { answerHead, toSseError } from './answer.ts';
+import { answerHead, toSseError, withSources } from './answer.ts';
 
 /** `POST /v1/completions`. */
 export const completions: Route = {
@@ -19,13 +19,16 @@ export const completions: Route = {
     const running = await services.generation.start(job, caller);
     const head = answerHead('cmpl', caller, services, running);
     const options = { job, tokenizer: running.model.tokenizer, hasEcho, hasUsageChunk };
-    if (!isStream) return json(await writeCompletion(head, running.events, options));
-    return createSseResponse({
-      messages: writeCompletionStream(head, running.events, options),
-      abort: running.abort,
-      toError: toSseError(openaiErrors, caller, services),
-      keepAliveMs: services.limits.keepAliveMs,
-      clock: services.clock,
-    });
+    if (!isStream) return withSources(running, json(await writeCompletion(head, running.events, options)));
+    return withSources(
+      running,
+      createSseResponse({
+        messages: writeCompletionStream(head, running.events, options),
+        abort: running.abort,
+        toError: toSseError(openaiErrors, caller, services),
+        keepAliveMs: services.limits.keepAliveMs,
+        clock: services.clock,
+      }),
+    );
   },
 };

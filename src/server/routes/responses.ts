@@ -10,7 +10,7 @@ import { writeInputItems } from '../wire/openai/responses/input-item-list.ts';
 import { readResponseRequest, type ResponseRequest, responseRequestSchema } from '../wire/openai/responses/request.ts';
 import { type ResponseHead, toTurn, writeEnded } from '../wire/openai/responses/response-object.ts';
 import { createResponseStream } from '../wire/openai/responses/stream.ts';
-import { answerHead, answerId, toSseError } from './answer.ts';
+import { answerHead, answerId, toSseError, withSources } from './answer.ts';
 
 function findStored({ caller, services }: Exchange, id: string, code: string, param: string | null): StoredResponse {
   const stored = services.responses.find(caller.tenant, id);
@@ -42,16 +42,19 @@ async function create(exchange: Exchange): Promise<Response> {
 
   if (!request.isStream) {
     const { parts, finished } = await collectParts(running.events, { hasText: true });
-    return json(end(parts, finished));
+    return withSources(running, json(end(parts, finished)));
   }
   const { messages, writeFailed } = createResponseStream(head, running.events, end);
-  return createSseResponse({
-    messages,
-    abort: running.abort,
-    toError: toSseError({ body: writeFailed }, caller, services, 'response.failed'),
-    keepAliveMs: limits.keepAliveMs,
-    clock,
-  });
+  return withSources(
+    running,
+    createSseResponse({
+      messages,
+      abort: running.abort,
+      toError: toSseError({ body: writeFailed }, caller, services, 'response.failed'),
+      keepAliveMs: limits.keepAliveMs,
+      clock,
+    }),
+  );
 }
 
 /** `POST /v1/responses`, and the stored ones by id. */

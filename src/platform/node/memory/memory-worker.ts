@@ -36,7 +36,11 @@ function createEmbedder(modelPath: string | null): RemoteEmbedder {
 
 async function open({ place, masterKey, modelPath }: MemoryWorkerData): Promise<RemoteObjects> {
   if ('postgres' in place) throw new RuvLLMError('unsupported', 'a memory on PostgreSQL is not there yet');
-  const kernels = await createKernelFactory('auto', { numThreads: 1, types: [], warn: ({ message }) => report(message) });
+  const kernels = await createKernelFactory('auto', {
+    numThreads: 1,
+    types: [],
+    warn: ({ message }) => report(message),
+  });
   let folder: MemoryFolder | null = null;
   const { store } = openMemoryStore({
     folder: place.folder,

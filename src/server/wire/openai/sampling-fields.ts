@@ -1,5 +1,14 @@
 import type { GenerateOptions } from '../../../runtime/generate-options.ts';
-import { booleanField, type Field, integerField, invalid, isObject, numberField, stringField } from '../fields.ts';
+import {
+  booleanField,
+  type Field,
+  integerField,
+  invalid,
+  isObject,
+  numberField,
+  objectField,
+  stringField,
+} from '../fields.ts';
 
 /** The sampling part of a body: OpenAI's fields, then ours. */
 export interface SamplingFields {
@@ -20,6 +29,7 @@ export interface SamplingFields {
   priority: number;
   session: string;
   timeout_ms: number;
+  memory: Readonly<Record<string, unknown>>;
 }
 
 const MAX_STOP_LENGTH = 512;
@@ -79,6 +89,8 @@ export const SAMPLING_FIELDS: { readonly [K in keyof SamplingFields]: Field<Samp
   priority: integerField(-10, 10),
   session: stringField(MAX_NAME, 1),
   timeout_ms: integerField(1, MAX_TIMEOUT_MS),
+  /** What of the memory goes into the prompt; read where the memory is. */
+  memory: objectField,
 };
 
 type Given = { readonly [K in keyof SamplingFields]: SamplingFields[K] | null };
@@ -109,6 +121,8 @@ export function toGenerateOptions(given: Given): Omit<GenerateOptions, 'signal' 
   set('priority', given.priority);
   set('session', given.session);
   set('timeoutMs', given.timeout_ms);
+  set('memory', given.memory);
+  set('user', given.user === '' ? null : given.user);
   // OpenAI counts every generated and prompt token; a window would be a penalty of our own.
   if (given.presence_penalty !== null || given.frequency_penalty !== null) options.penaltyWindow = -1;
   return options;

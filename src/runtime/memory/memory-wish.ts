@@ -1,0 +1,58 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import { integerOption, numberOption, type OptionReader, resolveOptions } from '../../core/options.ts';
+import { RECORD_KINDS, type FieldCondition, type RecordKind } from '../../memory/types.ts';
+
+/** What of the memory goes into a prompt. */
+export interface MemoryWish {
+  /** Most texts: 1 to 50. Default 5. */
+  k?: number;
+  /** Default: documents, facts, concepts, patterns and exchanges of sessions. */
+  kinds?: readonly RecordKind[];
+  /** Conditions on their fields; one that is not declared is refused. */
+  filter?: readonly FieldCondition[];
+  /** Tokens they may take together, estimated at four characters each. Default 512. */
+  tokenBudget?: number;
+  /** Cosine below which a text is no help. Default 0.2. */
+  minSimilarity?: number;
+  /** Steps along the graph from what is near: 0 to 3. Default 0. */
+  expandHops?: number;
+}
+
+export type ResolvedMemoryWish = Readonly<Required<MemoryWish>>;
+
+const DEFAULT_KINDS: readonly RecordKind[] = ['document', 'fact', 'concept', 'pattern', 'qa-pair'];
+const ALLOWED: readonly RecordKind[] = RECORD_KINDS.filter((kind) => kind !== 'state');
+
+const kindsOption: OptionReader<readonly RecordKind[]> = (value, name) => {
+  if (value === undefined) return DEFAULT_KINDS;
+  if (Array.isArray(value) && value.length > 0 && value.every((kind) => ALLOWED.includes(kind as RecordKind))) {
+    return [...new Set(value as RecordKind[])];
+  }
+  throw new RuvLLMError('invalid_option', `option "${name}" must be a list of ${ALLOWED.join(', ')}`, {
+    data: { option: name },
+  });
+};
+
+/** The conditions themselves are checked by the store, which knows the fields. */
+const filterOption: OptionReader<readonly FieldCondition[]> = (value, name) => {
+  if (value === undefined) return [];
+  if (Array.isArray(value) && value.length <= 32) return value as readonly FieldCondition[];
+  throw new RuvLLMError('invalid_option', `option "${name}" must be a list of at most 32 conditions`, {
+    data: { option: name },
+  });
+};
+
+/** Reads the option `memory` of a call. */
+export const memoryWishOption: OptionReader<ResolvedMemoryWish> = (value, name) => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new RuvLLMError('invalid_option', `option "${name}" must be an object`, { data: { option: name } });
+  }
+  return resolveOptions<Required<MemoryWish>>(name, value as MemoryWish, {
+    k: integerOption(5, 1, 50),
+    kinds: kindsOption,
+    filter: filterOption,
+    tokenBudget: integerOption(512, 1, 1 << 20),
+    minSimilarity: numberOption(0.2, -1, 1),
+    expandHops: integerOption(0, 0, 3),
+  });
+};

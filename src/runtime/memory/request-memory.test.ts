@@ -1,0 +1,164 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { createSpokenModel } from '../../../test/support/spoken-model.ts';
+import { openTestMemory, type TestMemory } from '../../../test/support/test-memory.ts';
+import { RuvLLMError } from '../../core/errors.ts';
+import type { GenerateOptions } from '../generate-options.ts';
+import { createRequestMemory, type RequestMemory } from './request-memory.ts';
+
+let memory: TestMemory;
+let requests: RequestMemory;
+let clockMs: number;
+const reports: string[] = [];
+
+beforeEach(async () => {
+  clockMs = 1_700_000_000_000;
+  reports.length = 0;
+  memory = await openTestMemory({ now: () => clockMs });
+  requests = createRequestMemory(memory, {
+    now: () => clockMs,
+    wallClock: () => clockMs,
+    report: (message) => void reports.push(message),
+  });
+});
+
+const speak = (answers: readonly string[]) => createSpokenModel(answers, { memory: requests });
+const ask = [{ role: 'user' as const, content: 'where is the blue whale?' }];
+
+async function entries(tenant = 'local') {
+  await requests.settle();
+  await memory.witness.flush();
+  const { entries: found } = await memory.witness.search(tenant, {});
+  return found.map(({ entry }) => entry);
+}
+
+describe('the audit log', () => {
+  test('[RM1] knows what was asked, answered and counted', async () => {
+    const { model } = speak(['In the sea.']);
+    const requestId = '0b9e3b9e-6f6b-4d63-9f1e-0a7f1d1b2c3d';
+    const { usage } = await model.generate(ask, { requestId, session: 's1', user: 'u1' });
+    const [entry, ...more] = await entries();
+    expect(more).toEqual([]);
+    expect(entry).toMatchObject({
+      requestId,
+      sessionId: 's1',
+      query: 'where is the blue whale?',
+      response: 'In the sea.',
+      numPromptTokens: usage.promptTokens,
+      numOutputTokens: usage.completionTokens,
+      error: null,
+      contextDocIds: [],
+      space: 'words-1',
+    });
+    expect(entry!.queryEmbedding).toHaveLength(64);
+  });
+
+  test('[RM1] has a call that was left in the middle, and one that failed', async () => {
+    const { model } = speak(['In the deep sea, far away.']);
+    for await (const chunk of model.generateStream(ask)) if (chunk.text !== '') break;
+    await expect(model.generate(ask, { maxTokens: 1_000_000 })).rejects.toThrow('context');
+    const found = await entries();
+    expect(found.map(({ error }) => error?.code).sort()).toEqual(['aborted', 'context_overflow']);
+  });
+
+  test('[RM1] ids are new where none is given, and only UUIDs are taken', async () => {
+    const { model } = speak(['a']);
+    await model.generate(ask);
+    await model.generate(ask);
+    const ids = (await entries()).map(({ requestId }) => requestId);
+    expect(new Set(ids).size).toBe(2);
+    await expect(model.generate(ask, { requestId: 'mine' })).rejects.toMatchObject({ code: 'invalid_option' });
+  });
+});
+
+describe('recalling', () => {
+  const told = async (options: GenerateOptions['memory'], tenant = 'local') => {
+    const spoken = speak(['ok']);
+    const system = { role: 'system' as const, content: 'Be brief.' };
+    await spoken.model.generate([system, ...ask], { tenant, ...(options === undefined ? {} : { memory: options }) });
+    return spoken.requests[0]!.prompt;
+  };
+
+  test('[RM2] puts what is near before the question, numbered, and names it in the log', async () => {
+    const id = await memory.add('local', { text: 'The blue whale is in the Atlantic.' });
+    await memory.add('local', { text: 'Invoices come on Monday.' });
+    const prompt = await told({ minSimilarity: 0.3 });
+    expect(prompt).toContain('[1] The blue whale is in the Atlantic.\n');
+    expect(prompt).not.toContain('Invoices');
+    expect(prompt.startsWith('<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nThese texts')).toBe(true);
+    expect(prompt).toContain('\nwhere is the blue whale?<|im_end|>');
+    expect((await entries())[0]!.contextDocIds).toEqual([id]);
+  });
+
+  test('[RM2] adds nothing where nothing is near, or nothing was asked for', async () => {
+    await memory.add('local', { text: 'Invoices come on Monday.' });
+    expect(await told({ minSimilarity: 0.9 })).toBe(await told(undefined));
+    await memory.add('local', { text: 'The blue whale is here.' });
+    expect(await told(undefined)).not.toContain('These texts');
+  });
+
+  test('[RM5] only what is the tenant’s own', async () => {
+    await memory.add('alice', { text: 'The blue whale is a secret of alice.' });
+    expect(await told({ minSimilarity: -1 }, 'bob')).not.toContain('secret');
+    expect(await told({ minSimilarity: -1 }, 'alice')).toContain('secret');
+  });
+
+  test('wishes that make no sense are refused with their names', async () => {
+    for (const [wish, says] of [
+      [{ k: 0 }, '"k"'],
+      [{ kinds: ['state'] }, '"kinds"'],
+      [{ tokens: 1 }, '"tokens"'],
+      [{ filter: [{ field: 'nonsense', is: '=', value: 1 }] }, 'nonsense'],
+    ] as const) {
+      await expect(told(wish as GenerateOptions['memory']), says).rejects.toThrow(says);
+    }
+    const ids = speak(['a']).model.generate([1, 2, 3], { memory: {} });
+    await expect(ids).resolves.toBeDefined(); // nothing to be about, nothing recalled
+  });
+
+  test('[RM3] without a memory it is refused', async () => {
+    const { model } = createSpokenModel(['a']);
+    await expect(model.generate(ask, { memory: {} })).rejects.toMatchObject({ data: { option: 'memory' } });
+  });
+});
+
+describe('sessions', () => {
+  test('[RM4] keep their turns, and whose they are', async () => {
+    const { model } = speak(['In the sea.', 'Still there.']);
+    await model.generate(ask, { session: 's1', user: 'u1' });
+    await requests.settle();
+    await model.generate(ask, { session: 's1', user: 'u1' });
+    await requests.settle();
+    const turns = await memory.sessions.turns('local', 's1');
+    expect(turns.map(({ answer }) => answer)).toEqual(['Still there.', 'In the sea.']);
+    const { sessions } = await memory.sessions.find('local', { userId: 'u1' });
+    expect(sessions.map(({ sessionId, turnCount }) => [sessionId, turnCount])).toEqual([['s1', 2]]);
+  });
+
+  test('[RM4] a failed call is no turn', async () => {
+    const { model } = speak(['a']);
+    await expect(model.generate(ask, { session: 's1', maxTokens: 1_000_000 })).rejects.toThrow('context');
+    await requests.settle();
+    expect(await memory.sessions.get('local', 's1')).toBeNull();
+  });
+});
+
+test('[RM3] a memory that fails is told of once, and no call fails of it', async () => {
+  memory = await openTestMemory({
+    embedder: {
+      fingerprint: 'broken',
+      dim: 4,
+      embed: () => Promise.reject(new RuvLLMError('io', 'the thread is gone')),
+    },
+  });
+  requests = createRequestMemory(memory, {
+    now: () => 0,
+    wallClock: () => 1,
+    report: (message) => void reports.push(message),
+  });
+  const { model } = speak(['a']);
+  for (let i = 0; i < 3; i++) expect((await model.generate(ask)).text).toBe('a');
+  const found = await entries();
+  expect(found).toHaveLength(3);
+  expect(found[0]!.queryEmbedding).toBeNull();
+  expect(reports).toEqual(['embedding failed: the thread is gone']);
+});

@@ -1,0 +1,177 @@
+import type { SerializedError } from '../../core/errors.ts';
+import { clipText } from '../../memory/common/text-limits.ts';
+import type { EmbeddedText, Memory } from '../../memory/memory.ts';
+import { MAX_TURN_TEXT } from '../../memory/schemas/session.ts';
+import { MAX_WITNESS_TEXT } from '../../memory/schemas/witness.ts';
+import type { PackedSource } from '../../memory/search/pack.ts';
+import type { Prompt } from '../prompt.ts';
+import type { ResolvedMemoryWish } from './memory-wish.ts';
+import { addContext, queryOf } from './recall.ts';
+
+/** A request that the memory shall know of. */
+export interface RememberedCall {
+  readonly tenant: string;
+  /** A UUID. */
+  readonly requestId: string;
+  readonly model: string;
+  readonly session: string | null;
+  readonly user: string | null;
+  readonly prompt: Prompt;
+  /** Null: nothing is put into the prompt. */
+  readonly wish: ResolvedMemoryWish | null;
+}
+
+/** How a request ended. */
+export interface CallOutcome {
+  /** What was said, as far as it came. */
+  readonly text: string;
+  readonly numPromptTokens: number;
+  readonly numOutputTokens: number;
+  /** Null: there was no token. */
+  readonly ttftMs: number | null;
+  readonly generationMs: number;
+  readonly error: SerializedError | null;
+}
+
+export interface OpenCall {
+  /** With what was recalled. */
+  readonly prompt: Prompt;
+  readonly sources: readonly PackedSource[];
+  /** To be called once; never throws and makes nobody wait. */
+  finish(outcome: CallOutcome): void;
+}
+
+/** Between requests and the memory: recalls before, writes down after. */
+export interface RequestMemory {
+  begin(call: RememberedCall): Promise<OpenCall>;
+  /** Resolves when all that has finished is handed to the audit log, and in the sessions. */
+  settle(): Promise<void>;
+}
+
+/** Longer texts say no more about what a request is about. */
+const MAX_EMBEDDED_CHARS = 16_384;
+/** Requests that may wait for their vectors; beyond it they are written down without. */
+const MAX_EMBEDDING = 1000;
+
+export function createRequestMemory(
+  memory: Memory,
+  { now, wallClock, report }: { now(): number; wallClock(): number; report(message: string): void },
+): RequestMemory {
+  const pending = new Set<Promise<void>>();
+  let hasFailed = false;
+
+  const embed = (text: string): Promise<EmbeddedText | null> =>
+    text === '' ? Promise.resolve(null) : memory.embed(clipText(text, MAX_EMBEDDED_CHARS).text);
+
+  /** What a request must not fail of. */
+  const quietly = async <T>(doing: string, work: Promise<T>): Promise<T | null> => {
+    try {
+      return await work;
+    } catch (error) {
+      // Once: a memory whose disk is full would say so with every request.
+      if (!hasFailed) report(`${doing} failed: ${error instanceof Error ? error.message : String(error)}`);
+      hasFailed = true;
+      return null;
+    }
+  };
+
+  async function recall(call: RememberedCall, wish: ResolvedMemoryWish, query: string) {
+    const startMs = now();
+    const embedded = await embed(query);
+    const embeddingMs = now() - startMs;
+    if (embedded === null) return { prompt: call.prompt, sources: [], embedded, embeddingMs, retrievalMs: 0 };
+    const { vector, space } = embedded;
+    const { context } = await memory.search(call.tenant, {
+      vector,
+      space,
+      kinds: [...wish.kinds],
+      filter: [...wish.filter],
+      k: wish.k,
+      minSimilarity: wish.minSimilarity,
+      expandHops: wish.expandHops,
+      tokenBudget: wish.tokenBudget,
+    });
+    const retrievalMs = now() - startMs - embeddingMs;
+    const sources = context?.sources ?? [];
+    const prompt = sources.length === 0 ? call.prompt : addContext(call.prompt, context!.text);
+    return { prompt, sources, embedded, embeddingMs, retrievalMs };
+  }
+
+  async function writeDown(
+    call: RememberedCall,
+    recalled: Awaited<ReturnType<typeof recall>>,
+    outcome: CallOutcome,
+    totalMs: number,
+  ): Promise<void> {
+    const { tenant, requestId, model, session } = call;
+    const query = queryOf(call.prompt);
+    const isCrowded = pending.size > MAX_EMBEDDING;
+    const embedded = recalled.embedded ?? (isCrowded ? null : await quietly('embedding', embed(query)));
+    const answer = isCrowded ? null : await quietly('embedding', embed(outcome.text));
+    await quietly('writing to the memory', memory.meet(tenant));
+    void memory.witness.enqueue(tenant, {
+      requestId,
+      sessionId: session,
+      timestampMs: Math.floor(wallClock()),
+      model,
+      routing: null,
+      quality: null,
+      latency: {
+        embeddingMs: recalled.embeddingMs,
+        retrievalMs: recalled.retrievalMs,
+        routingMs: 0,
+        attentionMs: 0,
+        generationMs: outcome.generationMs,
+        totalMs,
+        ttftMs: outcome.ttftMs,
+      },
+      contextDocIds: recalled.sources.map(({ id }) => id),
+      query,
+      response: outcome.text,
+      numPromptTokens: outcome.numPromptTokens,
+      numOutputTokens: outcome.numOutputTokens,
+      queryEmbedding: embedded?.vector ?? null,
+      responseEmbedding: embedded === null ? null : (answer?.vector ?? null),
+      space: embedded?.space ?? null,
+      error: outcome.error && {
+        code: outcome.error.code,
+        message: clipText(outcome.error.message, 4096).text,
+        isRetryable: outcome.error.isRetryable,
+      },
+    });
+    if (session === null || outcome.error !== null) return;
+    const turn = {
+      query: clipText(query, MAX_TURN_TEXT).text,
+      answer: clipText(outcome.text, MAX_TURN_TEXT).text,
+      requestId,
+      embedding: embedded?.vector ?? null,
+      space: embedded?.space ?? null,
+    };
+    const about = embedded === null ? {} : { contextEmbedding: embedded.vector, space: embedded.space };
+    const whose = call.user === null ? {} : { userId: call.user };
+    await quietly('keeping a session', memory.sessions.addTurn(tenant, session, turn, { ...about, ...whose }));
+  }
+
+  return {
+    async begin(call) {
+      const startMs = now();
+      const plain = { prompt: call.prompt, sources: [], embedded: null, embeddingMs: 0, retrievalMs: 0 };
+      const recalled = call.wish === null ? plain : await recall(call, call.wish, queryOf(call.prompt));
+      return {
+        prompt: recalled.prompt,
+        sources: recalled.sources,
+        finish(outcome) {
+          const work = writeDown(call, recalled, outcome, now() - startMs).finally(() => pending.delete(work));
+          pending.add(work);
+          work.catch(() => {});
+        },
+      };
+    },
+    async settle() {
+      await Promise.allSettled(pending);
+    },
+  };
+}
+
+/** The longest answer that is of use to anyone who looks at a request later. */
+export const MAX_REMEMBERED_TEXT = MAX_WITNESS_TEXT;

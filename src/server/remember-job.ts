@@ -1,0 +1,61 @@
+import { createCallRecorder, LEFT } from '../runtime/memory/call-recorder.ts';
+import { memoryWishOption } from '../runtime/memory/memory-wish.ts';
+import { noMemory } from '../runtime/memory/remember-chunks.ts';
+import type { OpenCall, RequestMemory } from '../runtime/memory/request-memory.ts';
+import type { GenerateJob, JobEvent } from './generate-job.ts';
+
+/** A job that the memory knows of. */
+export interface RememberedJob {
+  /** With what was recalled in its prompt. */
+  readonly job: GenerateJob;
+  readonly sources: OpenCall['sources'];
+  /** Passes the events through, and writes the request down when they end. */
+  record(events: AsyncGenerator<JobEvent, void, undefined>): AsyncGenerator<JobEvent, void, undefined>;
+}
+
+/** One request is one entry, however many answers it has: what is kept of them is the first. */
+export async function rememberJob(
+  requests: RequestMemory | null,
+  given: GenerateJob,
+  { tenant, requestId, modelId }: { readonly tenant: string; readonly requestId: string; readonly modelId: string },
+  now: () => number,
+): Promise<RememberedJob> {
+  const { memory, user, ...options } = given.options;
+  const job = { ...given, options };
+  const wish = memory === undefined ? null : memoryWishOption(memory, 'memory');
+  if (requests === null) {
+    if (wish !== null) throw noMemory();
+    return { job, sources: [], record: (events) => events };
+  }
+  const prompt = job.prompts[0]!;
+  const session = options.session ?? null;
+  const open = await requests.begin({ tenant, requestId, model: modelId, session, user: user ?? null, prompt, wish });
+  const recorder = createCallRecorder(open, now);
+  return {
+    job: { ...job, prompts: job.prompts.with(0, open.prompt) },
+    sources: open.sources,
+    async *record(events) {
+      let numOpen = job.prompts.length * job.numChoices;
+      try {
+        for await (const event of events) {
+          if (event.type === 'finished') {
+            recorder.addUsage(event.usage);
+            if (--numOpen === 0) recorder.end(null); // whoever has read this may not come back for the rest
+          } else if (event.choice === 0) recorder.addText(textOf(event));
+          yield event;
+        }
+      } catch (error) {
+        recorder.end(error);
+        throw error;
+      } finally {
+        recorder.end(LEFT);
+      }
+    },
+  };
+}
+
+/** What is said, and calls of tools as name and arguments. */
+function textOf(event: Exclude<JobEvent, { type: 'finished' }>): string {
+  if (event.type === 'tool_call') return `${event.name ?? ''}${event.arguments}`;
+  return event.type === 'text' ? event.text : '';
+}
