@@ -11,6 +11,7 @@ export interface CheckedCondition {
   readonly is: FieldCondition['is'];
   readonly values: readonly FieldValue[];
   readonly type: FieldDeclaration['type'];
+  readonly isIndexed: boolean;
 }
 
 export interface CheckedFilter {
@@ -102,7 +103,7 @@ function checkCondition(
       'field',
     );
   }
-  const { type } = registry[kind][field]!;
+  const { type, isIndexed } = registry[kind][field]!;
   const is = checkChoice(condition.is, 'is', OPERATORS);
   const given = condition as { readonly value?: FieldValue; readonly values?: readonly FieldValue[] };
   if (is === 'in' ? given.values === undefined || 'value' in given : given.value === undefined || 'values' in given) {
@@ -112,7 +113,7 @@ function checkCondition(
   if (COMPARISONS.includes(is) && (type !== 'number' || list[0] === null)) {
     refuse(`the field "${field}" is a ${type}: ${is} compares numbers`, 'is');
   }
-  return { field, is, type, values: list.map((value) => checkFieldValue(value, field, type)) };
+  return { field, is, type, isIndexed, values: list.map((value) => checkFieldValue(value, field, type)) };
 }
 
 export function checkEdges(edges: readonly Omit<MemoryEdge, 'updatedMs'>[]): readonly Omit<MemoryEdge, 'updatedMs'>[] {

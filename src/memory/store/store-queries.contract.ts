@@ -1,7 +1,15 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MEMORY_FIELDS } from '../fields.ts';
-import type { FieldCondition, FieldValue, FindQuery, MemoryStore, RecordFilter, RecordKind } from '../types.ts';
+import type {
+  FieldCondition,
+  FieldValue,
+  FindQuery,
+  FoundPage,
+  MemoryStore,
+  RecordFilter,
+  RecordKind,
+} from '../types.ts';
 import { checkCount } from './check-query.ts';
 import { passesFilter } from './filter.ts';
 import { expectRefusal, idOf, recordOf, START_MS, type OpenStore } from './store-setup.contract.ts';
@@ -149,5 +157,21 @@ export function testQueries(open: OpenStore): void {
     expect((await findIds(store, { limit: 3, filter: { createdToMs: 1001 } })).length).toBe(3);
     await expectRefusal(findIds(store, { after: 'nonsense' }), 'invalid_option', 'after');
     expect(await store.find('alpha', { kinds: ['fact'], order: 'oldest', limit: 5, after: `1000_${idOf(1)}` })).toMatchObject({ records: [{ id: idOf(3) }, { id: idOf(5) }, {}, {}, {}] }); // prettier-ignore
+  });
+
+  test('[MS9] within one millisecond the id decides, also between kinds', async () => {
+    const { store } = await open();
+    const numbers = [4, 9, 1, 7, 2, 10, 3, 8, 5, 6];
+    await store.put(numbers.map((i) => recordOf(i, { createdMs: 5000, kind: i % 2 === 0 ? 'fact' : 'concept' })));
+    for (const order of ['oldest', 'newest'] as const) {
+      const seen: number[] = [];
+      for (let next: string | null = ''; next !== null;) {
+        const page: FoundPage = await store.find('alpha', { kinds: ['fact', 'concept'], order, limit: 3, ...(next === '' ? {} : { after: next }) }); // prettier-ignore
+        seen.push(...page.records.map(({ id }) => numberOf(id)));
+        ({ next } = page);
+      }
+      const sorted = numbers.toSorted((a, b) => a - b);
+      expect(seen).toEqual(order === 'oldest' ? sorted : sorted.toReversed());
+    }
   });
 }

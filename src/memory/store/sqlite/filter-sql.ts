@@ -6,11 +6,13 @@ import type { SqlValue } from './sql-database.ts';
 
 /** Conditions for WHERE, each with AND in front, and the values they bind. */
 export interface SqlCondition {
+  /** The table, with the index to use where one is known to be best. */
+  readonly from: string;
   readonly sql: string;
   readonly values: readonly SqlValue[];
 }
 
-type Part = (expression: string, condition: CheckedCondition, sealer: TenantSealer) => SqlCondition;
+type Part = (expression: string, condition: CheckedCondition, sealer: TenantSealer) => Omit<SqlCondition, 'from'>;
 
 /**
  * Numbers are bound as JSON texts: the same digits are then read by the same code as those of the row, and equality holds to the
@@ -66,14 +68,21 @@ const PARTS: Readonly<Record<CheckedCondition['is'], Part>> = {
 
 /** The twin of `passesFilter`, without the kinds: one statement is of one kind, so that an index serves its order. */
 export function filterToSql(filter: CheckedFilter, sealer: TenantSealer): SqlCondition {
-  const parts: SqlCondition[] = [];
+  const parts: Omit<SqlCondition, 'from'>[] = [];
   if (filter.createdFromMs !== null) parts.push({ sql: 'created_ms >= ?', values: [filter.createdFromMs] });
   if (filter.createdToMs !== null) parts.push({ sql: 'created_ms < ?', values: [filter.createdToMs] });
   for (const condition of filter.conditions) {
     parts.push(PARTS[condition.is](fieldExpression(condition.field), condition, sealer));
   }
   return {
+    from: chooseTable(filter.conditions),
     sql: parts.map(({ sql }) => ` AND ${sql}`).join(''),
     values: parts.flatMap(({ values }) => values),
   };
+}
+
+/** SQLite itself would rather walk all records in their order than sort the few that have the word: 80 ms instead of 0.1. */
+function chooseTable(conditions: readonly CheckedCondition[]): string {
+  const word = conditions.find(({ is, isIndexed, values }) => isIndexed && is === '=' && values[0] !== null);
+  return word === undefined ? 'record' : `record INDEXED BY "field_${word.field}"`;
 }

@@ -130,7 +130,7 @@ export function createRecords(database: SqlDatabase, nextSeq: () => number, onVe
       const [direction, beyond] = order === 'newest' ? ['DESC', '<'] : ['ASC', '>'];
       const page = after === null ? '' : ` AND (created_ms, id) ${beyond} (?, ?)`;
       const place = after === null ? [] : [after.createdMs, parseUuid(after.id)];
-      const sql = `SELECT ${RECORD_COLUMNS} FROM record WHERE tenant = ? AND kind = ?${condition.sql}${page}
+      const sql = `SELECT ${RECORD_COLUMNS} FROM ${condition.from} WHERE tenant = ? AND kind = ?${condition.sql}${page}
         ORDER BY created_ms ${direction}, id ${direction} LIMIT ?`;
       const rows = filter.kinds.flatMap((kind) =>
         database.prepare(sql).all(tenant.no, kindNumber(kind), ...condition.values, ...place, limit),
@@ -142,8 +142,8 @@ export function createRecords(database: SqlDatabase, nextSeq: () => number, onVe
     },
 
     count(tenant, filter) {
-      const { sql, values } = filterToSql(filter, tenant.sealer);
-      const statement = database.prepare(`SELECT count(*) AS n FROM record WHERE tenant = ? AND kind = ?${sql}`);
+      const { from, sql, values } = filterToSql(filter, tenant.sealer);
+      const statement = database.prepare(`SELECT count(*) AS n FROM ${from} WHERE tenant = ? AND kind = ?${sql}`);
       return filter.kinds.reduce(
         (sum, kind) => sum + numberOf(statement.all(tenant.no, kindNumber(kind), ...values)[0]?.['n']),
         0,
@@ -151,9 +151,9 @@ export function createRecords(database: SqlDatabase, nextSeq: () => number, onVe
     },
 
     matching(tenant, kind, filter) {
-      const { sql, values } = filterToSql(filter, tenant.sealer);
+      const { from, sql, values } = filterToSql(filter, tenant.sealer);
       const statement = database.prepare(
-        `SELECT row FROM record WHERE tenant = ? AND kind = ? AND vector_set IS NOT NULL${sql}`,
+        `SELECT row FROM ${from} WHERE tenant = ? AND kind = ? AND vector_set IS NOT NULL${sql}`,
       );
       return new Set(statement.all(tenant.no, kindNumber(kind), ...values).map((row) => numberOf(row['row'])));
     },

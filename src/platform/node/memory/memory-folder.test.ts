@@ -249,6 +249,8 @@ test('[MS22] rows cannot stand in for each other', async () => {
   for (const sql of changes) {
     changeDatabase(folder, sql);
     const { store } = openAt(folder);
+    const [read] = await store.get('alpha', [idOf(0)]).catch(() => [null]);
+    expect(read, sql).toBeNull();
     await expect(store.checkIntegrity(), sql).rejects.toMatchObject({ code: 'io' });
     await store.close();
     copyFileSync(copy, join(folder, 'memory.db'));
