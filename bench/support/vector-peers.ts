@@ -36,8 +36,13 @@ interface Usearch {
 export function openUsearch({ dim, vectors, queries, m, efConstruction, ef, k, cache }: PeerData): VectorPeer {
   const { Index } = require('usearch') as Usearch;
   const index = new Index({
-    ...{ dimensions: dim, metric: 'cos', quantization: 'f32', multi: false },
-    ...{ connectivity: m, expansion_add: efConstruction, expansion_search: ef },
+    dimensions: dim,
+    metric: 'cos',
+    quantization: 'f32',
+    multi: false,
+    connectivity: m,
+    expansion_add: efConstruction,
+    expansion_search: ef,
   });
   const path = `${cache}.usearch`;
   const began = performance.now();
