@@ -1,11 +1,11 @@
 // npm run bench -- TOPIC [options]: runs bench/TOPIC.bench.ts.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ensurePeers } from './peers.mjs';
+import { ensurePeers, ensureVectorPeers } from './peers.mjs';
 import { ensureInstalled, root } from './setup.mjs';
 import { runTool } from './tools.mjs';
 
-const NEEDS_PEERS = new Set(['engine']);
+const PEERS = { engine: ensurePeers, memory: ensureVectorPeers };
 const topics = readdirSync(join(root, 'bench'))
   .filter((file) => file.endsWith('.bench.ts'))
   .map((file) => file.slice(0, -'.bench.ts'.length));
@@ -15,5 +15,5 @@ if (!topics.includes(topic)) {
   process.exit(2);
 }
 ensureInstalled();
-if (NEEDS_PEERS.has(topic) && !ensurePeers()) process.exit(1);
+if (PEERS[topic] !== undefined && !PEERS[topic]()) process.exit(1);
 process.exitCode = await runTool(`bench/${topic}.bench.ts`, args);

@@ -19,3 +19,21 @@ export function ensurePeers() {
     run('npm', ['install', ...FLAGS, '--no-save', 'node-llama-cpp@3.22.1', `${binary}@3.22.1`], { cwd: folder }) === 0
   );
 }
+
+/**
+ * Returns whether usearch and hnswlib-node can be used. The one brings a binary, the other is compiled as its own install script
+ * would, with its own flags.
+ */
+export function ensureVectorPeers() {
+  mkdirSync(folder, { recursive: true });
+  const has = (name) => existsSync(join(folder, 'node_modules', name));
+  if (!has('usearch/package.json') || !has('hnswlib-node/package.json')) {
+    writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
+    console.error('Installing usearch and hnswlib-node to compare with …');
+    const packages = ['usearch@2.25.3', 'hnswlib-node@3.0.0'];
+    if (run('npm', ['install', ...FLAGS, '--no-save', ...packages], { cwd: folder }) !== 0) return false;
+  }
+  if (has('hnswlib-node/build/Release/addon.node')) return true;
+  console.error('Compiling hnswlib-node …');
+  return run('npm', ['rebuild', '--foreground-scripts', 'hnswlib-node'], { cwd: folder }) === 0;
+}

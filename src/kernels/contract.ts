@@ -11,9 +11,11 @@ export {
   PAGE_TOKENS,
   type PackedKvPrecision,
 } from './kv-region.ts';
+import type { DistancesOp } from './distances-op.ts';
 import type { PickLinksOp, SearchGraphOp } from './graph-ops.ts';
 import type { TopLogitsOp } from './top-logits-op.ts';
 
+export * from './distances-op.ts';
 export * from './graph-ops.ts';
 export * from './top-logits-op.ts';
 
@@ -82,6 +84,8 @@ export interface KernelPack {
   sync(): Promise<void>;
   /** `sync` that has happened when it returns; only of packs that compute while the caller waits. */
   finish?(): void;
+  /** Much will be written there soon: a pack may get the memory from the system meanwhile, on another thread. */
+  prepare?(offset: Offset, sizeBytes: number): void;
   /** Stops threads and drops the arena. The pack is unusable afterwards. */
   dispose(): Promise<void>;
 }
@@ -355,32 +359,6 @@ export interface LowRankDeltaOp {
 
 /** Highest rank of `lowRankDelta`: what packs keep scratch for. */
 export const MAX_RANK = 64;
-
-export interface DistancesOp {
-  /** f32[dim] */
-  query: Offset;
-  /** f32[… × dim] or int8[… × dim] */
-  vectors: Offset;
-  numVectors: number;
-  /** 1 to `MAX_VECTOR_DIM` */
-  dim: number;
-  /**
-   * 'int8': a value is q * scales[vector]. The query is rounded too: scale = largest magnitude / 127, q = x / scale to
-   * nearest, ties to even, at most 127, in f32; sums of products of integers are exact. A query that is not finite gives NaN.
-   */
-  format: 'f32' | 'int8';
-  /** f32, by vector; only for int8. */
-  scales: Offset | null;
-  /** int32[numVectors]: which vectors; null: 0 to numVectors - 1. */
-  ids: Offset | null;
-  /** 'dot': the larger the nearer, and the cosine where both are normalized. 'l2': the square of the distance. */
-  metric: 'dot' | 'l2';
-  /** f32[numVectors] */
-  out: Offset;
-}
-
-/** Longest vector of `distances`: sums of products of bytes stay below 2^31. */
-export const MAX_VECTOR_DIM = 16384;
 
 /** What a pack is told before it exists, so that it can reserve its own scratch next to the caller's memory. */
 export interface KernelPackOptions {

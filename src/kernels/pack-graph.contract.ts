@@ -93,7 +93,7 @@ function putWorld({ pack, put, putInts }: PackFixture, world: World, metric: Met
   };
   const padded = (links: readonly number[], degree: number): number[] => [
     ...links,
-    ...new Array<number>(degree - links.length).fill(-1),
+    ...Array.from({ length: degree - links.length }, () => -1),
   ];
   const upper: number[] = [];
   const upperAt = levels.map((level, node) => {
@@ -141,8 +141,17 @@ export function describeGraph(makeFactory: () => KernelPackFactory): void {
             const ids = output(queries.length * width);
             const scores = output(queries.length * width);
             pack.searchGraph({
-              ...{ table, lanes, ...graph, queries: put(queries.flat()), numQueries: queries.length },
-              ...{ entry: 3, topLevel: 2, level, width, ids: ids.offset, scores: scores.offset },
+              table,
+              lanes,
+              ...graph,
+              queries: put(queries.flat()),
+              numQueries: queries.length,
+              entry: 3,
+              topLevel: 2,
+              level,
+              width,
+              ids: ids.offset,
+              scores: scores.offset,
             });
             const [bits, found] = [new Int32Array((await ids.read()).buffer), await scores.read()];
             queries.forEach((query, i) => {
@@ -150,11 +159,11 @@ export function describeGraph(makeFactory: () => KernelPackFactory): void {
               const rest = width - expected.length;
               const range = [i * width, (i + 1) * width] as const;
               const what = `${numNodes} nodes, query ${i}, level ${level}, width ${width}`;
-              const ids = [...expected.map(({ id }) => id), ...new Array<number>(rest).fill(-1)];
-              expect([...bits.slice(...range)], what).toEqual(ids);
-              const scores = [...expected.map(({ score }) => score), ...new Array<number>(rest).fill(-Infinity)];
+              const ids = [...expected.map(({ id }) => id), ...Array.from({ length: rest }, () => -1)];
+              expect(bits.slice(...range), what).toEqual(ids);
+              const scores = [...expected.map(({ score }) => score), ...Array.from({ length: rest }, () => -Infinity)];
               expect(
-                [...found.slice(...range)].map((score) => score + 0),
+                found.slice(...range).map((score) => score + 0),
                 what,
               ).toEqual(scores);
             });
@@ -212,8 +221,8 @@ export function describeGraph(makeFactory: () => KernelPackFactory): void {
             const picked = new Int32Array((await out.read()).buffer);
             lists.forEach(({ node, ids }, i) => {
               const expected = pickPlainly(world, metric, node, ids, width, degree, isFilled);
-              const padding = new Array<number>(degree - expected.length).fill(-1);
-              const row = [...picked.slice(i * degree, (i + 1) * degree)];
+              const padding = Array.from({ length: degree - expected.length }, () => -1);
+              const row = picked.slice(i * degree, (i + 1) * degree);
               expect(row, `list ${i}, width ${width}, ${isFilled}`).toEqual([...expected, ...padding]);
             });
           }
@@ -233,12 +242,31 @@ export function describeGraph(makeFactory: () => KernelPackFactory): void {
         const laneBytes = graphLaneBytes(4, 4, 4);
         const [ids, scores] = [output(4), output(4)];
         pack.searchGraph({
-          table: { vectors: put(rows.flat()), dim: 2, format: 'f32', scales: null, metric: 'dot' },
-          lanes: { at: pack.arena.allocate(2 * laneBytes, 'lanes'), laneBytes, numNodes: 4 },
-          ...{ links: putInts([1, 2, 3, -1, 0, 2, 3, -1, 1, 0, 3, -1, 0, 1, 2, -1]), degree: 4 },
-          ...{ upper: putInts([-1]), upperDegree: 1, upperAt: putInts([-1, -1, -1, -1]) },
-          ...{ queries: put([1, 1]), numQueries: 1, entry: 1, topLevel: 0, level: 0, width: 4 },
-          ...{ ids: ids.offset, scores: scores.offset },
+          table: {
+            vectors: put(rows.flat()),
+            dim: 2,
+            format: 'f32',
+            scales: null,
+            metric: 'dot',
+          },
+          lanes: {
+            at: pack.arena.allocate(2 * laneBytes, 'lanes'),
+            laneBytes,
+            numNodes: 4,
+          },
+          links: putInts([1, 2, 3, -1, 0, 2, 3, -1, 1, 0, 3, -1, 0, 1, 2, -1]),
+          degree: 4,
+          upper: putInts([-1]),
+          upperDegree: 1,
+          upperAt: putInts([-1, -1, -1, -1]),
+          queries: put([1, 1]),
+          numQueries: 1,
+          entry: 1,
+          topLevel: 0,
+          level: 0,
+          width: 4,
+          ids: ids.offset,
+          scores: scores.offset,
         });
         expect([...new Int32Array((await ids.read()).buffer)]).toEqual([2, 0, 1, 3]);
         expect([...(await scores.read())]).toEqual([3, 2, -Infinity, -Infinity]);

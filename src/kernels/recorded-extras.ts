@@ -16,7 +16,7 @@ const tableWords = ({ vectors, dim, format, scales, metric }: VectorTable): numb
 ];
 
 function withLanes(words: readonly number[], { at, laneBytes }: GraphLanes): number[] {
-  const all = new Array<number>(LANE_WORD + 1).fill(0);
+  const all = Array.from({ length: LANE_WORD + 1 }, () => 0);
   [...words, at, laneBytes].forEach((word, i) => (all[i] = word));
   return all;
 }

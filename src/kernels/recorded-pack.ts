@@ -84,6 +84,7 @@ export interface RecordedPackParts {
   record(opcode: number, words: readonly Word[], follow?: Follow, numTokens?: number): void;
   /** Runs what was recorded, now. */
   run(): void;
+  readonly prepare?: KernelPack['prepare'];
   /** What of `images` is the pack's own. */
   readonly images?: Omit<WeightImages, 'placeMatrix'>;
   dispose(): Promise<void>;
@@ -318,6 +319,7 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
       parts.run();
     },
     finish: () => parts.run(),
+    ...(parts.prepare === undefined ? {} : { prepare: parts.prepare }),
     dispose: () => parts.dispose(),
   };
 }

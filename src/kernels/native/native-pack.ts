@@ -30,6 +30,7 @@ export interface NativeAddon {
   createArena(sizeBytes: number): ArrayBuffer;
   mapFile(arena: ArrayBuffer, offset: number, sizeBytes: number, file: number, fileOffset: number): boolean;
   clearMemory(arena: ArrayBuffer, offset: number, sizeBytes: number): void;
+  prepareMemory(arena: ArrayBuffer, offset: number, sizeBytes: number): void;
   startPool(
     arena: ArrayBuffer,
     numThreads: number,
@@ -157,6 +158,7 @@ function createNativePack({ addon, build }: NativeBuild, options: KernelPackOpti
     },
     record,
     run,
+    prepare: (offset, sizeBytes) => addon.prepareMemory(buffer, offset, sizeBytes),
     images: createImages({ addon, buffer, arena, sumsAt: staging.at, record, run }),
     async dispose() {
       if (isStopped) return;

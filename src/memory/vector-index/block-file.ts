@@ -6,8 +6,8 @@ export interface BlockFile {
   /** Of a block, as the index sees it. */
   readonly blockBytes: number;
   readonly numBlocks: number;
-  /** The bytes written last under this name; null where they are damaged or were written under another. Valid until the next call. */
-  read(block: number, name: string): Uint8Array | null;
+  /** Fills `into` with the first bytes of a block; false: they are damaged or were written under another name, and `into` is anything. */
+  read(block: number, name: string, into: Uint8Array): boolean;
   /** At most `blockBytes`, the rest is zeros; `block` is at most `numBlocks`. */
   write(block: number, name: string, bytes: Uint8Array): void;
   /** What was written is durable when this returns. */

@@ -79,9 +79,9 @@ interface HeaderMeta {
 }
 
 /** Undefined: damaged. Null: written, but with no index yet. */
-function decodeHeader(bytes: Uint8Array | null): SavedIndex | null | undefined {
-  if (bytes === null || bytes.length < MAX_META_BYTES) return undefined;
-  const copy = bytes.slice();
+function decodeHeader(file: BlockFile, slot: number): SavedIndex | null | undefined {
+  const copy = new Uint8Array(PAGE_BYTES);
+  if (!file.read(slot, headerName(slot), copy)) return undefined;
   const words = new Uint32Array(copy.buffer);
   const length = words[0]!;
   if (length > MAX_META_BYTES - 4) return undefined;
@@ -114,23 +114,19 @@ function decodeHeader(bytes: Uint8Array | null): SavedIndex | null | undefined {
 export function readHeader(file: BlockFile): SavedIndex | null {
   checkBlockBytes(file);
   if (file.numBlocks < HEADER_SLOTS) return null;
-  const found = [0, 1].map((slot) => decodeHeader(file.read(slot, headerName(slot))));
+  const found = [0, 1].map((slot) => decodeHeader(file, slot));
   const valid = found.filter((saved) => saved !== undefined);
   if (valid.length === 0) corrupt('neither of its two headers can be read', { numBlocks: file.numBlocks });
   return valid.reduce((a, b) => ((b?.header.generation ?? 0) > (a?.header.generation ?? 0) ? b : a));
 }
 
-/** Hands out all pages of a column in order; throws `hash_mismatch` at the first that is not as it was written. */
-export function readPages(
-  file: BlockFile,
-  saved: SavedIndex,
-  column: PagedName,
-  use: (bytes: Uint8Array, offset: number) => void,
-): void {
+/** Fills a column's bytes; throws `hash_mismatch` at the first page that is not as it was written. */
+export function readPages(file: BlockFile, saved: SavedIndex, column: PagedName, into: Uint8Array): void {
   saved.pages.get(column)!.forEach(({ block, generation }, page) => {
-    const bytes = block < file.numBlocks ? file.read(block, pageName(column, page, generation)) : null;
-    if (bytes === null) corrupt(`page ${page} of ${column} in block ${block}`, { column, page, block });
-    use(bytes, page * PAGE_BYTES);
+    const part = into.subarray(page * PAGE_BYTES, (page + 1) * PAGE_BYTES);
+    if (block >= file.numBlocks || !file.read(block, pageName(column, page, generation), part)) {
+      corrupt(`page ${page} of ${column} in block ${block}`, { column, page, block });
+    }
   });
 }
 

@@ -36,7 +36,8 @@ export function linkNodes(context: LinkContext, slots: readonly number[]): void 
   }
   const [entry, topLevel] = [graph.entry, graph.topLevel];
   const highest = slots.reduce((best, slot) => (graph.levelOf(slot) > graph.levelOf(best) ? slot : best));
-  for (let level = graph.levelOf(highest); level >= 0; level--) {
+  // From below: were a node in the levels above already, its search would arrive at itself and look no further.
+  for (let level = 0; level <= graph.levelOf(highest); level++) {
     const members = slots.filter((slot) => graph.levelOf(slot) >= level);
     linkLevel(context, members, level, level <= topLevel ? { entry, topLevel } : null);
   }
@@ -55,9 +56,13 @@ function linkLevel(context: LinkContext, members: readonly number[], level: numb
   const found: readonly Iterable<number>[] =
     start === null ? members.map(() => []) : findNear(context, members, level, start);
   const picker = createLinkPicker(space, m, efConstruction);
-  members.forEach((slot, i) =>
-    picker.add(slot, [...found[i]!, ...members], (links) => graph.setRow(slot, level, links)),
-  );
+  members.forEach((slot, i) => {
+    const candidates = new Set([...found[i]!, ...members]);
+    candidates.delete(slot);
+    // So few are all wanted: the first nodes of a graph must not lose each other.
+    if (candidates.size < m) graph.setRow(slot, level, [...candidates]);
+    else picker.add(slot, [...candidates], (links) => graph.setRow(slot, level, links));
+  });
   picker.flush();
   linkBack(context, members, level);
 }

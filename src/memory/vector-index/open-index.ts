@@ -1,6 +1,6 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { BlockFile } from './block-file.ts';
-import { COLUMNS } from './columns.ts';
+import { COLUMNS, columnStrides } from './columns.ts';
 import type { GraphState } from './graph.ts';
 import { type IndexHeader, readHeader, readPages, type SavedIndex } from './index-file.ts';
 import type { ResolvedVectorIndexOptions } from './options.ts';
@@ -16,6 +16,8 @@ export interface OpenedIndex {
 const SHAPE = ['dim', 'metric', 'storage', 'keepsExact', 'm'] as const;
 /** Room for what comes next, so that the first write need not move everything. */
 const SPARE = 1.125;
+/** Memory of this size is worth a thread that gets it from the system: that takes as long as reading and opening the blocks. */
+const LARGE_BYTES = 8 << 20;
 
 function checkShape(header: IndexHeader, options: ResolvedVectorIndexOptions): void {
   for (const name of SHAPE) {
@@ -59,27 +61,24 @@ export async function openSaved(options: ResolvedVectorIndexOptions, file: Block
   if (saved === null) return null;
   const { header } = saved;
   checkShape(header, options);
-  const { end, hasGraph } = header;
-  const wanted = Math.max(options.capacity, Math.ceil(end * SPARE));
+  const { end, hasGraph, upperEnd, m } = header;
+  const wanted = Math.max(options.capacity, Math.ceil(end * SPARE), Math.ceil((upperEnd * m) / 2));
   const space = await createVectorSpace(options, fittingCapacity(options, wanted, end, hasGraph), hasGraph);
   try {
-    for (const name of COLUMNS) {
-      const target = space.bytesOf(name);
-      readPages(file, saved, name, (bytes, offset) => {
-        if (offset >= target.length) fail(`more pages of ${name} than it has bytes`);
-        target.set(bytes.subarray(0, target.length - offset), offset);
-      });
-    }
-    const extra = new Uint8Array(header.numExtra * 8);
-    readPages(file, saved, 'extra', (bytes, offset) => {
-      if (offset < extra.length) extra.set(bytes.subarray(0, extra.length - offset), offset);
+    const parts = COLUMNS.map((name) => {
+      const whole = space.bytesOf(name);
+      const sizeBytes = columnStrides(options, hasGraph)[name] * (name === 'upper' ? upperEnd : end);
+      if (sizeBytes > whole.length) fail(`${sizeBytes} bytes of ${name}`);
+      if (sizeBytes > LARGE_BYTES) space.pack.prepare?.(space.columnAt[name], sizeBytes);
+      return [name, whole.subarray(0, sizeBytes)] as const;
     });
+    for (const [name, bytes] of parts) readPages(file, saved, name, bytes);
+    const extra = new Uint8Array(header.numExtra * 8);
+    readPages(file, saved, 'extra', extra);
     const numbers = new Float64Array(extra.buffer);
     const numTwins = numbers[0] ?? 0;
     if (hasGraph) checkLinks(space, header);
-    const graph: GraphState | null = hasGraph
-      ? { entry: header.entry, topLevel: header.topLevel, upperEnd: header.upperEnd }
-      : null;
+    const graph: GraphState | null = hasGraph ? { entry: header.entry, topLevel: header.topLevel, upperEnd } : null;
     const waiting = [...numbers.subarray(1 + numTwins)];
     return { saved, space, state: { end, graph, twins: numbers.slice(1, 1 + numTwins), waiting } };
   } catch (error) {

@@ -96,7 +96,7 @@ export function createRepair(context: RepairContext): Repair {
       // A sweep under way does not know what was deleted after it began.
       for (let round = 0; round < 2 && slots.numDead > 0; round++) {
         if (cursor < 0) beginSweep();
-        while (cursor >= 0) {
+        for (let next = cursor; next >= 0; next = cursor) {
           sweepRows(1024);
           await pause();
         }

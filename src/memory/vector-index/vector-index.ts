@@ -157,7 +157,8 @@ export function createIndex(parts: IndexParts, opened: OpenedState | null, makeS
   const numLinked = (): number => slots.numLive + slots.numDead - waiting.size;
 
   const linkAll = async (): Promise<void> => {
-    while (graph !== null && waiting.size > 0) {
+    if (graph === null) return;
+    while (waiting.size > 0) {
       linkWaiting(batchSize(numLinked()));
       await pause();
       checkUsable();
@@ -221,8 +222,8 @@ export function createIndex(parts: IndexParts, opened: OpenedState | null, makeS
         });
         await linkAll();
       }
-      while (repair?.isDue === true) {
-        repair.step(MANY);
+      for (let isDue = repair?.isDue === true; isDue; isDue = repair?.isDue === true) {
+        repair!.step(MANY);
         await pause();
         checkUsable();
       }

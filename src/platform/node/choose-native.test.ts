@@ -18,6 +18,7 @@ function createIdleAddon(): NativeAddon & { numArenas: number } {
     },
     mapFile: () => false,
     clearMemory: () => {},
+    prepareMemory: () => {},
     abi: NATIVE_ABI,
     startPool: () => ({}),
     run: () => {},

@@ -2,6 +2,7 @@
 #define NAPI_VERSION 8
 #include "pack.h"
 #include <node_api.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #if !defined(_WIN32)
@@ -103,6 +104,43 @@ static napi_value clear_memory(napi_env env, napi_callback_info info) {
 #if defined(MADV_HUGEPAGE)
   madvise(at, bytes, MADV_HUGEPAGE);
 #endif
+  return NULL;
+}
+
+typedef struct {
+  uint8_t *at;
+  size_t bytes;
+} Range;
+
+// In pieces: a fault of somebody else waits for one of them at most. Memory that was given back meanwhile is no error.
+static void *populate(void *argument) {
+  Range range = *(Range *)argument;
+  free(argument);
+#if defined(MADV_POPULATE_WRITE)
+  const size_t piece = (size_t)8 << 20;
+  for (size_t done = 0; done < range.bytes; done += piece)
+    if (madvise(range.at + done, range.bytes - done < piece ? range.bytes - done : piece, MADV_POPULATE_WRITE) != 0) break;
+#endif
+  return NULL;
+}
+
+// prepareMemory(arena, offset, sizeBytes): fetches memory from the system in the background, for it takes as long as filling it.
+static napi_value prepare_memory(napi_env env, napi_callback_info info) {
+  napi_value arguments[3];
+  size_t count = 3;
+  pthread_t thread;
+  CHECK(napi_get_cb_info(env, info, &count, arguments, NULL, NULL));
+  Range *range = malloc(sizeof *range);
+  if (!range || !read_range(env, arguments, &range->at, &range->bytes)) {
+    free(range);
+    napi_throw_range_error(env, NULL, "a range outside of the arena");
+    return NULL;
+  }
+  const size_t page = 4096, before = (size_t)range->at % page;
+  range->at -= before;
+  range->bytes += before;
+  if (pthread_create(&thread, NULL, populate, range) == 0) pthread_detach(thread);
+  else free(range);
   return NULL;
 }
 
@@ -218,6 +256,7 @@ NAPI_MODULE_INIT() {
       {"createArena", NULL, create_arena, NULL, NULL, NULL, napi_default, NULL},
       {"mapFile", NULL, map_file, NULL, NULL, NULL, napi_default, NULL},
       {"clearMemory", NULL, clear_memory, NULL, NULL, NULL, napi_default, NULL},
+      {"prepareMemory", NULL, prepare_memory, NULL, NULL, NULL, napi_default, NULL},
       {"startPool", NULL, start_pool, NULL, NULL, NULL, napi_default, NULL},
       {"run", NULL, run, NULL, NULL, NULL, napi_default, NULL},
       {"stopPool", NULL, stop_pool, NULL, NULL, NULL, napi_default, NULL},
