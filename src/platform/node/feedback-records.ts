@@ -1,6 +1,6 @@
 import type { FeedbackSink } from '../../server/feedback.ts';
 import { defaultMasterKeyPath } from './kept-state.ts';
-import { readOrCreateMasterKey } from './spill/master-key.ts';
+import { readOrCreateMasterKey } from './sealing/master-key.ts';
 import { openSealedRecords, type SealedRecords } from './spill/sealed-records.ts';
 
 /** The kind of these records; the name of each is the request's id. */

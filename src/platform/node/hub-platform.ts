@@ -1,36 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { RuvLLMError } from '../../core/errors.ts';
-import type { HubPlatform, ProcessIdentity } from '../../hub/platform.ts';
+import type { HubPlatform } from '../../hub/platform.ts';
 import { errnoOf } from './file-errors.ts';
 import { nodeHubFiles } from './hub-files.ts';
 import { runNpmProcess } from './npm-process.ts';
 import { currentPathContext, hubTokenPath, modelCacheRoot } from './paths.ts';
-
-/** Start time in clock ticks since boot (field 22 of /proc/pid/stat); empty where there is no /proc. */
-function startTokenOf(pid: number): string {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The second field is the command in parentheses and may hold spaces: count from the last one.
-    return text.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? '';
-  } catch {
-    return '';
-  }
-}
-
-function isProcessAlive(identity: ProcessIdentity): boolean {
-  if (identity.host !== hostname()) return true;
-  try {
-    process.kill(identity.pid, 0);
-  } catch (error) {
-    if (errnoOf(error) === 'ESRCH') return false;
-  }
-  const token = startTokenOf(identity.pid);
-  return token === '' || identity.startToken === '' || token === identity.startToken;
-}
+import { isProcessAlive, ownIdentity } from './process-identity.ts';
 
 async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const stream = createGunzip({ chunkSize: 1 << 18 });
@@ -71,7 +48,7 @@ export function createNodeHubPlatform(): HubPlatform {
     cacheRoot: modelCacheRoot(paths),
     tokenPath: hubTokenPath(paths),
     environment: paths.environment,
-    identity: { host: hostname(), pid: process.pid, startToken: startTokenOf(process.pid) },
+    identity: ownIdentity(),
     isProcessAlive,
     fetch: (url, init) => fetch(url, init),
     createHasher(algorithm) {

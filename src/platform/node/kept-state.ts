@@ -4,7 +4,7 @@ import type { ResolvedKvSpill } from '../../runtime/kv-spill-option.ts';
 import type { KeptState } from '../../runtime/load-model.ts';
 import type { SessionRecords } from '../../runtime/sessions/session-table.ts';
 import { expandHome, stateFolder } from './paths.ts';
-import { readOrCreateMasterKey } from './spill/master-key.ts';
+import { readOrCreateMasterKey } from './sealing/master-key.ts';
 import { openSealedRecords, type SealedRecords } from './spill/sealed-records.ts';
 
 /** The key of this user, for folders that come without one of their own. */

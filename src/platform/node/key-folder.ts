@@ -4,7 +4,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { KEY_SCOPES, type KeyRecord, type KeyRecords } from '../../server/keys/key-store.ts';
 import { errnoOf, toFileError } from './file-errors.ts';
 import { dataFolder } from './paths.ts';
-import { type Files, listNames, readWhole, replaceFile } from './spill/atomic-files.ts';
+import { type Files, listNames, readWhole, replaceFile } from './sealing/atomic-files.ts';
 
 const MAX_RECORD_BYTES = 16 * 1024;
 const NAME = /^([0-9a-f]{18})\.json$/;

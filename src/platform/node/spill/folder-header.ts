@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { errnoOf } from '../file-errors.ts';
-import { createFileOnce, isTemporary, listNames, makeFolder, readWhole, type Files } from './atomic-files.ts';
-import type { KeyRing } from './key-ring.ts';
+import { createFileOnce, isTemporary, listNames, makeFolder, readWhole, type Files } from '../sealing/atomic-files.ts';
+import type { KeyRing } from '../sealing/key-ring.ts';
 
 const VERSION = 1;
 /** Many times what we write: something longer is not ours. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { errnoOf } from '../file-errors.ts';
-import { listNames, removeAbandoned, statQuietly, type Files } from './atomic-files.ts';
+import { listNames, removeAbandoned, statQuietly, type Files } from '../sealing/atomic-files.ts';
 
 interface StoredPage {
   sizeBytes: number;

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { assert } from '../../../core/errors.ts';
 import { encodeNamespace, type CacheNamespace } from '../../../kv-cache/cache-namespace.ts';
-import { keyedName } from './sealing.ts';
+import { keyedName } from '../sealing/sealing.ts';
 
 /** Hex digits of an HMAC-SHA-256. */
 const KEY_LENGTH = 64;

@@ -2,9 +2,9 @@ import type { KeyObject } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { PageTier, SpillStats } from '../../../kv-cache/types.ts';
 import { errnoOf } from '../file-errors.ts';
-import { readWhole, replaceFile, type Files } from './atomic-files.ts';
+import { readWhole, replaceFile, type Files } from '../sealing/atomic-files.ts';
 import { createPageIndex } from './page-index.ts';
-import { openFile, OVERHEAD_BYTES, sealFile } from './sealed-file.ts';
+import { openFile, OVERHEAD_BYTES, sealFile } from '../sealing/sealed-file.ts';
 
 /** Many times the page of the largest models: no file makes us allocate more. */
 const MAX_PAGE_BYTES = 2 ** 28;

@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Files } from './atomic-files.ts';
+import type { Files } from '../sealing/atomic-files.ts';
 import { openSealedRecords } from './sealed-records.ts';
 import { openSpillFolder } from './spill-folder.ts';
 

@@ -2,12 +2,19 @@ import * as nodeFiles from 'node:fs';
 import { join, resolve } from 'node:path';
 import { RuvLLMError } from '../../../core/errors.ts';
 import { errnoOf, toFileError } from '../file-errors.ts';
-import { listNames, readWhole, removeAbandoned, replaceFile, flushFolder, type Files } from './atomic-files.ts';
+import {
+  listNames,
+  readWhole,
+  removeAbandoned,
+  replaceFile,
+  flushFolder,
+  type Files,
+} from '../sealing/atomic-files.ts';
 import { claimFolder } from './folder-header.ts';
-import { openKeyRing, type TenantKeys } from './key-ring.ts';
-import { masterKeyOption } from './master-key.ts';
-import { openFile, OVERHEAD_BYTES, sealFile } from './sealed-file.ts';
-import { frame, keyedName } from './sealing.ts';
+import { openKeyRing, type TenantKeys } from '../sealing/key-ring.ts';
+import { masterKeyOption } from '../sealing/master-key.ts';
+import { openFile, OVERHEAD_BYTES, sealFile } from '../sealing/sealed-file.ts';
+import { frame, keyedName } from '../sealing/sealing.ts';
 
 /** Of one record with its name: these are small, and read whole. */
 const MAX_RECORD_BYTES = 2 ** 24;

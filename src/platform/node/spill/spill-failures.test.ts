@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SpillSpace } from '../../../kv-cache/types.ts';
-import type { Files } from './atomic-files.ts';
+import type { Files } from '../sealing/atomic-files.ts';
 import { openSpillFolder, type SpillFolder } from './spill-folder.ts';
 
 let root: string;

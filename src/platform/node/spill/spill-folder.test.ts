@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { SpillSpace } from '../../../kv-cache/types.ts';
-import { OVERHEAD_BYTES } from './sealed-file.ts';
+import { OVERHEAD_BYTES } from '../sealing/sealed-file.ts';
 import { openSpillFolder, type SpillFolderOptions } from './spill-folder.ts';
 import {
   masterKey,

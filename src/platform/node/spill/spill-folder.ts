@@ -6,13 +6,13 @@ import { instanceOption, integerOption, optional, resolveOptions, type OptionRea
 import type { CacheNamespace } from '../../../kv-cache/cache-namespace.ts';
 import type { SpillSpace, SpillStore } from '../../../kv-cache/types.ts';
 import { toFileError } from '../file-errors.ts';
-import { listNames, removeAbandoned, type Files } from './atomic-files.ts';
+import { listNames, removeAbandoned, type Files } from '../sealing/atomic-files.ts';
 import { claimFolder } from './folder-header.ts';
-import { openKeyRing, type TenantKeys } from './key-ring.ts';
-import { masterKeyOption } from './master-key.ts';
+import { openKeyRing, type TenantKeys } from '../sealing/key-ring.ts';
+import { masterKeyOption } from '../sealing/master-key.ts';
 import { createChildKeys, createRootKey, isPageKey } from './page-keys.ts';
 import { createPageStore, type PageStore } from './page-store.ts';
-import { KEY_BYTES } from './sealing.ts';
+import { KEY_BYTES } from '../sealing/sealing.ts';
 
 type Warn = (message: string) => void;
 

@@ -1,7 +1,7 @@
 import { readdirSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { OVERHEAD_BYTES } from './sealed-file.ts';
+import { OVERHEAD_BYTES } from '../sealing/sealed-file.ts';
 import {
   newFolder,
   openAt,

@@ -29,11 +29,11 @@ let numFolders = 0;
 
 beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'ruvllm-spill-'));
-  const source = 'src/platform/node/spill';
+  const source = 'src/platform/node';
   const config = {
     extends: join(repository, 'tsconfig.json'),
     compilerOptions: { noCheck: true, declaration: false, sourceMap: false, rootDir: join(repository, 'src'), outDir: join(root, 'out'), typeRoots: [join(repository, 'node_modules/@types')] }, // prettier-ignore
-    files: ['spill-folder.ts', 'master-key.ts'].map((name) => join(repository, source, name)),
+    files: ['spill/spill-folder.ts', 'sealing/master-key.ts'].map((name) => join(repository, source, name)),
     include: [],
   };
   writeFileSync(join(root, 'tsconfig.json'), JSON.stringify(config));
@@ -52,7 +52,7 @@ function start(folder: string, body: string): ChildProcess {
   const script = `
     import { createHash } from 'node:crypto';
     import { openSpillFolder } from './out/platform/node/spill/spill-folder.js';
-    import { readOrCreateMasterKey } from './out/platform/node/spill/master-key.js';
+    import { readOrCreateMasterKey } from './out/platform/node/sealing/master-key.js';
     import { pageOf, keysOf } from './common.js';
     const folder = ${JSON.stringify(folder)};
     const openStore = (masterKey = new Uint8Array(32).fill(7), limitBytes = ${LIMIT_BYTES}) => openSpillFolder({ folder, limitBytes, masterKey });

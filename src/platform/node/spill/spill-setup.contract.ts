@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from 'vitest';
 import type { CacheNamespace } from '../../../kv-cache/cache-namespace.ts';
 import type { SpillSpace } from '../../../kv-cache/types.ts';
-import { OVERHEAD_BYTES } from './sealed-file.ts';
+import { OVERHEAD_BYTES } from '../sealing/sealed-file.ts';
 import { openSpillFolder, type SpillFolderOptions } from './spill-folder.ts';
 
 let root: string;

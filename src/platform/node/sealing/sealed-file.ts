@@ -2,7 +2,7 @@ import { randomFillSync, type KeyObject } from 'node:crypto';
 import { NONCE_BYTES, seal, TAG_BYTES, unseal } from './sealing.ts';
 
 /** What a file holds, by its first four bytes. */
-const MAGICS = { page: 'RVPG', key: 'RVKY', record: 'RVRC' } as const;
+const MAGICS = { page: 'RVPG', key: 'RVKY', record: 'RVRC', secrets: 'RVSC' } as const;
 const VERSION = 1;
 
 /**

@@ -1,0 +1,76 @@
+import { RuvLLMError } from './errors.ts';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const MAX_MS = 2 ** 48 - 1;
+/** Bits of the counter: rand_a (12) and the upper 18 of rand_b (RFC 9562, section 6.2, method 1). */
+const COUNTER_BITS = 30;
+/** A fresh counter leaves its top bit free: at least 2^29 ids fit into one millisecond. */
+const FRESH_BITS = 29;
+const RANDOM_BYTES = 10;
+
+export interface UuidSource {
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly randomBytes: (count: number) => Uint8Array;
+}
+
+const hexOf = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');
+
+/**
+ * A maker of UUIDv7 (RFC 9562) whose every id is greater than the one before: within a millisecond, and while the clock goes
+ * backwards, the last time is kept and a counter goes on.
+ */
+export function createUuidV7({ now, randomBytes }: UuidSource): () => string {
+  let lastMs = -1;
+  let counter = 0;
+  return () => {
+    const random = randomBytes(RANDOM_BYTES);
+    const nowMs = Math.floor(now());
+    if (!(nowMs >= 0 && nowMs <= MAX_MS)) {
+      throw new RuvLLMError('internal', `a clock that says ${nowMs} ms gives no UUIDv7 (0 to ${MAX_MS})`);
+    }
+    if (nowMs > lastMs) {
+      lastMs = nowMs;
+      counter = ((random[0]! << 24) | (random[1]! << 16) | (random[2]! << 8) | random[3]!) >>> (32 - FRESH_BITS);
+    } else if (++counter >= 2 ** COUNTER_BITS) {
+      lastMs++; // borrowed from the future: order matters more than a millisecond
+      counter = 0;
+    }
+    return format(lastMs, counter, random.subarray(4));
+  };
+}
+
+/** 48 bits of time, version, 12 + 18 bits of counter around the variant, 44 random bits. */
+function format(timeMs: number, counter: number, random: Uint8Array): string {
+  const time = hexOf(timeMs, 12);
+  const low = counter & 0x3ffff;
+  const tail =
+    hexOf(((low & 0xf) << 4) | (random[0]! & 0xf), 2) + Array.from(random.subarray(1), (b) => hexOf(b, 2)).join('');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${hexOf(counter >>> 18, 3)}-${hexOf(0x8000 | (low >>> 4), 4)}-${tail}`;
+}
+
+/** Whether a text is a UUID of any version, in lower case. */
+export function isUuid(text: unknown): text is string {
+  return typeof text === 'string' && text.length === 36 && UUID.test(text);
+}
+
+/** The 16 bytes of a UUID; throws `invalid_option` for whatever is none. */
+export function parseUuid(text: string): Uint8Array {
+  if (!isUuid(text)) {
+    const shown = JSON.stringify(String(text).slice(0, 80));
+    throw new RuvLLMError('invalid_option', `${shown} is not a UUID in lower case`, { data: { option: 'id' } });
+  }
+  const hex = text.replaceAll('-', '');
+  return Uint8Array.from({ length: 16 }, (_, i) => Number.parseInt(hex.slice(2 * i, 2 * i + 2), 16));
+}
+
+/** The text of 16 bytes. */
+export function formatUuid(bytes: Uint8Array): string {
+  const hex = Array.from(bytes, (byte) => hexOf(byte, 2)).join('');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** When a UUIDv7 was made, in milliseconds since 1970; null for another version. */
+export function uuidTimeMs(id: string): number | null {
+  return isUuid(id) && id[14] === '7' ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : null;
+}

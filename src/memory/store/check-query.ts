@@ -1,0 +1,148 @@
+import type { FieldDeclaration, FieldRegistry } from '../fields.ts';
+import type { EdgeQuery, FieldCondition, FieldValue, FindQuery, MemoryEdge, NearestQuery, RecordFilter, RecordKind } from '../types.ts'; // prettier-ignore
+import { checkFieldValue, checkId, checkIds } from './check-put.ts';
+import { checkChoice, checkInteger, checkKeys, checkKinds, checkList, checkText, checkTime, checkVector, refuse } from './checks.ts'; // prettier-ignore
+import { parseCursor, type Cursor } from './cursor.ts';
+import { STORE_LIMITS } from './limits.ts';
+
+/** `=` with one value, `in` with several, `!=` with one; comparisons with a number. */
+export interface CheckedCondition {
+  readonly field: string;
+  readonly is: FieldCondition['is'];
+  readonly values: readonly FieldValue[];
+  readonly type: FieldDeclaration['type'];
+}
+
+export interface CheckedFilter {
+  readonly kinds: readonly RecordKind[];
+  readonly createdFromMs: number | null;
+  readonly createdToMs: number | null;
+  readonly conditions: readonly CheckedCondition[];
+}
+
+export interface CheckedFind {
+  readonly filter: CheckedFilter;
+  readonly order: 'newest' | 'oldest';
+  readonly limit: number;
+  readonly after: Cursor | null;
+}
+
+export interface CheckedNearest {
+  readonly filter: CheckedFilter;
+  readonly vector: Float32Array;
+  readonly space: string;
+  readonly k: number;
+  readonly ef: number;
+}
+
+const DEFAULT_EF = 64;
+const COMPARISONS: readonly string[] = ['<', '<=', '>', '>='];
+const OPERATORS = ['=', '!=', '<', '<=', '>', '>=', 'in'] as const;
+
+export function checkFind(query: FindQuery, registry: FieldRegistry): CheckedFind {
+  checkKeys(query, 'query', ['kinds', 'filter', 'order', 'limit', 'after']);
+  return {
+    filter: checkFilter(query.kinds, query.filter, registry),
+    order: checkChoice(query.order, 'order', ['newest', 'oldest']),
+    limit: checkInteger(query.limit, 'limit', 1, STORE_LIMITS.pageRecords),
+    after: query.after === undefined ? null : parseCursor(query.after),
+  };
+}
+
+export function checkCount(query: Pick<FindQuery, 'kinds' | 'filter'>, registry: FieldRegistry): CheckedFilter {
+  checkKeys(query, 'query', ['kinds', 'filter']);
+  return checkFilter(query.kinds, query.filter, registry);
+}
+
+export function checkNearest(query: NearestQuery, registry: FieldRegistry): CheckedNearest {
+  checkKeys(query, 'query', ['vector', 'space', 'kinds', 'k', 'filter', 'ef']);
+  return {
+    filter: checkFilter(query.kinds, query.filter, registry),
+    vector: checkVector(query.vector, 'vector'),
+    space: checkText(query.space, 'space', STORE_LIMITS.spaceBytes),
+    k: checkInteger(query.k, 'k', 1, STORE_LIMITS.k),
+    ef: query.ef === undefined ? DEFAULT_EF : checkInteger(query.ef, 'ef', 1, STORE_LIMITS.ef),
+  };
+}
+
+export function hasConditions(filter: CheckedFilter): boolean {
+  return filter.conditions.length > 0 || filter.createdFromMs !== null || filter.createdToMs !== null;
+}
+
+function checkFilter(
+  kinds: readonly RecordKind[],
+  filter: RecordFilter | undefined,
+  registry: FieldRegistry,
+): CheckedFilter {
+  checkKinds(kinds);
+  checkKeys(filter ?? {}, 'filter', ['createdFromMs', 'createdToMs', 'fields']);
+  const { createdFromMs, createdToMs, fields = [] } = filter ?? {};
+  return {
+    kinds,
+    createdFromMs: createdFromMs === undefined ? null : checkTime(createdFromMs, 'createdFromMs'),
+    createdToMs: createdToMs === undefined ? null : checkTime(createdToMs, 'createdToMs'),
+    conditions: checkList(fields, 'fields', 0, STORE_LIMITS.conditions).map((condition) =>
+      checkCondition(condition, kinds, registry),
+    ),
+  };
+}
+
+function checkCondition(
+  condition: FieldCondition,
+  kinds: readonly RecordKind[],
+  registry: FieldRegistry,
+): CheckedCondition {
+  checkKeys(condition, 'condition', ['field', 'is', 'value', 'values']);
+  const { field } = condition;
+  const kind = kinds.find((name) => Object.hasOwn(registry[name], field));
+  if (kind === undefined) {
+    const known = [...new Set(kinds.flatMap((name) => Object.keys(registry[name])))].sort();
+    refuse(
+      `unknown field "${String(field).slice(0, 40)}" of ${kinds.join(', ')} (known: ${known.join(', ')})`,
+      'field',
+    );
+  }
+  const { type } = registry[kind][field]!;
+  const is = checkChoice(condition.is, 'is', OPERATORS);
+  const given = condition as { readonly value?: FieldValue; readonly values?: readonly FieldValue[] };
+  if (is === 'in' ? given.values === undefined || 'value' in given : given.value === undefined || 'values' in given) {
+    refuse(`"${field}" ${is} needs ${is === 'in' ? '"values" and no "value"' : '"value" and no "values"'}`, 'value');
+  }
+  const list = is === 'in' ? checkList(given.values!, 'values', 1, STORE_LIMITS.valuesPerCondition) : [given.value!];
+  if (COMPARISONS.includes(is) && (type !== 'number' || list[0] === null)) {
+    refuse(`the field "${field}" is a ${type}: ${is} compares numbers`, 'is');
+  }
+  return { field, is, type, values: list.map((value) => checkFieldValue(value, field, type)) };
+}
+
+export function checkEdges(edges: readonly Omit<MemoryEdge, 'updatedMs'>[]): readonly Omit<MemoryEdge, 'updatedMs'>[] {
+  return checkList(edges, 'edges', 1, STORE_LIMITS.itemsPerCall).map((edge) => {
+    checkKeys(edge, 'edge', ['from', 'to', 'relation', 'weight', 'confidence', 'updatedMs']);
+    const { weight, confidence } = edge;
+    if (typeof weight !== 'number' || !Number.isFinite(weight)) refuse('weight must be a finite number', 'weight');
+    if (typeof confidence !== 'number' || !(confidence >= 0 && confidence <= 1)) {
+      refuse('confidence must be a number from 0 to 1', 'confidence');
+    }
+    // -0 does not survive JSON, and what is sealed must open again.
+    return { ...checkEdgeKey(edge), weight: weight + 0, confidence: confidence + 0 };
+  });
+}
+
+export type EdgeKey = Pick<MemoryEdge, 'from' | 'to' | 'relation'>;
+
+export function checkEdgeKey({ from, to, relation }: EdgeKey): EdgeKey {
+  return { from: checkId(from), to: checkId(to), relation: checkRelation(relation) };
+}
+
+const checkRelation = (text: string): string => checkText(text, 'relation', STORE_LIMITS.relationBytes);
+
+export function checkEdgeQuery(query: EdgeQuery): EdgeQuery {
+  checkKeys(query, 'query', ['ids', 'direction', 'relations', 'limit']);
+  checkIds(query.ids);
+  checkChoice(query.direction, 'direction', ['out', 'in', 'both']);
+  checkInteger(query.limit, 'limit', 1, STORE_LIMITS.edgesPerQuery);
+  if (query.relations !== undefined) {
+    checkList(query.relations, 'relations', 0, STORE_LIMITS.valuesPerCondition).forEach(checkRelation);
+  }
+  return query;
+}

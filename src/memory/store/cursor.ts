@@ -1,0 +1,26 @@
+import { isUuid } from '../../core/uuid.ts';
+import { refuse } from './checks.ts';
+import { STORE_LIMITS } from './limits.ts';
+
+/** The place behind a record in the order by `createdMs`, then id: it stays where it is, whatever is put in before or behind. */
+export interface Cursor {
+  readonly createdMs: number;
+  readonly id: string;
+}
+
+const TEXT = /^(\d{1,16})_([0-9a-f-]{36})$/;
+
+export function formatCursor({ createdMs, id }: Cursor): string {
+  return `${createdMs}_${id}`;
+}
+
+export function parseCursor(text: string): Cursor {
+  const [, time, id] = (typeof text === 'string' ? TEXT.exec(text) : null) ?? [];
+  if (!isUuid(id) || !(Number(time) <= STORE_LIMITS.timeMs)) refuse('after must be "next" of a page', 'after');
+  return { createdMs: Number(time), id };
+}
+
+/** Older first; ids of the same millisecond as texts, which is the order of their bytes. */
+export function compareCursors(a: Cursor, b: Cursor): number {
+  return a.createdMs - b.createdMs || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+}

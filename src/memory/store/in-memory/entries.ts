@@ -1,0 +1,110 @@
+import { RuvLLMError } from '../../../core/errors.ts';
+import type { JsonValue, MemoryRecord } from '../../types.ts';
+import type { CheckedPut } from '../check-put.ts';
+import { refuse } from '../checks.ts';
+
+/** A record that is held; what is given out is a copy. */
+export interface Entry {
+  readonly row: number;
+  readonly head: Omit<MemoryRecord, 'body'>;
+  readonly bodyText: string;
+  readonly sizeBytes: number;
+}
+
+/** Of the objects around a record, roughly. */
+const ENTRY_BYTES = 500;
+
+/** All records, the one that was unused for longest first. */
+export interface Entries {
+  readonly size: number;
+  readonly sizeBytes: number;
+  get(tenant: string, id: string): Entry | undefined;
+  /** Put to the end. */
+  set(entry: Entry): void;
+  touch(entry: Entry): void;
+  delete(entry: Entry): void;
+  of(tenant: string): Iterable<Entry>;
+  all(): Iterable<Entry>;
+}
+
+export function createEntries(): Entries {
+  const order = new Map<number, Entry>();
+  const tenants = new Map<string, Map<string, Entry>>();
+  let sizeBytes = 0;
+  const remove = (entry: Entry): void => {
+    if (!order.delete(entry.row)) return;
+    sizeBytes -= entry.sizeBytes;
+    const records = tenants.get(entry.head.tenant);
+    records?.delete(entry.head.id);
+    if (records?.size === 0) tenants.delete(entry.head.tenant);
+  };
+  return {
+    get size() {
+      return order.size;
+    },
+    get sizeBytes() {
+      return sizeBytes;
+    },
+    get: (tenant, id) => tenants.get(tenant)?.get(id),
+    set(entry) {
+      const { tenant, id } = entry.head;
+      const old = tenants.get(tenant)?.get(id);
+      if (old !== undefined) remove(old);
+      if (!tenants.has(tenant)) tenants.set(tenant, new Map());
+      tenants.get(tenant)!.set(id, entry);
+      order.set(entry.row, entry);
+      sizeBytes += entry.sizeBytes;
+    },
+    touch(entry) {
+      if (order.delete(entry.row)) order.set(entry.row, entry);
+    },
+    delete: remove,
+    of: (tenant) => tenants.get(tenant)?.values() ?? [],
+    all: () => order.values(),
+  };
+}
+
+/** What a put makes of the record that was there; throws `conflict` when that is not the expected one. */
+export function replaceEntry(put: CheckedPut, old: Entry | undefined, row: number, nowMs: number): Entry {
+  const { id, tenant, kind, expiresMs, fields, vector, space, bodyText, ifVersion } = put;
+  const version = old?.head.version ?? 0;
+  if (ifVersion !== null && ifVersion !== version) {
+    throw new RuvLLMError('conflict', `the record ${id} has version ${version}, expected was ${ifVersion}`, {
+      data: { id, version, expectedVersion: ifVersion },
+      isRetryable: true,
+    });
+  }
+  if (old !== undefined && old.head.kind !== kind) {
+    throw new RuvLLMError('conflict', `the record ${id} is of another kind than ${kind}`, { data: { id } });
+  }
+  const createdMs = put.createdMs ?? old?.head.createdMs ?? nowMs;
+  const head = {
+    id,
+    tenant,
+    kind,
+    createdMs,
+    updatedMs: nowMs,
+    expiresMs,
+    version: version + 1,
+    fields,
+    vector,
+    space,
+  };
+  const sizeBytes = ENTRY_BYTES + 2 * bodyText.length + (vector?.byteLength ?? 0) + 2 * JSON.stringify(fields).length;
+  return { row: old?.row ?? row, head, bodyText, sizeBytes };
+}
+
+/** Vectors of one tenant, kind and space have one length. */
+export function checkDimension(put: CheckedPut, others: Iterable<Entry>): void {
+  if (put.vector === null) return;
+  for (const { head } of others) {
+    if (head.kind !== put.kind || head.space !== put.space || head.id === put.id) continue;
+    if (head.vector!.length === put.vector.length) return;
+    refuse(`vector has the length ${put.vector.length}, those of its space have ${head.vector!.length}`, 'vector');
+  }
+}
+
+export function toRecord({ head, bodyText }: Entry): MemoryRecord {
+  const body = JSON.parse(bodyText) as JsonValue;
+  return { ...head, fields: { ...head.fields }, body, vector: head.vector?.slice() ?? null };
+}

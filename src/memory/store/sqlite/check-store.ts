@@ -1,0 +1,68 @@
+import type { VectorSets } from '../vector-sets.ts';
+import type { Edges } from './edges.ts';
+import { damaged, openRow, RECORD_COLUMNS, visibleFields } from './record-row.ts';
+import { numberOf, textOf, type SqlDatabase } from './sql-database.ts';
+import type { Tenant, Tenants } from './tenants.ts';
+
+export interface StoreParts {
+  readonly database: SqlDatabase;
+  readonly tenants: Tenants;
+  readonly edges: Edges;
+  readonly sets: VectorSets;
+}
+
+/** Rows that are opened at once. */
+const PAGE_ROWS = 500;
+
+/** Looks at every page and every row; throws `io` with the first thing that does not fit. */
+export async function checkStore({ database, tenants, edges, sets }: StoreParts): Promise<void> {
+  for (const row of database.prepare('PRAGMA integrity_check(20)').all()) {
+    const text = String(Object.values(row)[0]);
+    if (text !== 'ok') throw damaged(text);
+  }
+  let numEdges = 0;
+  for (const row of database.prepare('SELECT no FROM tenant WHERE erasing = 0').all()) {
+    const tenant = tenants.byNumber(numberOf(row['no']));
+    checkRecords(database, tenant);
+    numEdges += edges.check(tenant);
+  }
+  expectCount(database, 'SELECT count(*) AS n FROM edge', numEdges, 'edges lead from and to records');
+  const lost = 'SELECT count(*) AS n FROM record WHERE tenant NOT IN (SELECT no FROM tenant)';
+  expectCount(database, lost, 0, 'records are of no tenant');
+  await checkVectors(database, sets);
+}
+
+function checkRecords(database: SqlDatabase, tenant: Tenant): void {
+  const statement = database.prepare(
+    `SELECT ${RECORD_COLUMNS} FROM record WHERE tenant = ? AND row > ? ORDER BY row LIMIT ?`,
+  );
+  for (let last = 0; ;) {
+    const rows = statement.all(tenant.no, last, PAGE_ROWS);
+    if (rows.length === 0) return;
+    for (const row of rows) {
+      const { record, head } = openRow(row, tenant.id, '', tenant.sealer);
+      if (visibleFields(record.fields, tenant.sealer) !== head.fieldsText) {
+        throw damaged(`the record ${record.id} is filed under other fields than it has`);
+      }
+      last = numberOf(row['row']);
+    }
+  }
+}
+
+async function checkVectors(database: SqlDatabase, sets: VectorSets): Promise<void> {
+  const statement = database.prepare('SELECT row FROM record WHERE vector_set = ?');
+  for (const { no, space } of database.prepare('SELECT no, space FROM vector_set').all()) {
+    const rows = statement.all(numberOf(no)).map((row) => numberOf(row['row']));
+    const keys = await sets.compare(numberOf(no), rows);
+    if (keys !== null && (keys.size !== rows.length || keys.missing > 0)) {
+      throw damaged(
+        `the index of ${textOf(space)} has ${keys.size} vectors, ${keys.missing} of ${rows.length} are missing`,
+      );
+    }
+  }
+}
+
+function expectCount(database: SqlDatabase, sql: string, expected: number, what: string): void {
+  const count = numberOf(database.prepare(sql).all()[0]?.['n']);
+  if (count !== expected) throw damaged(`${expected} of ${count}: ${what}`);
+}

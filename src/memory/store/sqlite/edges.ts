@@ -1,0 +1,125 @@
+import { RuvLLMError } from '../../../core/errors.ts';
+import { formatUuid, parseUuid } from '../../../core/uuid.ts';
+import type { EdgeQuery, MemoryEdge } from '../../types.ts';
+import type { EdgeKey } from '../check-query.ts';
+import { damaged } from './record-row.ts';
+import { bytesOf, numberOf, textOf, type SqlDatabase, type SqlRow } from './sql-database.ts';
+import type { Tenant } from './tenants.ts';
+
+export interface Edges {
+  put(tenant: Tenant, edges: readonly Omit<MemoryEdge, 'updatedMs'>[], nowMs: number): void;
+  find(tenant: Tenant, query: EdgeQuery): readonly MemoryEdge[];
+  delete(tenant: Tenant, keys: readonly EdgeKey[]): number;
+  /** Of a record that goes. */
+  deleteOf(row: number): void;
+  /** Throws for an edge that does not open; the number of them. */
+  check(tenant: Tenant): number;
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+const COLUMNS = `edge.source, edge.target, edge.relation, edge.weight, edge.updated_ms, edge.sealed,
+  a.id AS source_id, b.id AS target_id`;
+const JOINS = 'edge JOIN record AS a ON a.row = edge.source JOIN record AS b ON b.row = edge.target';
+
+export function createEdges(database: SqlDatabase): Edges {
+  const relationHash = (tenant: Tenant, relation: string): string => tenant.sealer.nameOf('relation', relation);
+  const rowOf = (tenant: Tenant, id: string): number | null => {
+    const row = database.prepare('SELECT row FROM record WHERE tenant = ? AND id = ?').all(tenant.no, parseUuid(id))[0];
+    return row === undefined ? null : numberOf(row['row']);
+  };
+
+  const endOf = (tenant: Tenant, id: string): number => {
+    const row = rowOf(tenant, id);
+    if (row === null)
+      throw new RuvLLMError('not_found', `an edge needs the record ${id}, which is not there`, { data: { id } });
+    return row;
+  };
+
+  return {
+    put(tenant, edges, nowMs) {
+      const statement = database.prepare(
+        'INSERT OR REPLACE INTO edge (source, target, relation, tenant, weight, updated_ms, sealed) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      );
+      for (const { from, to, relation, weight, confidence } of edges) {
+        const [source, target] = [endOf(tenant, from), endOf(tenant, to)];
+        const hash = relationHash(tenant, relation);
+        const associated = associatedData(tenant.id, from, to, hash, weight, nowMs);
+        const sealed = tenant.sealer.seal(associated, encoder.encode(JSON.stringify([relation, confidence])));
+        statement.run(source, target, hash, tenant.no, weight, nowMs, sealed);
+      }
+    },
+
+    find(tenant, { ids, direction, relations, limit }) {
+      const rows = [...new Set(ids)].map((id) => rowOf(tenant, id)).filter((row) => row !== null);
+      const ends = { out: ['source'], in: ['target'], both: ['source', 'target'] }[direction];
+      const hashes = relations?.map((relation) => relationHash(tenant, relation));
+      const only = hashes === undefined ? '' : 'AND relation IN (SELECT value FROM json_each(?))';
+      // Two parts instead of OR: each has an index of its own, and UNION takes an edge between two of the ids once.
+      const keys = ends.map(
+        (end) => `SELECT source, target, relation FROM edge WHERE ${end} IN (SELECT value FROM json_each(?)) ${only}`,
+      );
+      const values = ends.flatMap(() =>
+        [rows, ...(hashes === undefined ? [] : [hashes])].map((list) => JSON.stringify(list)),
+      );
+      const sql = `SELECT ${COLUMNS} FROM (${keys.join(' UNION ')}) AS k JOIN edge ON edge.source = k.source
+        AND edge.target = k.target AND edge.relation = k.relation
+        JOIN record AS a ON a.row = edge.source JOIN record AS b ON b.row = edge.target
+        ORDER BY edge.weight DESC, source_id, target_id, edge.relation LIMIT ?`;
+      return database
+        .prepare(sql)
+        .all(...values, limit)
+        .map((row) => openEdge(row, tenant));
+    },
+
+    delete(tenant, keys) {
+      const statement = database.prepare('DELETE FROM edge WHERE source = ? AND target = ? AND relation = ?');
+      let count = 0;
+      for (const { from, to, relation } of keys) {
+        const [source, target] = [rowOf(tenant, from), rowOf(tenant, to)];
+        if (source === null || target === null) continue;
+        count += statement.run(source, target, relationHash(tenant, relation)).numChanges;
+      }
+      return count;
+    },
+
+    deleteOf(row) {
+      database.prepare('DELETE FROM edge WHERE source = ?').run(row);
+      database.prepare('DELETE FROM edge WHERE target = ?').run(row);
+    },
+
+    check(tenant) {
+      const rows = database.prepare(`SELECT ${COLUMNS} FROM ${JOINS} WHERE edge.tenant = ?`).all(tenant.no);
+      for (const row of rows) {
+        const { relation } = openEdge(row, tenant);
+        if (relationHash(tenant, relation) !== row['relation'])
+          throw damaged('an edge is filed under another relation');
+      }
+      return rows.length;
+    },
+  };
+}
+
+function associatedData(
+  tenantId: string,
+  from: string,
+  to: string,
+  hash: string,
+  weight: number,
+  ms: number,
+): Uint8Array {
+  return encoder.encode(JSON.stringify(['edge', tenantId, from, to, hash, weight, ms]));
+}
+
+function openEdge(row: SqlRow, tenant: Tenant): MemoryEdge {
+  const from = formatUuid(bytesOf(row['source_id']));
+  const to = formatUuid(bytesOf(row['target_id']));
+  const weight = numberOf(row['weight']);
+  const updatedMs = numberOf(row['updated_ms']);
+  const associated = associatedData(tenant.id, from, to, textOf(row['relation']), weight, updatedMs);
+  const plain = tenant.sealer.unseal(associated, bytesOf(row['sealed']));
+  if (plain === null) throw damaged(`the edge from ${from} to ${to} does not open`);
+  const [relation, confidence] = JSON.parse(decoder.decode(plain)) as [string, number];
+  return { from, to, relation, weight, confidence, updatedMs };
+}

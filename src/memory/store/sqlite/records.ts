@@ -1,0 +1,184 @@
+import { RuvLLMError } from '../../../core/errors.ts';
+import { parseUuid } from '../../../core/uuid.ts';
+import type { MemoryRecord, RecordKind } from '../../types.ts';
+import type { CheckedPut } from '../check-put.ts';
+import type { CheckedFilter, CheckedFind } from '../check-query.ts';
+import { refuse } from '../checks.ts';
+import { compareCursors } from '../cursor.ts';
+import type { VectorSetRef } from '../vector-sets.ts';
+import { filterToSql } from './filter-sql.ts';
+import type { OnCommit } from './group-commit.ts';
+import { headOf, kindNumber, openRow, RECORD_COLUMNS, sealRecord, visibleFields, type RowHead } from './record-row.ts';
+import { numberOf, numberOrNull, type SqlDatabase, type SqlRow } from './sql-database.ts';
+import type { Tenant } from './tenants.ts';
+
+/** A vector that came to a set, or (null) left it. */
+export type VectorChange = (setNo: number, row: number, vector: Float32Array | null) => void;
+
+export interface Records {
+  /** Inside of a transaction. */
+  put(tenant: Tenant, put: CheckedPut, nowMs: number, onCommit: OnCommit): { id: string; version: number };
+  get(tenant: Tenant, name: string, id: string): MemoryRecord | null;
+  byRows(tenant: Tenant, name: string, rows: readonly number[]): ReadonlyMap<number, MemoryRecord>;
+  find(tenant: Tenant, name: string, query: CheckedFind): readonly MemoryRecord[];
+  count(tenant: Tenant, filter: CheckedFilter): number;
+  /** Rows of one kind that pass. */
+  matching(tenant: Tenant, kind: RecordKind, filter: CheckedFilter): Set<number>;
+  /** Inside of a transaction: takes away a row and remembers that its vector left; false when it is not there. */
+  delete(tenantNo: number, id: Uint8Array, onCommit: OnCommit): number | null;
+  setOf(tenant: Tenant, kind: RecordKind, space: string): VectorSetRef | null;
+}
+
+export function createRecords(database: SqlDatabase, nextSeq: () => number, onVector: VectorChange): Records {
+  const selectHead = (tenantNo: number, id: Uint8Array): SqlRow | undefined =>
+    database
+      .prepare('SELECT row, kind, created_ms, version, vector_set FROM record WHERE tenant = ? AND id = ?')
+      .all(tenantNo, id)[0];
+
+  function setOf(tenant: Tenant, kind: RecordKind, space: string): VectorSetRef | null {
+    const row = database
+      .prepare('SELECT no, dim FROM vector_set WHERE tenant = ? AND kind = ? AND space = ?')
+      .all(tenant.no, kindNumber(kind), tenant.sealer.nameOf('space', space))[0];
+    return row === undefined ? null : { no: numberOf(row['no']), tenantId: tenant.id, dim: numberOf(row['dim']) };
+  }
+
+  function obtainSet(tenant: Tenant, { kind, space, vector }: CheckedPut): number | null {
+    if (space === null || vector === null) return null;
+    const known = setOf(tenant, kind, space);
+    if (known !== null) {
+      if (known.dim !== vector.length) {
+        refuse(`vector has the length ${vector.length}, those of its space have ${known.dim}`, 'vector');
+      }
+      return known.no;
+    }
+    return database
+      .prepare('INSERT INTO vector_set (tenant, kind, space, dim) VALUES (?, ?, ?, ?)')
+      .run(tenant.no, kindNumber(kind), tenant.sealer.nameOf('space', space), vector.length).lastRow;
+  }
+
+  function depart(setNo: number, row: number, seq: number, onCommit: OnCommit): void {
+    database.prepare('INSERT INTO departure (vector_set, seq, row) VALUES (?, ?, ?)').run(setNo, seq, row);
+    onCommit(() => onVector(setNo, row, null));
+  }
+
+  function write(head: RowHead, tenant: Tenant, sealed: Uint8Array, oldRow: number | null): number {
+    const { kind, createdMs, updatedMs, expiresMs, version, seq, vectorSet, fieldsText } = head;
+    const values = [kind, createdMs, updatedMs, expiresMs, version, seq, vectorSet, fieldsText, sealed];
+    if (oldRow !== null) {
+      database
+        .prepare(
+          'UPDATE record SET kind = ?, created_ms = ?, updated_ms = ?, expires_ms = ?, version = ?, seq = ?, vector_set = ?, fields = ?, sealed = ? WHERE row = ?',
+        )
+        .run(...values, oldRow);
+      return oldRow;
+    }
+    return database
+      .prepare(
+        'INSERT INTO record (kind, created_ms, updated_ms, expires_ms, version, seq, vector_set, fields, sealed, tenant, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      )
+      .run(...values, tenant.no, parseUuid(head.id)).lastRow;
+  }
+
+  const openAll = (rows: readonly SqlRow[], tenant: Tenant, name: string): MemoryRecord[] =>
+    rows.map((row) => openRow(row, tenant.id, name, tenant.sealer).record);
+
+  return {
+    setOf,
+
+    put(tenant, put, nowMs, onCommit) {
+      const old = selectHead(tenant.no, parseUuid(put.id));
+      checkReplaces(put, old);
+      const seq = nextSeq();
+      const vectorSet = obtainSet(tenant, put);
+      const head: RowHead = {
+        tenantId: tenant.id,
+        id: put.id,
+        kind: kindNumber(put.kind),
+        createdMs: put.createdMs ?? (old === undefined ? nowMs : numberOf(old['created_ms'])),
+        updatedMs: nowMs,
+        expiresMs: put.expiresMs,
+        version: old === undefined ? 1 : numberOf(old['version']) + 1,
+        seq,
+        vectorSet,
+        fieldsText: visibleFields(put.fields, tenant.sealer),
+      };
+      const row = write(
+        head,
+        tenant,
+        sealRecord(put, head, tenant.sealer),
+        old === undefined ? null : numberOf(old['row']),
+      );
+      const oldSet = old === undefined ? null : numberOrNull(old['vector_set']);
+      if (oldSet !== null && oldSet !== vectorSet) depart(oldSet, row, seq, onCommit);
+      if (vectorSet !== null) onCommit(() => onVector(vectorSet, row, put.vector));
+      return { id: put.id, version: head.version };
+    },
+
+    get(tenant, name, id) {
+      const sql = `SELECT ${RECORD_COLUMNS} FROM record WHERE tenant = ? AND id = ?`;
+      return openAll(database.prepare(sql).all(tenant.no, parseUuid(id)), tenant, name)[0] ?? null;
+    },
+
+    byRows(tenant, name, rows) {
+      const sql = `SELECT ${RECORD_COLUMNS} FROM record WHERE row IN (SELECT value FROM json_each(?)) AND tenant = ?`;
+      const found = database.prepare(sql).all(JSON.stringify(rows), tenant.no);
+      return new Map(found.map((row) => [numberOf(row['row']), openAll([row], tenant, name)[0]!]));
+    },
+
+    find(tenant, name, { filter, order, limit, after }) {
+      const condition = filterToSql(filter, tenant.sealer);
+      const [direction, beyond] = order === 'newest' ? ['DESC', '<'] : ['ASC', '>'];
+      const page = after === null ? '' : ` AND (created_ms, id) ${beyond} (?, ?)`;
+      const place = after === null ? [] : [after.createdMs, parseUuid(after.id)];
+      const sql = `SELECT ${RECORD_COLUMNS} FROM record WHERE tenant = ? AND kind = ?${condition.sql}${page}
+        ORDER BY created_ms ${direction}, id ${direction} LIMIT ?`;
+      const rows = filter.kinds.flatMap((kind) =>
+        database.prepare(sql).all(tenant.no, kindNumber(kind), ...condition.values, ...place, limit),
+      );
+      const sign = order === 'newest' ? -1 : 1;
+      const heads = rows.map((row) => ({ row, head: headOf(row, tenant.id) }));
+      heads.sort((a, b) => sign * compareCursors(a.head, b.head));
+      return openAll(heads.slice(0, limit).map(({ row }) => row), tenant, name); // prettier-ignore
+    },
+
+    count(tenant, filter) {
+      const { sql, values } = filterToSql(filter, tenant.sealer);
+      const statement = database.prepare(`SELECT count(*) AS n FROM record WHERE tenant = ? AND kind = ?${sql}`);
+      return filter.kinds.reduce(
+        (sum, kind) => sum + numberOf(statement.all(tenant.no, kindNumber(kind), ...values)[0]?.['n']),
+        0,
+      );
+    },
+
+    matching(tenant, kind, filter) {
+      const { sql, values } = filterToSql(filter, tenant.sealer);
+      const statement = database.prepare(
+        `SELECT row FROM record WHERE tenant = ? AND kind = ? AND vector_set IS NOT NULL${sql}`,
+      );
+      return new Set(statement.all(tenant.no, kindNumber(kind), ...values).map((row) => numberOf(row['row'])));
+    },
+
+    delete(tenantNo, id, onCommit) {
+      const old = selectHead(tenantNo, id);
+      if (old === undefined) return null;
+      const row = numberOf(old['row']);
+      database.prepare('DELETE FROM record WHERE row = ?').run(row);
+      const set = numberOrNull(old['vector_set']);
+      if (set !== null) depart(set, row, nextSeq(), onCommit);
+      return row;
+    },
+  };
+}
+
+function checkReplaces({ id, kind, ifVersion }: CheckedPut, old: SqlRow | undefined): void {
+  const version = old === undefined ? 0 : numberOf(old['version']);
+  if (ifVersion !== null && ifVersion !== version) {
+    throw new RuvLLMError('conflict', `the record ${id} has version ${version}, expected was ${ifVersion}`, {
+      data: { id, version, expectedVersion: ifVersion },
+      isRetryable: true,
+    });
+  }
+  if (old !== undefined && old['kind'] !== kindNumber(kind)) {
+    throw new RuvLLMError('conflict', `the record ${id} is of another kind than ${kind}`, { data: { id } });
+  }
+}

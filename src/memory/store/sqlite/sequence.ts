@@ -1,0 +1,21 @@
+import { numberOf, type SqlDatabase } from './sql-database.ts';
+
+/** Numbers of one opening: more than can be written in any. */
+const EPOCH_SIZE = 2 ** 32;
+
+export interface Sequence {
+  next(): number;
+  last(): number;
+}
+
+/**
+ * Numbers that only grow, over all openings: each takes a range of its own when it begins, so that a number need not be written
+ * with every commit, and none is ever given twice even when the rows that had the highest are gone.
+ */
+export function createSequence(database: SqlDatabase): Sequence {
+  database.exec(`INSERT INTO setting (name, value) VALUES ('epoch', 1)
+    ON CONFLICT (name) DO UPDATE SET value = value + 1`);
+  const epoch = numberOf(database.prepare(`SELECT value FROM setting WHERE name = 'epoch'`).all()[0]?.['value']);
+  let last = epoch * EPOCH_SIZE;
+  return { next: () => ++last, last: () => last };
+}

@@ -1,0 +1,59 @@
+import { RuvLLMError, type ErrorCode } from '../../../core/errors.ts';
+
+export type SqlValue = number | string | Uint8Array | null;
+export type SqlRow = Readonly<Record<string, SqlValue>>;
+
+export interface SqlStatement {
+  run(...values: readonly SqlValue[]): { readonly numChanges: number; readonly lastRow: number };
+  all(...values: readonly SqlValue[]): readonly SqlRow[];
+}
+
+/** A database that is open for us alone. What it throws is made by `toSqlError`. */
+export interface SqlDatabase {
+  exec(sql: string): void;
+  /** Statements are kept: the same text is compiled once. */
+  prepare(sql: string): SqlStatement;
+  close(): void;
+}
+
+/** By what SQLite says, since one of the drivers tells nothing else. */
+const CODES: readonly (readonly [RegExp, ErrorCode])[] = [
+  [/database or disk is full/i, 'disk_full'],
+  [/is locked|busy/i, 'conflict'],
+  [/I\/O error|malformed|not a database|unable to open|readonly|read-only|out of memory|corrupt/i, 'io'],
+];
+
+/** An error of the database, never of the caller: `data.sqlite` tells them apart. */
+export function toSqlError(error: unknown, isDiskFull: () => boolean = () => false): RuvLLMError {
+  if (error instanceof RuvLLMError) return error;
+  const reason = error instanceof Error ? error.message : String(error);
+  const code = CODES.find(([pattern]) => pattern.test(reason))?.[1] ?? 'internal';
+  return new RuvLLMError(code === 'io' && isDiskFull() ? 'disk_full' : code, `the memory's database: ${reason}`, {
+    cause: error,
+    data: { sqlite: reason },
+  });
+}
+
+export function isSqlError(error: unknown): boolean {
+  return !(error instanceof RuvLLMError) || error.data['sqlite'] !== undefined;
+}
+
+export function numberOf(value: SqlValue | undefined): number {
+  if (typeof value !== 'number')
+    throw toSqlError(`a number is ${value === null ? 'null' : typeof value}: malformed row`);
+  return value;
+}
+
+export function textOf(value: SqlValue | undefined): string {
+  if (typeof value !== 'string') throw toSqlError(`a text is ${value === null ? 'null' : typeof value}: malformed row`);
+  return value;
+}
+
+export function bytesOf(value: SqlValue | undefined): Uint8Array {
+  if (!(value instanceof Uint8Array)) {
+    throw toSqlError(`bytes are ${value === null ? 'null' : typeof value}: malformed row`);
+  }
+  return value;
+}
+
+export const numberOrNull = (value: SqlValue | undefined): number | null => (value === null ? null : numberOf(value));

@@ -1,0 +1,249 @@
+import { RuvLLMError } from '../../../core/errors.ts';
+import { parseUuid } from '../../../core/uuid.ts';
+import { checkRegistry, MEMORY_FIELDS, type FieldRegistry } from '../../fields.ts';
+import type { MemoryRecord, MemoryStore, NearRecord } from '../../types.ts';
+import type { VectorIndex } from '../../vector-index/types.ts';
+import { checkIds, checkPuts } from '../check-put.ts';
+import { checkCount, checkEdgeKey, checkEdgeQuery, checkEdges, checkFind, checkNearest, hasConditions, type CheckedNearest } from '../check-query.ts'; // prettier-ignore
+import { checkInteger, checkList, checkTenant, checkTime } from '../checks.ts';
+import { formatCursor } from '../cursor.ts';
+import { STORE_LIMITS } from '../limits.ts';
+import type { TenantKeyRing } from '../sealer.ts';
+import { createRowFilter, createVectorSets, type VectorIndexFiles } from '../vector-sets.ts';
+import { checkStore } from './check-store.ts';
+import { createEdges } from './edges.ts';
+import { createGroupCommit } from './group-commit.ts';
+import { createRecords } from './records.ts';
+import { migrate } from './schema.ts';
+import { createSequence } from './sequence.ts';
+import { bytesOf, numberOf, type SqlDatabase } from './sql-database.ts';
+import { readStats } from './stats.ts';
+import { createTenants, type Tenant } from './tenants.ts';
+import { createVectorRows } from './vector-rows.ts';
+
+export interface SqliteStoreOptions {
+  /** Ours alone; closed with the store. */
+  readonly database: SqlDatabase;
+  readonly keys: TenantKeyRing;
+  readonly now: () => number;
+  readonly createIndex: (dim: number) => VectorIndex | Promise<VectorIndex>;
+  /** Default: none, indexes are built anew after a start. */
+  readonly indexFiles?: VectorIndexFiles | null;
+  /** Default: `MEMORY_FIELDS`. */
+  readonly fields?: FieldRegistry;
+  /** When the writes of one turn are taken together; default: `queueMicrotask`. */
+  readonly defer?: (run: () => void) => void;
+  /** Hears of what went wrong and costs nothing but time. Default: nobody. */
+  readonly report?: (message: string) => void;
+  /** Bytes of all files; default: those of the database. */
+  readonly diskBytes?: () => number;
+  readonly onClose?: () => void;
+}
+
+/** The memory in an SQLite database: rows are sealed, writes that resolved are on the disk, vectors are found through indexes. */
+export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
+  const { database, keys, now, createIndex, indexFiles = null, fields = MEMORY_FIELDS } = options;
+  const { defer = queueMicrotask, report = () => {}, onClose = () => {} } = options;
+  migrate(database, checkRegistry(fields), now());
+  const sequence = createSequence(database);
+  const commit = createGroupCommit(database, defer);
+  const tenants = createTenants(database, keys);
+  const edges = createEdges(database);
+  const records = createRecords(database, sequence.next, (setNo, row, vector) => sets.apply(setNo, row, vector));
+  const rows = createVectorRows({ database, tenants, lastSeq: sequence.last, submit: commit.submit });
+  const sets = createVectorSets({ createIndex, files: indexFiles, rows, report });
+  let isClosed = false;
+  for (const id of tenants.beingErased()) purge(id);
+
+  /** Nothing of a tenant is there: the answer without one. */
+  async function read<T>(tenant: string, none: T, run: (tenant: Tenant) => T | Promise<T>): Promise<T> {
+    checkOpen();
+    checkTenant(tenant);
+    const found = tenants.find(tenant);
+    return found === null ? none : run(found);
+  }
+
+  function checkOpen(): void {
+    if (isClosed) throw new RuvLLMError('io', 'the memory is closed');
+  }
+
+  function purge(tenantId: string): void {
+    keys.erase(tenantId);
+    const no = tenants.numberOf(tenantId);
+    if (no === null) return;
+    database.exec('BEGIN IMMEDIATE');
+    try {
+      database
+        .prepare('DELETE FROM departure WHERE vector_set IN (SELECT no FROM vector_set WHERE tenant = ?)')
+        .run(no);
+      for (const table of ['edge', 'record', 'vector_set']) {
+        database.prepare(`DELETE FROM ${table} WHERE tenant = ?`).run(no);
+      }
+      database.prepare('DELETE FROM tenant WHERE no = ?').run(no);
+      database.exec('COMMIT');
+    } catch (error) {
+      try {
+        database.exec('ROLLBACK');
+      } catch {
+        // SQLite has rolled back already.
+      }
+      throw error;
+    }
+  }
+
+  async function nearest(tenant: Tenant, name: string, query: CheckedNearest): Promise<readonly NearRecord[]> {
+    const hits: { row: number; similarity: number }[] = [];
+    for (const kind of query.filter.kinds) {
+      const set = records.setOf(tenant, kind, query.space);
+      if (set === null) continue;
+      if (set.dim !== query.vector.length) {
+        throw new RuvLLMError(
+          'invalid_option',
+          `vector has the length ${query.vector.length}, those of its space have ${set.dim}`,
+          { data: { option: 'vector' } },
+        );
+      }
+      const passing = hasConditions(query.filter) ? records.matching(tenant, kind, query.filter) : null;
+      if (passing?.size === 0) continue;
+      const found = await sets.search(set, {
+        vector: query.vector,
+        k: query.k,
+        ef: query.ef,
+        ...(passing === null ? {} : { filter: createRowFilter(passing) }),
+      });
+      for (const { key, score } of found) hits.push({ row: key, similarity: Math.min(1, Math.max(-1, score)) });
+    }
+    hits.sort((a, b) => b.similarity - a.similarity || a.row - b.row);
+    const best = hits.slice(0, query.k);
+    const byRow = records.byRows(tenant, name, best.map(({ row }) => row)); // prettier-ignore
+    // A row that was deleted while an index was being opened is not there any more.
+    return best.flatMap(({ row, similarity }) => {
+      const record = byRow.get(row);
+      return record === undefined ? [] : [{ record, similarity }];
+    });
+  }
+
+  return {
+    async put(given) {
+      checkOpen();
+      const puts = checkPuts(given, fields);
+      return commit.submit((onCommit) => {
+        // One clock for the call; its tenants are looked up once, for one that is new is not yet known to the others.
+        const nowMs = checkTime(Math.floor(now()), 'now');
+        const found = new Map<string, Tenant>();
+        return puts.map((put) => {
+          const tenant = found.get(put.tenant) ?? tenants.obtain(put.tenant, onCommit);
+          found.set(put.tenant, tenant);
+          return records.put(tenant, put, nowMs, onCommit);
+        });
+      });
+    },
+
+    async get(tenant, ids) {
+      checkIds(ids);
+      const none: (MemoryRecord | null)[] = ids.map(() => null);
+      return read(tenant, none, (found) => ids.map((id) => records.get(found, tenant, id)));
+    },
+
+    async find(tenant, query) {
+      const checked = checkFind(query, fields);
+      return read(tenant, { records: [], next: null }, (found) => {
+        // One more than asked for tells whether there is a next page.
+        const page = records.find(found, tenant, { ...checked, limit: checked.limit + 1 });
+        const shown = page.slice(0, checked.limit);
+        return { records: shown, next: page.length > shown.length ? formatCursor(shown.at(-1)!) : null };
+      });
+    },
+
+    async count(tenant, query) {
+      const filter = checkCount(query, fields);
+      return read(tenant, 0, (found) => records.count(found, filter));
+    },
+
+    async nearest(tenant, query) {
+      const checked = checkNearest(query, fields);
+      return read<readonly NearRecord[]>(tenant, [], (found) => nearest(found, tenant, checked));
+    },
+
+    async delete(tenant, ids) {
+      checkIds(ids);
+      const unique = [...new Set(ids)].map(parseUuid);
+      return read(tenant, 0, ({ no }) =>
+        commit.submit((onCommit) => {
+          const gone = unique.map((id) => records.delete(no, id, onCommit)).filter((row) => row !== null);
+          gone.forEach(edges.deleteOf);
+          return gone.length;
+        }),
+      );
+    },
+
+    async putEdges(tenant, given) {
+      checkOpen();
+      checkTenant(tenant);
+      const checked = checkEdges(given);
+      await commit.submit(() => {
+        const found = tenants.peek(tenant);
+        if (found === null)
+          throw new RuvLLMError('not_found', `an edge needs the record ${checked[0]!.from}, which is not there`);
+        edges.put(found, checked, checkTime(Math.floor(now()), 'now'));
+      });
+    },
+
+    async edgesOf(tenant, query) {
+      checkEdgeQuery(query);
+      return read(tenant, [], (found) => [...edges.find(found, query)]);
+    },
+
+    async deleteEdges(tenant, given) {
+      const checked = checkList(given, 'edges', 0, STORE_LIMITS.itemsPerCall).map(checkEdgeKey);
+      return read(tenant, 0, (found) => commit.submit(() => edges.delete(found, checked)));
+    },
+
+    async sweepExpired(nowMs, limit) {
+      checkOpen();
+      checkTime(nowMs, 'nowMs');
+      checkInteger(limit, 'limit', 1, STORE_LIMITS.sweep);
+      return commit.submit((onCommit) => {
+        const expired = database
+          .prepare('SELECT tenant, id FROM record WHERE expires_ms <= ? ORDER BY expires_ms LIMIT ?')
+          .all(nowMs, limit);
+        for (const row of expired) {
+          const gone = records.delete(numberOf(row['tenant']), bytesOf(row['id']), onCommit);
+          if (gone !== null) edges.deleteOf(gone);
+        }
+        return expired.length;
+      });
+    },
+
+    async eraseTenant(tenant) {
+      checkOpen();
+      checkTenant(tenant);
+      const id = await commit.submit((onCommit) => tenants.startErasing(tenant, onCommit));
+      commit.flush(); // what was written for the tenant before is purged with the rest
+      purge(id);
+      tenants.forget(id);
+      await sets.removeTenant(id);
+    },
+
+    async stats(tenant) {
+      checkOpen();
+      const found = tenant === null ? null : tenants.find(checkTenant(tenant));
+      return readStats(database, { tenant: found?.no ?? (tenant === null ? null : -1), diskBytes: options.diskBytes });
+    },
+
+    async checkIntegrity() {
+      checkOpen();
+      await checkStore({ database, tenants, edges, sets });
+    },
+
+    async close() {
+      if (isClosed) return;
+      commit.flush();
+      await sets.close();
+      commit.flush(); // departures that need not be remembered
+      isClosed = true;
+      database.close();
+      onClose();
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import type { VectorRows } from '../vector-sets.ts';
+import type { GroupCommit } from './group-commit.ts';
+import { damaged, openRow, RECORD_COLUMNS } from './record-row.ts';
+import { numberOf, type SqlDatabase } from './sql-database.ts';
+import type { Tenants } from './tenants.ts';
+
+export interface VectorRowsParts {
+  readonly database: SqlDatabase;
+  readonly tenants: Tenants;
+  readonly lastSeq: () => number;
+  readonly submit: GroupCommit['submit'];
+}
+
+/** The rows as the indexes see them. */
+export function createVectorRows({ database, tenants, lastSeq, submit }: VectorRowsParts): VectorRows {
+  return {
+    lastSeq,
+    departedSince: ({ no }, seq) =>
+      database
+        .prepare('SELECT DISTINCT row FROM departure WHERE vector_set = ? AND seq > ?')
+        .all(no, seq)
+        .map((row) => numberOf(row['row'])),
+    arrivedSince({ no, dim }, seq, limit) {
+      const found = database
+        .prepare(`SELECT ${RECORD_COLUMNS} FROM record WHERE vector_set = ? AND seq > ? ORDER BY seq LIMIT ?`)
+        .all(no, seq, limit);
+      return found.map((sqlRow) => {
+        const tenant = tenants.byNumber(numberOf(sqlRow['tenant']));
+        const { row, head, record } = openRow(sqlRow, tenant.id, '', tenant.sealer);
+        if (record.vector?.length !== dim) throw damaged(`the record ${record.id} has a vector of another length`);
+        return { row, seq: head.seq, vector: record.vector };
+      });
+    },
+    saved({ no }, seq) {
+      const forget = submit(() =>
+        database.prepare('DELETE FROM departure WHERE vector_set = ? AND seq <= ?').run(no, seq),
+      );
+      forget.catch(() => {}); // they are a few rows too many, and forgotten after the next save
+    },
+  };
+}

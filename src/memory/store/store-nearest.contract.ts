@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest';
+import { createRandom } from '../../core/random.ts';
+import type { FieldCondition } from '../types.ts';
+import { cosine } from './brute-force.contract.ts';
+import { directionOf, expectRefusal, idOf, recordOf, vectorOf, type OpenStore } from './store-setup.contract.ts';
+
+export function testNearest(open: OpenStore): void {
+  test('[MS10] the nearest are those of a scan, with and without a filter', async () => {
+    const { store, reopen } = await open();
+    const records = Array.from(
+      { length: 200 },
+      (_, i) =>
+      recordOf(i, { kind: i % 4 === 0 ? 'concept' : 'fact', fields: { quality: i % 10 }, vector: directionOf(i), space: 's' }), // prettier-ignore
+    );
+    await store.put(records);
+    const random = createRandom(7);
+    const check = async (current: typeof store, query: Float32Array, minQuality: number | null): Promise<void> => {
+      const fields: FieldCondition[] = minQuality === null ? [] : [{ field: 'quality', is: '>=', value: minQuality }];
+      for (const kinds of [['fact'], ['fact', 'concept']] as const) {
+        const passing = records.filter(
+          ({ kind, fields: { quality } }) =>
+            (kinds as readonly string[]).includes(kind) && (quality as number) >= (minQuality ?? 0),
+        );
+        const expected = passing
+          .map((record) => ({ id: record.id, similarity: cosine(query, record.vector!) }))
+          .sort((a, b) => b.similarity - a.similarity)
+          .slice(0, 12);
+        const found = await current.nearest('alpha', { kinds, vector: query, space: 's', k: 12, ef: 200, filter: { fields } }); // prettier-ignore
+        expect(found.map(({ record }) => record.id)).toEqual(expected.map(({ id }) => id));
+        found.forEach(({ similarity }, i) => expect(similarity).toBeCloseTo(expected[i]!.similarity, 5));
+      }
+    };
+    const queries = Array.from({ length: 8 }, () => directionOf(1000 * random.next()));
+    for (const query of queries) for (const quality of [null, 5, 9]) await check(store, query, quality);
+    // 20 records have the quality 9: all of them come when so many are asked for.
+    const all = await store.nearest('alpha', { kinds: ['fact', 'concept'], vector: queries[0]!, space: 's', k: 30, filter: { fields: [{ field: 'quality', is: '=', value: 9 }] } }); // prettier-ignore
+    expect(all).toHaveLength(20);
+    if (reopen !== null) await check(await reopen(), queries[0]!, 5);
+  });
+
+  test('[MS10] a vector that is replaced, taken away or moved to another space is found where it is now', async () => {
+    const { store, reopen } = await open();
+    const put = (i: number, vector: Float32Array | null, space: string | null) =>
+      store.put([recordOf(i, { vector, space })]);
+    let current = store;
+    const near = async (space: string): Promise<string[]> => {
+      const found = await current.nearest('alpha', { kinds: ['fact'], vector: vectorOf(1, 0), space, k: 5 });
+      return found.map(({ record }) => record.id);
+    };
+    await put(1, vectorOf(1, 0), 's');
+    await put(2, vectorOf(0.9, 0.1), 's');
+    await put(3, vectorOf(0.5, 0.5), 's');
+    expect(await near('s')).toEqual([idOf(1), idOf(2), idOf(3)]);
+    expect(await near('other')).toEqual([]);
+    await put(1, vectorOf(-1, 0.1), 's');
+    expect(await near('s')).toEqual([idOf(2), idOf(3), idOf(1)]);
+    await put(2, vectorOf(1, 0), 'other');
+    await put(3, null, null);
+    expect([await near('s'), await near('other')]).toEqual([[idOf(1)], [idOf(2)]]);
+    await put(2, vectorOf(1, 0), 's');
+    expect([await near('s'), await near('other')]).toEqual([[idOf(2), idOf(1)], []]);
+    await store.checkIntegrity();
+    if (reopen === null) return;
+    current = await reopen();
+    expect([await near('s'), await near('other')]).toEqual([[idOf(2), idOf(1)], []]);
+    await current.checkIntegrity();
+  });
+
+  test('[MS11] vectors that cannot be compared are refused', async () => {
+    const { store } = await open();
+    const put = (vector: Float32Array | null, space: string | null = 's') =>
+      store.put([recordOf(1, { vector, space })]);
+    await expectRefusal(put(vectorOf(1, Number.NaN)), 'invalid_option', 'vector[1] is NaN');
+    await expectRefusal(put(vectorOf(Infinity, 1)), 'invalid_option', 'vector[0] is Infinity');
+    await expectRefusal(put(vectorOf(0, 0)), 'invalid_option', 'no direction');
+    await expectRefusal(put(vectorOf(3e38, 3e38)), 'invalid_option', 'no direction');
+    await expectRefusal(put(vectorOf()), 'invalid_option', 'length of vector');
+    await expectRefusal(put([1, 2] as never), 'invalid_option', 'Float32Array');
+    await expectRefusal(put(vectorOf(1), null), 'invalid_option', 'both');
+    await expectRefusal(put(null, 's'), 'invalid_option', 'both');
+    await expectRefusal(put(vectorOf(1), ''), 'invalid_option', 'space');
+    await put(vectorOf(1, 2));
+    await expectRefusal(store.put([recordOf(2, { vector: vectorOf(1), space: 's' })]), 'invalid_option', 'length 1');
+    const two = [recordOf(3, { vector: vectorOf(1), space: 'new' }), recordOf(4, { vector: vectorOf(1, 2), space: 'new' })]; // prettier-ignore
+    await expectRefusal(store.put(two), 'invalid_option', 'length');
+    expect(await store.count('alpha', { kinds: ['fact'] })).toBe(1);
+    await store.put([recordOf(5, { vector: vectorOf(1), space: 's', kind: 'concept' })]); // a set of its own
+    const near = (vector: Float32Array, change: object = {}) =>
+      store.nearest('alpha', { kinds: ['fact'], vector, space: 's', k: 1, ...change });
+    await expectRefusal(near(vectorOf(0, 0)), 'invalid_option', 'no direction');
+    await expectRefusal(near(vectorOf(1, Number.NaN)), 'invalid_option', 'NaN');
+    await expectRefusal(near(vectorOf(1)), 'invalid_option', 'length 1');
+    for (const k of [0, -1, 1.5, 1_000_000, Number.NaN]) {
+      await expectRefusal(near(vectorOf(1, 1), { k }), 'invalid_option', 'k must be an integer from 1 to 1000');
+    }
+    for (const ef of [0, 1e6]) await expectRefusal(near(vectorOf(1, 1), { ef }), 'invalid_option', 'ef must be');
+    await expectRefusal(near(vectorOf(1, 1), { top: 1 }), 'invalid_option', 'unknown "top"');
+  });
+}

@@ -1,0 +1,40 @@
+import { randomFillSync } from 'node:crypto';
+import type { TenantKeyRing, TenantSealer } from '../../../memory/store/sealer.ts';
+import type { KeyFiles, TenantKeys } from '../sealing/key-files.ts';
+import { createNaming, ID_LENGTH } from '../sealing/key-ring.ts';
+import { frame, keyedName, NONCE_BYTES, seal, TAG_BYTES, unseal } from '../sealing/sealing.ts';
+
+/** Nonce, sealed bytes, tag. The nonce is random: 2^32 records under one key keep the chance of a repetition below 2^-32. */
+export function createTenantSealer({ sealing, naming }: TenantKeys): TenantSealer {
+  return {
+    seal(associated, plain) {
+      const sealed = new Uint8Array(NONCE_BYTES + plain.length + TAG_BYTES);
+      const nonce = randomFillSync(sealed.subarray(0, NONCE_BYTES));
+      const { bytes, tag } = seal(sealing, nonce, associated, plain);
+      sealed.set(bytes, NONCE_BYTES);
+      sealed.set(tag, NONCE_BYTES + plain.length);
+      return sealed;
+    },
+    unseal(associated, sealed) {
+      if (sealed.length < NONCE_BYTES + TAG_BYTES) return null;
+      const end = sealed.length - TAG_BYTES;
+      const parts = { bytes: sealed.subarray(NONCE_BYTES, end), tag: sealed.subarray(end) };
+      return unseal(sealing, sealed.subarray(0, NONCE_BYTES), associated, parts);
+    },
+    nameOf: (purpose, text) => keyedName(naming, frame(purpose, text)).slice(0, ID_LENGTH),
+  };
+}
+
+/** The key ring of a memory: names from the folder's secret, keys from its files. */
+export function createTenantKeyRing(naming: Uint8Array, keyFiles: KeyFiles): TenantKeyRing {
+  const nameOf = createNaming(naming);
+  return {
+    idOf: (tenant) => nameOf('tenant', tenant),
+    obtain: (id) => createTenantSealer(keyFiles.obtain(id)),
+    find(id) {
+      const keys = keyFiles.find(id);
+      return keys === null ? null : createTenantSealer(keys);
+    },
+    erase: (id) => keyFiles.erase(id),
+  };
+}
