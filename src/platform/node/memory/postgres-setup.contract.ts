@@ -55,21 +55,26 @@ export async function openAt(
   return store;
 }
 
+export interface RawClient {
+  connect(): Promise<void>;
+  query(sql: string): Promise<unknown>;
+  end(): Promise<void>;
+}
+
 /** Past the store. */
-export async function query(server: TestServer, sql: string): Promise<Record<string, unknown>[]> {
+export async function connect(server: TestServer): Promise<RawClient> {
   const name = 'pg';
   const { default: pg } = (await import(name)) as { default: { Client: new (options: object) => RawClient } };
   const client = new pg.Client({ connectionString: server.connectionString });
   await client.connect();
+  return client;
+}
+
+export async function query(server: TestServer, sql: string): Promise<Record<string, unknown>[]> {
+  const client = await connect(server);
   try {
     return [(await client.query(sql)) as { rows: Record<string, unknown>[] }].flat().at(-1)!.rows;
   } finally {
     await client.end();
   }
-}
-
-interface RawClient {
-  connect(): Promise<void>;
-  query(sql: string): Promise<unknown>;
-  end(): Promise<void>;
 }
