@@ -60,6 +60,24 @@ describe.skipIf(bin === null)('a PostgreSQL of this machine', () => {
     await stores[0]!.checkIntegrity();
   });
 
+  test('[PG6] of two clients that make the same record one is first, and the other one sees it', async () => {
+    const schema = newSchema();
+    const stores = [await openAt(schema), await openAt(schema)];
+    await stores[0]!.put([recordOf(0)]); // who makes the tenant holds up the others
+    for (let i = 0; i < 25; i++) {
+      const versionsOf = async (change: object): Promise<number[]> => {
+        const puts = [0, 1, 0, 1].map((j) =>
+          stores[j]!.put([recordOf(2 * i + 1, change), recordOf(2 * i + 2, change)]),
+        );
+        const outcomes = await Promise.allSettled(puts);
+        return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value.map(({ version }) => version) : [])); // prettier-ignore
+      };
+      expect(await versionsOf({ ifVersion: 0 })).toEqual([1, 1]);
+      await stores[0]!.delete('alpha', [idOf(2 * i + 1), idOf(2 * i + 2)]);
+      expect((await versionsOf({})).sort()).toEqual([1, 1, 2, 2, 3, 3, 4, 4]);
+    }
+  });
+
   test('[PG6] no write of two clients on the same records is lost, in whatever order they name them', async () => {
     const schema = newSchema();
     const stores = [await openAt(schema), await openAt(schema)];
