@@ -101,7 +101,11 @@ export function headOf(row: SqlRow, tenantId: string): RowHead {
 /** The record of a row; throws `io` when anything in it is not as it was written. */
 export function openRow(row: SqlRow, tenantId: string, tenant: string, sealer: TenantSealer): OpenedRow {
   const head = headOf(row, tenantId);
-  const plain = sealer.unseal(associatedData(head), bytesOf(row['sealed']));
+  return { row: numberOf(row['row']), head, record: openRecord(head, bytesOf(row['sealed']), tenant, sealer) };
+}
+
+export function openRecord(head: RowHead, sealed: Uint8Array, tenant: string, sealer: TenantSealer): MemoryRecord {
+  const plain = sealer.unseal(associatedData(head), sealed);
   if (plain === null) throw damaged(`the record ${head.id} of version ${head.version} does not open`);
   const view = new DataView(plain.buffer, plain.byteOffset, plain.byteLength);
   const start = LENGTH_BYTES + view.getUint32(0, true);
@@ -111,7 +115,7 @@ export function openRow(row: SqlRow, tenantId: string, tenant: string, sealer: T
     body: JsonValue;
   };
   const { id, createdMs, updatedMs, expiresMs, version } = head;
-  const record: MemoryRecord = {
+  return {
     id,
     tenant,
     kind: kindOf(head.kind),
@@ -124,7 +128,6 @@ export function openRow(row: SqlRow, tenantId: string, tenant: string, sealer: T
     vector: space === null ? null : readFloats(view, start),
     space,
   };
-  return { row: numberOf(row['row']), head, record };
 }
 
 function readFloats(view: DataView, start: number): Float32Array {

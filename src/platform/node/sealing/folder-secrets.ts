@@ -66,9 +66,19 @@ export function openFolderSecrets(
   files: Files,
   path: string,
   source: MasterSource,
+  options: HeaderOptions,
+): FolderSecrets {
+  return openHeader(readHeader(files, path), path, source, options);
+}
+
+/** The same for a header that is kept somewhere else; `path` is its name, and the same for as long as it lives. */
+export function openHeader(
+  bytes: Uint8Array | null,
+  path: string,
+  source: MasterSource,
   { version }: HeaderOptions,
 ): FolderSecrets {
-  const header = parseHeader(readHeader(files, path));
+  const header = parseHeader(bytes);
   if (header === null) throw new RuvLLMError('io', `${path} is not a header of ours`, { data: { path } });
   if (header.version > version) {
     throw new RuvLLMError('unsupported', `${path} is of version ${header.version}, this one knows ${version}`, {
@@ -92,7 +102,12 @@ export function openFolderSecrets(
 const placeOf = (path: string, masterKey: Uint8Array) =>
   ({ kind: 'secrets', key: derivePurpose(masterKey, 'seal the secrets of a folder'), name: basename(path) }) as const;
 
-function encodeHeader(path: string, source: MasterSource, secrets: FolderSecrets, options: HeaderOptions): Uint8Array {
+export function encodeHeader(
+  path: string,
+  source: MasterSource,
+  secrets: FolderSecrets,
+  options: HeaderOptions,
+): Uint8Array {
   const scrypt = 'passphrase' in source ? createScryptParameters(options.scryptN) : null;
   const masterKey = masterKeyOf(source, scrypt);
   const plain = Buffer.concat([secrets.naming, secrets.wrapping, secrets.previous ?? Buffer.alloc(0)]);

@@ -1,0 +1,48 @@
+import { visibleFields } from '../sqlite/record-row.ts';
+import type { Edges } from './edges.ts';
+import { openRow, RECORD_COLUMNS } from './record-rows.ts';
+import type { Names } from './schema.ts';
+import { damaged, numberOf, type SqlClient, type SqlPool } from './sql-client.ts';
+import type { Tenant, Tenants } from './tenants.ts';
+import type { VectorTables } from './vector-tables.ts';
+
+export interface StoreParts {
+  readonly pool: SqlPool;
+  readonly names: Names;
+  readonly tenants: Tenants;
+  readonly edges: Edges;
+  readonly vectors: VectorTables | null;
+}
+
+/** Rows that are opened at once. */
+const PAGE_ROWS = 500;
+
+/** Opens every row, as of one moment; throws `io` with the first thing that does not fit. */
+export function checkStore({ pool, names, tenants, edges, vectors }: StoreParts): Promise<void> {
+  return pool.transaction(async (client) => {
+    // Others go on writing: between two statements a record may come that an edge or a vector needs.
+    await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+    for (const tenant of await tenants.all(client)) {
+      await checkRecords(client, names, tenant);
+      await edges.check(client, tenant);
+    }
+    const numMisplaced = (await vectors?.countMisplaced(client)) ?? 0;
+    if (numMisplaced > 0) throw damaged(`${numMisplaced} vectors are missing or filed under another set`);
+  });
+}
+
+async function checkRecords(client: SqlClient, { table }: Names, tenant: Tenant): Promise<void> {
+  const sql = `SELECT ${RECORD_COLUMNS} FROM ${table('record')} AS r
+    WHERE r.tenant = $1 AND r."row" > $2 ORDER BY r."row" LIMIT ${PAGE_ROWS}`;
+  for (let last = 0; ;) {
+    const { rows } = await client.query(sql, [tenant.no, last]);
+    if (rows.length === 0) return;
+    for (const row of rows) {
+      const { record, head } = openRow(row, tenant, '');
+      if (visibleFields(record.fields, tenant.sealer) !== head.fieldsText) {
+        throw damaged(`the record ${record.id} is filed under other fields than it has`);
+      }
+      last = numberOf(row['row']);
+    }
+  }
+}

@@ -1,0 +1,127 @@
+import { RuvLLMError } from '../../../core/errors.ts';
+import type { EdgeQuery, MemoryEdge } from '../../types.ts';
+import type { EdgeKey } from '../check-query.ts';
+import type { Names } from './schema.ts';
+import { bytesOf, damaged, numberOf, textOf, type SqlClient, type SqlRow, type SqlValue } from './sql-client.ts';
+import type { Tenant } from './tenants.ts';
+
+export interface Edges {
+  /** Inside of a transaction. */
+  put(client: SqlClient, tenant: Tenant, edges: readonly Omit<MemoryEdge, 'updatedMs'>[], nowMs: number): Promise<void>;
+  find(client: SqlClient, tenant: Tenant, query: EdgeQuery): Promise<readonly MemoryEdge[]>;
+  delete(client: SqlClient, tenant: Tenant, keys: readonly EdgeKey[]): Promise<number>;
+  /** Throws for an edge that does not open. */
+  check(client: SqlClient, tenant: Tenant): Promise<void>;
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+const CHECK_ROWS = 1000;
+
+const COLUMNS = `e.source, e.target, e.relation, e.weight, e.updated_ms, e.sealed, a.id AS source_id, b.id AS target_id`;
+
+export function createEdges({ table }: Names): Edges {
+  const edge = table('edge');
+  const relationHash = (tenant: Tenant, relation: string): string => tenant.sealer.nameOf('relation', relation);
+  const joins = `JOIN ${table('record')} AS a ON a."row" = e.source JOIN ${table('record')} AS b ON b."row" = e.target`;
+
+  /** `lock`: they cannot be deleted before the transaction ends. */
+  async function rowsOf(client: SqlClient, tenant: Tenant, ids: readonly string[], lock: string) {
+    const sql = `SELECT "row", id FROM ${table('record')} WHERE tenant = $1 AND id = ANY($2::uuid[]) ORDER BY id ${lock}`;
+    const { rows } = await client.query(sql, [tenant.no, [...new Set(ids)]]);
+    return new Map(rows.map((row) => [textOf(row['id']), numberOf(row['row'])]));
+  }
+
+  return {
+    async put(client, tenant, edges, nowMs) {
+      const ids = edges.flatMap(({ from, to }) => [from, to]);
+      const rows = await rowsOf(client, tenant, ids, 'FOR KEY SHARE');
+      const lost = ids.find((id) => !rows.has(id));
+      if (lost !== undefined) {
+        throw new RuvLLMError('not_found', `an edge needs the record ${lost}, which is not there`, { data: { id: lost } }); // prettier-ignore
+      }
+      const sealedRows = edges.map(({ from, to, relation, weight, confidence }) => {
+        const hash = relationHash(tenant, relation);
+        const plain = encoder.encode(JSON.stringify([relation, confidence]));
+        const sealed = tenant.sealer.seal(associatedData(tenant.id, from, to, hash, weight, nowMs), plain);
+        return {
+          key: `${from} ${to} ${hash}`,
+          values: [rows.get(from)!, rows.get(to)!, hash, weight, sealed] as const,
+        };
+      });
+      // Of one that occurs twice the last counts; one statement may not write a row twice.
+      const unique = [...new Map(sealedRows.map(({ key, values }) => [key, values])).entries()];
+      const sorted = unique.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, values]) => values);
+      const column = (i: 0 | 1 | 2 | 3 | 4): SqlValue => sorted.map((values) => values[i]);
+      await client.query(
+        `INSERT INTO ${edge} (source, target, relation, weight, sealed, tenant, updated_ms)
+         SELECT u.source, u.target, u.relation, u.weight, u.sealed, $6, $7
+         FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::double precision[], $5::bytea[])
+           AS u(source, target, relation, weight, sealed)
+         ON CONFLICT (source, target, relation) DO UPDATE
+           SET weight = excluded.weight, sealed = excluded.sealed, updated_ms = excluded.updated_ms`,
+        [column(0), column(1), column(2), column(3), column(4), tenant.no, nowMs],
+      );
+    },
+
+    async find(client, tenant, { ids, direction, relations, limit }) {
+      const rows = [...(await rowsOf(client, tenant, ids, '')).values()];
+      const ends = { out: ['source'], in: ['target'], both: ['source', 'target'] }[direction];
+      const hashes = relations?.map((relation) => relationHash(tenant, relation));
+      const only = hashes === undefined ? '' : 'AND relation = ANY($3::text[])';
+      // Two parts instead of OR: each has an index of its own, and UNION takes an edge between two of the ids once.
+      const keys = ends.map(
+        (end) => `SELECT source, target, relation FROM ${edge} WHERE ${end} = ANY($1::bigint[]) ${only}`,
+      );
+      const sql = `SELECT ${COLUMNS} FROM (${keys.join(' UNION ')}) AS k JOIN ${edge} AS e ON e.source = k.source
+        AND e.target = k.target AND e.relation = k.relation ${joins}
+        ORDER BY e.weight DESC, a.id, b.id, e.relation COLLATE "C" LIMIT $2`;
+      const values = hashes === undefined ? [rows, limit] : [rows, limit, hashes];
+      return (await client.query(sql, values)).rows.map((row) => openEdge(row, tenant));
+    },
+
+    async delete(client, tenant, keys) {
+      const rows = await rowsOf(client, tenant, keys.flatMap(({ from, to }) => [from, to]), ''); // prettier-ignore
+      const known = keys.filter(({ from, to }) => rows.has(from) && rows.has(to));
+      const sql = `DELETE FROM ${edge} AS e USING unnest($1::bigint[], $2::bigint[], $3::text[]) AS u(source, target, relation)
+        WHERE e.source = u.source AND e.target = u.target AND e.relation = u.relation`;
+      const { numChanges } = await client.query(sql, [
+        known.map(({ from }) => rows.get(from)!),
+        known.map(({ to }) => rows.get(to)!),
+        known.map(({ relation }) => relationHash(tenant, relation)),
+      ]);
+      return numChanges;
+    },
+
+    async check(client, tenant) {
+      const sql = `SELECT ${COLUMNS} FROM ${edge} AS e ${joins} WHERE e.tenant = $1
+        AND (e.source, e.target, e.relation) > ($2::bigint, $3::bigint, $4::text)
+        ORDER BY e.source, e.target, e.relation LIMIT ${CHECK_ROWS}`;
+      for (let last: SqlValue[] = [0, 0, '']; ;) {
+        const { rows } = await client.query(sql, [tenant.no, ...last]);
+        if (rows.length === 0) return;
+        for (const row of rows) {
+          const { relation } = openEdge(row, tenant);
+          if (relationHash(tenant, relation) !== row['relation']) throw damaged('an edge is filed under another relation'); // prettier-ignore
+        }
+        const end = rows.at(-1)!;
+        last = [numberOf(end['source']), numberOf(end['target']), textOf(end['relation'])];
+      }
+    },
+  };
+}
+
+function associatedData(tenantId: string, from: string, to: string, hash: string, weight: number, ms: number) {
+  return encoder.encode(JSON.stringify(['edge', tenantId, from, to, hash, weight, ms]));
+}
+
+function openEdge(row: SqlRow, tenant: Tenant): MemoryEdge {
+  const [from, to] = [textOf(row['source_id']), textOf(row['target_id'])];
+  const weight = numberOf(row['weight']);
+  const updatedMs = numberOf(row['updated_ms']);
+  const associated = associatedData(tenant.id, from, to, textOf(row['relation']), weight, updatedMs);
+  const plain = tenant.sealer.unseal(associated, bytesOf(row['sealed']));
+  if (plain === null) throw damaged(`the edge from ${from} to ${to} does not open`);
+  const [relation, confidence] = JSON.parse(decoder.decode(plain)) as [string, number];
+  return { from, to, relation, weight, confidence, updatedMs };
+}

@@ -1,0 +1,196 @@
+import { RuvLLMError } from '../../../core/errors.ts';
+import { checkRegistry, MEMORY_FIELDS, type FieldRegistry } from '../../fields.ts';
+import type { MemoryRecord, MemoryStore, NearRecord } from '../../types.ts';
+import { checkIds, checkPuts, type CheckedPut } from '../check-put.ts';
+import { checkCount, checkEdgeKey, checkEdgeQuery, checkEdges, checkFind, checkNearest } from '../check-query.ts';
+import { checkInteger, checkList, checkTenant, checkTime } from '../checks.ts';
+import { formatCursor } from '../cursor.ts';
+import { STORE_LIMITS } from '../limits.ts';
+import { checkStore } from './check-store.ts';
+import { createEdges } from './edges.ts';
+import { eraseRows } from './erase-rows.ts';
+import { groupBy } from './group-by.ts';
+import { createNearest } from './nearest.ts';
+import { withRetries } from './postgres-errors.ts';
+import { createPutRecords } from './put-records.ts';
+import { createRecords } from './records.ts';
+import { createNames, migrate, type VectorMode } from './schema.ts';
+import type { SqlClient, SqlPool } from './sql-client.ts';
+import { readStats } from './stats.ts';
+import { createTenants, type Tenant, type WrappedKeys } from './tenants.ts';
+import { createVectorSets } from './vector-sets.ts';
+import { createVectorTables, EXACT_ROWS } from './vector-tables.ts';
+import { createWriteGate } from './write-gate.ts';
+
+export interface PostgresStoreOptions {
+  /** Closed with the store. */
+  readonly pool: SqlPool;
+  /** The secrets of the memory in the form the database keeps; `open` throws `invalid_option` for another master key. */
+  readonly header: { create(): string; open(header: string): WrappedKeys };
+  readonly now: () => number;
+  /** Default: `pgvector`; `sealed` keeps vectors from the database and compares them here, one by one. */
+  readonly vectors?: VectorMode;
+  /** Default: `ruvllm`. */
+  readonly schema?: string;
+  /** Default: `MEMORY_FIELDS`. */
+  readonly fields?: FieldRegistry;
+  /** Sets up to this size are compared one by one. Default 5000. */
+  readonly exactRows?: number;
+}
+
+/**
+ * The memory in PostgreSQL, for several processes at once: rows are sealed as in SQLite, a call is one transaction. A lost connection is
+ * `io`, retryable, and the next call connects anew.
+ */
+export async function createPostgresStore(options: PostgresStoreOptions): Promise<MemoryStore> {
+  const { pool, header, now, vectors: mode = 'pgvector', fields = MEMORY_FIELDS, exactRows = EXACT_ROWS } = options;
+  const names = createNames(options.schema ?? 'ruvllm');
+  const clock = (): number => checkTime(Math.floor(now()), 'now');
+  const registry = checkRegistry(fields);
+  const { keys, extension } = await withRetries(() =>
+    migrate(pool, { names, mode, fields: registry, nowMs: clock(), header }),
+  );
+  const tenants = createTenants(names, keys);
+  const records = createRecords(names);
+  const edges = createEdges(names);
+  const sets = createVectorSets(names);
+  const vectors = extension === null ? null : createVectorTables(pool, names, extension, exactRows);
+  const putRecords = createPutRecords({ names, sets, vectors });
+  const nearest = createNearest({ pool, names, records, sets, vectors });
+  const gate = createWriteGate();
+  let isClosed = false;
+  for (const no of await tenants.beingErased(pool)) await eraseRows(pool, names, no);
+
+  function checkOpen(): void {
+    if (isClosed) throw new RuvLLMError('io', 'the memory is closed');
+  }
+
+  /** Nothing of a tenant is there: the answer without one. */
+  async function read<T>(tenant: string, none: T, run: (tenant: Tenant) => Promise<T>): Promise<T> {
+    checkOpen();
+    checkTenant(tenant);
+    const found = await tenants.find(pool, tenant);
+    return found === null ? none : run(found);
+  }
+
+  function write<T>(run: (client: SqlClient) => Promise<T>): Promise<T> {
+    return gate.run(() => withRetries(() => pool.transaction(run)));
+  }
+
+  /** A write that needs the tenant; nobody can erase it meanwhile. */
+  async function writeFor<T>(name: string, none: () => T, run: (client: SqlClient, tenant: Tenant) => Promise<T>) {
+    checkOpen();
+    checkTenant(name);
+    return write(async (client) => {
+      const tenant = await tenants.hold(client, name);
+      return tenant === null ? none() : run(client, tenant);
+    });
+  }
+
+  async function putAll(client: SqlClient, puts: readonly CheckedPut[]) {
+    const nowMs = clock();
+    const versions = new Map<CheckedPut, number>();
+    // In the order of their ids, as everybody does: nobody waits for one who waits for them.
+    const groups = [...groupBy(puts, ({ tenant }) => tenant)].map(([name, of]) => ({ id: keys.idOf(name), name, of }));
+    for (const { name, of } of groups.sort((a, b) => (a.id < b.id ? -1 : 1))) {
+      const tenant = await tenants.obtain(client, name);
+      const written = await putRecords(client, tenant, of, nowMs);
+      for (const put of of) versions.set(put, written.get(put.id)!);
+    }
+    return puts.map((put) => ({ id: put.id, version: versions.get(put)! }));
+  }
+
+  return {
+    async put(given) {
+      checkOpen();
+      const puts = checkPuts(given, fields);
+      return gate.run(async () => {
+        await vectors?.prepare(puts.flatMap(({ vector }) => (vector === null ? [] : [vector.length])));
+        return withRetries(() => pool.transaction((client) => putAll(client, puts)));
+      });
+    },
+
+    async get(tenant, ids) {
+      checkIds(ids);
+      const none: readonly (MemoryRecord | null)[] = ids.map(() => null);
+      return read(tenant, none, (found) => records.get(pool, found, tenant, ids));
+    },
+
+    async find(tenant, query) {
+      const checked = checkFind(query, fields);
+      return read(tenant, { records: [], next: null }, async (found) => {
+        // One more than asked for tells whether there is a next page.
+        const page = await records.find(pool, found, tenant, { ...checked, limit: checked.limit + 1 });
+        const shown = page.slice(0, checked.limit);
+        return { records: shown, next: page.length > shown.length ? formatCursor(shown.at(-1)!) : null };
+      });
+    },
+
+    async count(tenant, query) {
+      const filter = checkCount(query, fields);
+      return read(tenant, 0, (found) => records.count(pool, found, filter));
+    },
+
+    async nearest(tenant, query) {
+      const checked = checkNearest(query, fields);
+      return read<readonly NearRecord[]>(tenant, [], (found) => nearest(found, tenant, checked));
+    },
+
+    async delete(tenant, ids) {
+      const unique = [...new Set(checkIds(ids))];
+      return writeFor(tenant, () => 0, (client, found) => records.delete(client, found, unique)); // prettier-ignore
+    },
+
+    async putEdges(tenant, given) {
+      const checked = checkEdges(given);
+      const none = (): never => {
+        throw new RuvLLMError('not_found', `an edge needs the record ${checked[0]!.from}, which is not there`);
+      };
+      await writeFor<void>(tenant, none, (client, found) => edges.put(client, found, checked, clock()));
+    },
+
+    async edgesOf(tenant, query) {
+      checkEdgeQuery(query);
+      return read(tenant, [], (found) => edges.find(pool, found, query));
+    },
+
+    async deleteEdges(tenant, given) {
+      const checked = checkList(given, 'edges', 0, STORE_LIMITS.itemsPerCall).map(checkEdgeKey);
+      return writeFor(tenant, () => 0, (client, found) => edges.delete(client, found, checked)); // prettier-ignore
+    },
+
+    async sweepExpired(nowMs, limit) {
+      checkOpen();
+      checkTime(nowMs, 'nowMs');
+      checkInteger(limit, 'limit', 1, STORE_LIMITS.sweep);
+      return write((client) => records.sweep(client, nowMs, limit));
+    },
+
+    async eraseTenant(tenant) {
+      checkOpen();
+      checkTenant(tenant);
+      await gate.alone(async () => {
+        await withRetries(() => pool.transaction((client) => tenants.destroyKey(client, tenant)));
+        for (const no of await tenants.beingErased(pool)) await eraseRows(pool, names, no);
+      });
+    },
+
+    async stats(tenant) {
+      checkOpen();
+      const found = tenant === null ? null : await tenants.find(pool, checkTenant(tenant));
+      return readStats(pool, names, tenant === null ? null : (found?.no ?? -1));
+    },
+
+    async checkIntegrity() {
+      checkOpen();
+      await checkStore({ pool, names, tenants, edges, vectors });
+    },
+
+    async close() {
+      if (isClosed) return;
+      isClosed = true;
+      await gate.settle();
+      await pool.close();
+    },
+  };
+}

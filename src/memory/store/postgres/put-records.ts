@@ -1,0 +1,156 @@
+import { RuvLLMError } from '../../../core/errors.ts';
+import type { CheckedPut } from '../check-put.ts';
+import { kindNumber, sealRecord, visibleFields, type RowHead } from '../sqlite/record-row.ts';
+import { groupBy } from './group-by.ts';
+import { checkReplaces, type OldRecord } from './records.ts';
+import type { Names } from './schema.ts';
+import { numberOf, numberOrNull, textOf, type SqlClient, type SqlValue } from './sql-client.ts';
+import type { Tenant } from './tenants.ts';
+import type { VectorSets } from './vector-sets.ts';
+import type { PlacedVector, VectorTables } from './vector-tables.ts';
+
+/** One statement writes so many rows or bytes; bytes travel as hexadecimal digits, twice as long. */
+const MAX_ROWS = 200;
+const MAX_BYTES = 8 * 2 ** 20;
+/** Others that insert the same ids at the same time: each time at least one of ours gets in or finds the row. */
+const MAX_ROUNDS = 16;
+
+interface SealedRow {
+  readonly put: CheckedPut;
+  readonly head: RowHead;
+  readonly sealed: Uint8Array;
+  readonly old: OldRecord | undefined;
+}
+
+export interface PutParts {
+  readonly names: Names;
+  readonly sets: VectorSets;
+  /** Null: vectors are in the sealed rows only. */
+  readonly vectors: VectorTables | null;
+}
+
+/** Writes records of one tenant inside of a transaction: the versions by id. Rows are locked in the order of their ids. */
+export function createPutRecords({ names: { table }, sets, vectors }: PutParts) {
+  const record = table('record');
+
+  async function lockOld(client: SqlClient, tenant: Tenant, puts: readonly CheckedPut[]) {
+    const { rows } = await client.query(
+      `SELECT r."row", r.id, r.kind, r.created_ms, r.version,
+         (SELECT s.dim FROM ${table('vector_set')} AS s WHERE s.no = r.vector_set) AS dim
+       FROM ${record} AS r WHERE r.tenant = $1 AND r.id = ANY($2::uuid[]) ORDER BY r.id FOR NO KEY UPDATE OF r`,
+      [tenant.no, puts.map(({ id }) => id)],
+    );
+    return new Map(
+      rows.map((row): [string, OldRecord] => [
+        textOf(row['id']),
+        {
+          row: numberOf(row['row']),
+          kind: numberOf(row['kind']),
+          createdMs: numberOf(row['created_ms']),
+          version: numberOf(row['version']),
+          dim: numberOrNull(row['dim']),
+        },
+      ]),
+    );
+  }
+
+  /** Rows by id; of those that are new only the ones that nobody else inserted meanwhile. */
+  async function write(client: SqlClient, tenant: Tenant, rows: readonly SealedRow[], isNew: boolean) {
+    if (rows.length === 0) return new Map<string, number>();
+    const column = (of: (row: SealedRow) => SqlValue): SqlValue => rows.map(of);
+    const values = [
+      column(({ head }) => head.createdMs),
+      column(({ head }) => head.updatedMs),
+      column(({ head }) => head.expiresMs),
+      column(({ head }) => head.version),
+      column(({ head }) => head.vectorSet),
+      column(({ head }) => head.fieldsText),
+      column(({ sealed }) => sealed),
+    ];
+    const columns = 'created_ms, updated_ms, expires_ms, version, vector_set, fields, sealed';
+    const types = '$1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::bytea[]';
+    const sql = isNew
+      ? `INSERT INTO ${record} (tenant, id, kind, ${columns})
+         SELECT $8, u.id, u.kind, created_ms, updated_ms, expires_ms, version, vector_set, fields::jsonb, sealed
+         FROM unnest(${types}, $9::uuid[], $10::smallint[]) AS u(${columns}, id, kind)
+         ON CONFLICT (tenant, id) DO NOTHING RETURNING "row", id`
+      : `UPDATE ${record} AS r SET created_ms = u.created_ms, updated_ms = u.updated_ms, expires_ms = u.expires_ms,
+           version = u.version, vector_set = u.vector_set, fields = u.fields::jsonb, sealed = u.sealed
+         FROM unnest(${types}, $8::bigint[]) AS u(${columns}, "row") WHERE r."row" = u."row" RETURNING r."row", r.id`;
+    const place = isNew
+      ? [tenant.no, column(({ put }) => put.id), column(({ head }) => head.kind)]
+      : [column(({ old }) => old!.row)];
+    const result = await client.query(sql, [...values, ...place]);
+    return new Map(result.rows.map((row) => [textOf(row['id']), numberOf(row['row'])]));
+  }
+
+  return async (client: SqlClient, tenant: Tenant, puts: readonly CheckedPut[], nowMs: number) => {
+    const versions = new Map<string, number>();
+    const setOf = await sets.obtain(client, tenant, puts);
+    let remaining = puts.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    for (let round = 0; remaining.length > 0; round++) {
+      if (round === MAX_ROUNDS) {
+        throw new RuvLLMError('conflict', 'others write and delete the same records', { isRetryable: true });
+      }
+      const olds = await lockOld(client, tenant, remaining);
+      for (const put of remaining) checkReplaces(put, olds.get(put.id));
+      const seal = (put: CheckedPut): SealedRow => {
+        const old = olds.get(put.id);
+        const head: RowHead = {
+          tenantId: tenant.id,
+          id: put.id,
+          kind: kindNumber(put.kind),
+          createdMs: put.createdMs ?? old?.createdMs ?? nowMs,
+          updatedMs: nowMs,
+          expiresMs: put.expiresMs,
+          version: (old?.version ?? 0) + 1,
+          seq: 0,
+          vectorSet: setOf.get(put)?.no ?? null,
+          fieldsText: visibleFields(put.fields, tenant.sealer),
+        };
+        return { put, head, sealed: sealRecord(put, head, tenant.sealer), old };
+      };
+      for (const chunk of chunksOf(remaining)) {
+        const sealed = chunk.map(seal);
+        const inserted = await write(client, tenant, sealed.filter(({ old }) => old === undefined), true); // prettier-ignore
+        const updated = await write(client, tenant, sealed.filter(({ old }) => old !== undefined), false); // prettier-ignore
+        const rows = new Map([...inserted, ...updated]);
+        const written = sealed.filter(({ put }) => rows.has(put.id));
+        for (const { put, head } of written) versions.set(put.id, head.version);
+        if (vectors !== null) {
+          await removeMoved(client, vectors, written);
+          const placed = written.flatMap(({ put }): PlacedVector[] =>
+            put.vector === null ? [] : [{ row: rows.get(put.id)!, set: setOf.get(put)!, vector: put.vector }],
+          );
+          await vectors.put(client, placed);
+        }
+      }
+      remaining = remaining.filter(({ id }) => !versions.has(id));
+    }
+    return versions;
+  };
+}
+
+/** A vector of another length is in another table. */
+async function removeMoved(client: SqlClient, vectors: VectorTables, written: readonly SealedRow[]): Promise<void> {
+  const moved = written.filter(({ old, put }) => (old?.dim ?? null) !== null && old!.dim !== put.vector?.length);
+  for (const [dim, rows] of groupBy(moved, ({ old }) => old!.dim!)) {
+    await vectors.remove(client, dim, rows.map(({ old }) => old!.row)); // prettier-ignore
+  }
+}
+
+function* chunksOf(puts: readonly CheckedPut[]): Generator<readonly CheckedPut[]> {
+  let chunk: CheckedPut[] = [];
+  let sizeBytes = 0;
+  for (const put of puts) {
+    const putBytes = put.bodyText.length + (put.vector?.byteLength ?? 0);
+    if (chunk.length > 0 && (chunk.length === MAX_ROWS || sizeBytes + putBytes > MAX_BYTES)) {
+      yield chunk;
+      chunk = [];
+      sizeBytes = 0;
+    }
+    chunk.push(put);
+    sizeBytes += putBytes;
+  }
+  if (chunk.length > 0) yield chunk;
+}

@@ -1,0 +1,37 @@
+import type { MemoryRecord } from '../../types.ts';
+import { openRecord, type RowHead } from '../sqlite/record-row.ts';
+import { bytesOf, damaged, numberOf, numberOrNull, textOf, type SqlRow } from './sql-client.ts';
+import type { Tenant } from './tenants.ts';
+
+export const RECORD_COLUMNS =
+  'r."row", r.id, r.kind, r.created_ms, r.updated_ms, r.expires_ms, r.version, r.vector_set, r.fields, r.sealed';
+
+export interface OpenedRow {
+  readonly row: number;
+  readonly head: RowHead;
+  readonly record: MemoryRecord;
+}
+
+/** The database keeps JSON in an order of its own; what was sealed with it has the names sorted. */
+function fieldsTextOf(value: unknown): string {
+  if (typeof value !== 'object' || value === null) throw damaged('the fields of a row are no object');
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify(Object.fromEntries(entries));
+}
+
+/** The record of a row; throws `io` when anything in it is not as it was written. */
+export function openRow(row: SqlRow, tenant: Tenant, name: string): OpenedRow {
+  const head: RowHead = {
+    tenantId: tenant.id,
+    id: textOf(row['id']),
+    kind: numberOf(row['kind']),
+    createdMs: numberOf(row['created_ms']),
+    updatedMs: numberOf(row['updated_ms']),
+    expiresMs: numberOrNull(row['expires_ms']),
+    version: numberOf(row['version']),
+    seq: 0, // no index is kept outside of this database
+    vectorSet: numberOrNull(row['vector_set']),
+    fieldsText: fieldsTextOf(row['fields']),
+  };
+  return { row: numberOf(row['row']), head, record: openRecord(head, bytesOf(row['sealed']), name, tenant.sealer) };
+}

@@ -1,0 +1,106 @@
+import { RuvLLMError } from '../../../core/errors.ts';
+import type { MemoryRecord } from '../../types.ts';
+import type { CheckedPut } from '../check-put.ts';
+import type { CheckedFilter, CheckedFind } from '../check-query.ts';
+import { kindNumber } from '../sqlite/record-row.ts';
+import { filterToSql } from './filter-sql.ts';
+import { openRow, RECORD_COLUMNS, type OpenedRow } from './record-rows.ts';
+import type { Names } from './schema.ts';
+import { createBinder, numberOf, type SqlClient } from './sql-client.ts';
+import type { Tenant } from './tenants.ts';
+
+export interface Records {
+  get(client: SqlClient, tenant: Tenant, name: string, ids: readonly string[]): Promise<readonly (MemoryRecord | null)[]>; // prettier-ignore
+  byRows(client: SqlClient, tenant: Tenant, name: string, rows: readonly number[]): Promise<readonly OpenedRow[]>;
+  find(client: SqlClient, tenant: Tenant, name: string, query: CheckedFind): Promise<readonly MemoryRecord[]>;
+  count(client: SqlClient, tenant: Tenant, filter: CheckedFilter): Promise<number>;
+  /** The number that were there; edges and vectors go with them. */
+  delete(client: SqlClient, tenant: Tenant, ids: readonly string[]): Promise<number>;
+  sweep(client: SqlClient, nowMs: number, limit: number): Promise<number>;
+}
+
+export function createRecords({ table }: Names): Records {
+  const record = table('record');
+  const select = `SELECT ${RECORD_COLUMNS} FROM ${record} AS r WHERE r.tenant = $1`;
+  return {
+    async get(client, tenant, name, ids) {
+      const { rows } = await client.query(`${select} AND r.id = ANY($2::uuid[])`, [tenant.no, ids]);
+      const found = new Map(rows.map((row) => [row['id'], row]));
+      // Each opened on its own: one that is asked for twice is two objects.
+      return ids.map((id) => {
+        const row = found.get(id);
+        return row === undefined ? null : openRow(row, tenant, name).record;
+      });
+    },
+
+    async byRows(client, tenant, name, wanted) {
+      const { rows } = await client.query(`${select} AND r."row" = ANY($2::bigint[])`, [tenant.no, wanted]);
+      return rows.map((row) => openRow(row, tenant, name));
+    },
+
+    async find(client, tenant, name, { filter, order, limit, after }) {
+      const binder = createBinder();
+      const owner = binder.bind(tenant.no);
+      const condition = filterToSql(filter, tenant.sealer, binder);
+      const [direction, beyond] = order === 'newest' ? ['DESC', '<'] : ['ASC', '>'];
+      const page =
+        after === null
+          ? ''
+          : ` AND (r.created_ms, r.id) ${beyond} (${binder.bind(after.createdMs)}::bigint, ${binder.bind(after.id)}::uuid)`;
+      const max = binder.bind(limit);
+      // One part for each kind: an index serves the order of each.
+      const parts = filter.kinds.map(
+        (kind) => `SELECT * FROM (SELECT ${RECORD_COLUMNS} FROM ${record} AS r
+          WHERE r.tenant = ${owner} AND r.kind = ${kindNumber(kind)}${condition}${page}
+          ORDER BY r.created_ms ${direction}, r.id ${direction} LIMIT ${max}) AS k${kindNumber(kind)}`,
+      );
+      const sql = `SELECT * FROM (${parts.join(' UNION ALL ')}) AS p ORDER BY created_ms ${direction}, id ${direction} LIMIT ${max}`;
+      const { rows } = await client.query(sql, binder.values);
+      return rows.map((row) => openRow(row, tenant, name).record);
+    },
+
+    async count(client, tenant, filter) {
+      const binder = createBinder();
+      const owner = binder.bind(tenant.no);
+      const kinds = binder.bind(filter.kinds.map(kindNumber));
+      const sql = `SELECT count(*) AS n FROM ${record} AS r WHERE r.tenant = ${owner} AND r.kind = ANY(${kinds}::smallint[])`;
+      const { rows } = await client.query(sql + filterToSql(filter, tenant.sealer, binder), binder.values);
+      return numberOf(rows[0]?.['n']);
+    },
+
+    async delete(client, tenant, ids) {
+      const sql = `DELETE FROM ${record} WHERE tenant = $1 AND id = ANY($2::uuid[])`;
+      return (await client.query(sql, [tenant.no, ids])).numChanges;
+    },
+
+    async sweep(client, nowMs, limit) {
+      // What another one is writing or sweeping at the moment waits for the next time.
+      const sql = `DELETE FROM ${record} WHERE "row" IN (SELECT "row" FROM ${record} WHERE expires_ms <= $1
+        ORDER BY expires_ms, "row" LIMIT $2 FOR UPDATE SKIP LOCKED)`;
+      return (await client.query(sql, [nowMs, limit])).numChanges;
+    },
+  };
+}
+
+/** What a put would replace. */
+export interface OldRecord {
+  readonly row: number;
+  readonly kind: number;
+  readonly createdMs: number;
+  readonly version: number;
+  /** Length of its vector; null for none. */
+  readonly dim: number | null;
+}
+
+export function checkReplaces({ id, kind, ifVersion }: CheckedPut, old: OldRecord | undefined): void {
+  const version = old?.version ?? 0;
+  if (ifVersion !== null && ifVersion !== version) {
+    throw new RuvLLMError('conflict', `the record ${id} has version ${version}, expected was ${ifVersion}`, {
+      data: { id, version, expectedVersion: ifVersion },
+      isRetryable: true,
+    });
+  }
+  if (old !== undefined && old.kind !== kindNumber(kind)) {
+    throw new RuvLLMError('conflict', `the record ${id} is of another kind than ${kind}`, { data: { id } });
+  }
+}

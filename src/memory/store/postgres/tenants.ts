@@ -1,0 +1,71 @@
+import { RuvLLMError } from '../../../core/errors.ts';
+import type { TenantSealer } from '../sealer.ts';
+import type { Names } from './schema.ts';
+import { bytesOf, numberOf, textOf, type SqlClient, type SqlRow } from './sql-client.ts';
+
+/** Makes and opens the keys of tenants; the database keeps them wrapped, for all who share it. */
+export interface WrappedKeys {
+  /** Stands for the tenant wherever it can be seen. */
+  idOf(tenant: string): string;
+  /** A new key, wrapped. */
+  create(tenantId: string): Uint8Array;
+  /** Throws `io` for one that does not open. */
+  open(tenantId: string, wrapped: Uint8Array): TenantSealer;
+}
+
+/** A tenant that has rows, and the key to them. */
+export interface Tenant {
+  readonly no: number;
+  readonly id: string;
+  readonly sealer: TenantSealer;
+}
+
+export interface Tenants {
+  /** Null when there is nothing of this tenant. Asked each time: another process may have erased it since. */
+  find(client: SqlClient, name: string): Promise<Tenant | null>;
+  /** Inside of a transaction, until whose end nobody can erase the tenant. */
+  hold(client: SqlClient, name: string): Promise<Tenant | null>;
+  /** The same, made when there is none. */
+  obtain(client: SqlClient, name: string): Promise<Tenant>;
+  all(client: SqlClient): Promise<readonly Tenant[]>;
+  /** Waits for those who hold it; when it is committed the key is gone. */
+  destroyKey(client: SqlClient, name: string): Promise<void>;
+  /** Numbers of those whose rows are still to be deleted. */
+  beingErased(client: SqlClient): Promise<readonly number[]>;
+}
+
+export function createTenants({ table }: Names, keys: WrappedKeys): Tenants {
+  const columns = `SELECT no, id, key FROM ${table('tenant')}`;
+
+  function open(row: SqlRow | undefined): Tenant | null {
+    if (row === undefined || row['key'] === null) return null;
+    const id = textOf(row['id']);
+    return { no: numberOf(row['no']), id, sealer: keys.open(id, bytesOf(row['key'])) };
+  }
+  const select = async (client: SqlClient, id: string, lock: string): Promise<SqlRow | undefined> =>
+    (await client.query(`${columns} WHERE id = $1 ${lock}`, [id])).rows[0];
+
+  return {
+    find: async (client, name) => open(await select(client, keys.idOf(name), '')),
+    hold: async (client, name) => open(await select(client, keys.idOf(name), 'FOR SHARE')),
+    async obtain(client, name) {
+      const id = keys.idOf(name);
+      let row = await select(client, id, 'FOR SHARE');
+      if (row === undefined) {
+        const insert = `INSERT INTO ${table('tenant')} (id, key) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`;
+        await client.query(insert, [id, keys.create(id)]);
+        row = await select(client, id, 'FOR SHARE'); // somebody else's, when that one was first
+      }
+      const tenant = open(row);
+      if (tenant === null) throw new RuvLLMError('conflict', 'the tenant is being erased', { isRetryable: true });
+      return tenant;
+    },
+    all: async (client) =>
+      (await client.query(`${columns} WHERE key IS NOT NULL ORDER BY no`)).rows.map((row) => open(row)!),
+    async destroyKey(client, name) {
+      await client.query(`UPDATE ${table('tenant')} SET key = NULL WHERE id = $1`, [keys.idOf(name)]);
+    },
+    beingErased: async (client) =>
+      (await client.query(`SELECT no FROM ${table('tenant')} WHERE key IS NULL`)).rows.map((row) => numberOf(row['no'])), // prettier-ignore
+  };
+}

@@ -1,0 +1,208 @@
+// What needs a server with several sessions: the contract with sealed vectors, two clients at once, lost connections, time limits.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { START_MS, testMemoryStore } from '../../../memory/store/memory-store.contract.ts';
+import { expectRefusal, idOf, recordOf, vectorOf } from '../../../memory/store/store-setup.contract.ts';
+import { connect, newSchema, openAt as openWith, PASSWORD } from './postgres-setup.contract.ts';
+import { findPostgres, startMachineServer, type MachineServer } from './postgres-server.contract.ts';
+
+const bin = findPostgres();
+if (bin === null)
+  console.log('no PostgreSQL on this machine: several sessions, restarts and time limits are not tested');
+
+let server: MachineServer;
+const openAt = (schema: string, options: Parameters<typeof openWith>[2] = {}) =>
+  openWith(server.connectionString, schema, { vectors: 'sealed', ...options });
+
+describe.skipIf(bin === null)('a PostgreSQL of this machine', () => {
+  beforeAll(async () => void (server = await startMachineServer(bin!)));
+  afterAll(() => server?.stop());
+
+  testMemoryStore('on PostgreSQL with sealed vectors', async () => {
+    const clock = { ms: START_MS };
+    const schema = newSchema();
+    const store = await openAt(schema, { now: () => clock.ms });
+    const reopen = async () => {
+      await store.close();
+      return openAt(schema, { now: () => clock.ms });
+    };
+    return { store, clock, reopen };
+  });
+
+  test('[PG2] several that start at once make the tables once', async () => {
+    const schema = newSchema();
+    const stores = await Promise.all([1, 2, 3, 4].map(() => openAt(schema)));
+    await stores[0]!.put([recordOf(1)]);
+    for (const store of stores) expect(await store.count('alpha', { kinds: ['fact'] })).toBe(1);
+    expect(server.run(`SELECT count(*) FROM "${schema}".migration`).trim()).toBe('1');
+  });
+
+  test('[PG6] of two clients that expect the same version one succeeds, each time', async () => {
+    const schema = newSchema();
+    const stores = [await openAt(schema), await openAt(schema)];
+    for (let version = 0; version < 25; version++) {
+      const outcomes = await Promise.allSettled(
+        stores.flatMap((store, i) =>
+          [0, 1].map((j) =>
+            store.put([recordOf(1, { ifVersion: version, body: [i, j] }), recordOf(1000 + 4 * version + 2 * i + j)]),
+          ),
+        ),
+      );
+      expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+      for (const outcome of outcomes) {
+        if (outcome.status === 'rejected')
+          expect(outcome.reason).toMatchObject({ code: 'conflict', isRetryable: true });
+      }
+    }
+    expect(await stores[0]!.count('alpha', { kinds: ['fact'] })).toBe(26);
+    expect((await stores[1]!.get('alpha', [idOf(1)]))[0]).toMatchObject({ version: 25 });
+    await stores[0]!.checkIntegrity();
+  });
+
+  test('[PG6] of two clients that make the same record one is first, and the other one sees it', async () => {
+    const schema = newSchema();
+    const stores = [await openAt(schema), await openAt(schema)];
+    await stores[0]!.put([recordOf(0)]); // who makes the tenant holds up the others
+    for (let i = 0; i < 25; i++) {
+      const versionsOf = async (change: object): Promise<number[]> => {
+        const puts = [0, 1, 0, 1].map((j) =>
+          stores[j]!.put([recordOf(2 * i + 1, change), recordOf(2 * i + 2, change)]),
+        );
+        const outcomes = await Promise.allSettled(puts);
+        return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value.map(({ version }) => version) : [])); // prettier-ignore
+      };
+      expect(await versionsOf({ ifVersion: 0 })).toEqual([1, 1]);
+      await stores[0]!.delete('alpha', [idOf(2 * i + 1), idOf(2 * i + 2)]);
+      expect((await versionsOf({})).sort()).toEqual([1, 1, 2, 2, 3, 3, 4, 4]);
+    }
+  });
+
+  test('[PG6] no write of two clients on the same records is lost, in whatever order they name them', async () => {
+    const schema = newSchema();
+    const stores = [await openAt(schema), await openAt(schema)];
+    const both = [
+      ...[1, 2, 3].map((i) => recordOf(i, { vector: vectorOf(1, i), space: 's' })),
+      ...[1, 2, 3].map((i) => recordOf(i, { tenant: 'beta' })),
+    ];
+    await Promise.all(Array.from({ length: 40 }, (_, i) => stores[i % 2]!.put(i % 4 < 2 ? both : both.toReversed())));
+    for (const tenant of ['alpha', 'beta']) {
+      const found = await stores[0]!.get(tenant, [1, 2, 3].map(idOf));
+      expect(found.map((record) => record?.version)).toEqual([40, 40, 40]);
+    }
+    await stores[0]!.checkIntegrity();
+  });
+
+  test('[PG7] a tenant that one client erases while another writes is before or after, never half', async () => {
+    const schema = newSchema();
+    const [one, two] = [await openAt(schema), await openAt(schema)];
+    for (let round = 0; round < 10; round++) {
+      await one.put([recordOf(1)]);
+      const writes = Array.from({ length: 6 }, (_, i) => two.put([recordOf(10 + 2 * i), recordOf(11 + 2 * i)]));
+      const [erased, ...outcomes] = await Promise.allSettled([one.eraseTenant('alpha'), ...writes]);
+      expect(erased.status).toBe('fulfilled');
+      for (const outcome of outcomes) {
+        if (outcome.status === 'rejected')
+          expect(outcome.reason).toMatchObject({ code: 'conflict', isRetryable: true });
+      }
+      expect(await two.get('alpha', [idOf(1)])).toEqual([null]);
+      const left = await two.get(
+        'alpha',
+        Array.from({ length: 12 }, (_, i) => idOf(10 + i)),
+      );
+      for (let i = 0; i < 12; i += 2) expect(left[i] === null).toBe(left[i + 1] === null);
+      await one.checkIntegrity();
+    }
+  });
+
+  test('[PG8] a connection that is ended is an error to try again after, and then it goes on', async () => {
+    const schema = newSchema();
+    const store = await openAt(schema, { maxConnections: 1 });
+    await store.put([recordOf(1)]);
+    const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'ruvllm'`;
+    // While it waits for a lock that the administrator holds.
+    await holdLock(`LOCK TABLE "${schema}".record IN ACCESS EXCLUSIVE MODE`, async () => {
+      const put = store.put([recordOf(2)]);
+      const refused = expectRefusal(put, 'io');
+      await until(() => server.run(`SELECT count(*) FROM pg_stat_activity WHERE application_name = 'ruvllm' AND wait_event_type = 'Lock'`).trim() === '1'); // prettier-ignore
+      server.run(end);
+      await refused;
+      await expect(put).rejects.toMatchObject({ isRetryable: true, data: { sqlState: '57P01' } });
+    });
+    expect(await store.get('alpha', [idOf(2)])).toEqual([null]);
+    await store.put([recordOf(2)]);
+    expect(await store.count('alpha', { kinds: ['fact'] })).toBe(2);
+  });
+
+  test('[PG8] a server that crashes and comes back: retryable errors meanwhile, nothing acknowledged is lost', async () => {
+    const schema = newSchema();
+    const store = await openAt(schema);
+    await store.put([recordOf(1)]);
+    await server.kill();
+    const calls = [
+      () => store.get('alpha', [idOf(1)]),
+      () => store.put([recordOf(2)]),
+      () => store.stats(null),
+      () => openAt(schema),
+    ];
+    for (const call of calls) await expect(call()).rejects.toMatchObject({ code: 'io', isRetryable: true });
+    await server.start();
+    expect(await store.count('alpha', { kinds: ['fact'] })).toBe(1);
+    await store.put([recordOf(2)]);
+    await store.checkIntegrity();
+  });
+
+  test('[PG9] a statement that takes too long is given up by the server', async () => {
+    const schema = newSchema();
+    const store = await openAt(schema, { statementTimeoutMs: 200 });
+    await store.put([recordOf(1)]);
+    await holdLock(`LOCK TABLE "${schema}".record IN ACCESS EXCLUSIVE MODE`, async () => {
+      const refused = { code: 'deadline_exceeded', isRetryable: true, data: { sqlState: '57014' } };
+      await expect(store.get('alpha', [idOf(1)])).rejects.toMatchObject(refused);
+      await expect(store.put([recordOf(2)])).rejects.toMatchObject(refused);
+    });
+    expect(await store.count('alpha', { kinds: ['fact'] })).toBe(1);
+  });
+
+  test('[PG5] without pgvector: refused with its name, and nothing made', async () => {
+    const isThere = server.run(`SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'`).trim() !== '0';
+    if (isThere) return console.log('this server has pgvector: its absence is tested without a server');
+    const schema = newSchema();
+    await expectRefusal(openAt(schema, { vectors: 'pgvector' }), 'unsupported', 'extension "vector" (pgvector)');
+    expect(server.run(`SELECT count(*) FROM pg_namespace WHERE nspname = '${schema}'`).trim()).toBe('0');
+  });
+
+  test('[PG10] a wrong password, a missing database and a server without TLS are refused without the password', async () => {
+    const wrong = 'wr0ng-S3cret';
+    const strings = [
+      [server.connectionString.replace(/:[^:@]+@/, `:${wrong}@`), 'invalid_option'],
+      [server.connectionString.replace(/postgres$/, 'nowhere'), 'not_found'],
+      [`${server.connectionString}?sslmode=verify-full`, 'invalid_option'],
+    ] as const;
+    for (const [connectionString, code] of strings) {
+      const error: unknown = await openAt(newSchema(), { connectionString }).catch((reason: unknown) => reason);
+      expect(error).toMatchObject({ name: 'RuvLLMError', code, isRetryable: false });
+      expectSecret(error, [wrong, server.connectionString, connectionString]);
+    }
+  });
+});
+
+function expectSecret(error: unknown, secrets: readonly string[]): void {
+  const shown = inspect(error, { depth: Infinity, showHidden: true });
+  for (const secret of [...secrets, PASSWORD, encodeURIComponent(PASSWORD)]) expect(shown).not.toContain(secret);
+}
+
+/** Runs while another session holds a lock. */
+async function holdLock(sql: string, run: () => Promise<void>): Promise<void> {
+  const client = await connect(server);
+  try {
+    await client.query(`BEGIN; ${sql}`);
+    await run();
+  } finally {
+    await client.end();
+  }
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  for (let attempt = 0; attempt < 200 && !holds(); attempt++) await sleep(25);
+}

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { START_MS, testMemoryStore, type OpenStore } from '../../../memory/store/memory-store.contract.ts';
+import { testNearest } from '../../../memory/store/store-nearest.contract.ts';
+import { directionOf, expectRefusal, idOf, recordOf, vectorOf } from '../../../memory/store/store-setup.contract.ts';
+import type { PostgresMemoryOptions } from './postgres.ts';
+import { newSchema, openAt, query, startPglite, type TestServer } from './postgres-setup.contract.ts';
+
+let server: TestServer;
+beforeAll(async () => void (server = await startPglite()));
+afterAll(() => server.stop());
+
+const opener =
+  (options: Partial<PostgresMemoryOptions>): OpenStore =>
+  async () => {
+    const clock = { ms: START_MS };
+    const schema = newSchema();
+    const open = () => openAt(server.connectionString, schema, { ...options, now: () => clock.ms });
+    const store = await open();
+    const reopen = async () => {
+      await store.close();
+      return open();
+    };
+    return { store, clock, reopen };
+  };
+
+testMemoryStore('on PostgreSQL with pgvector', opener({}));
+describe('through the index of pgvector, however few there are', () => testNearest(opener({ exactRows: 0 })));
+describe('with sealed vectors', () => testNearest(opener({ vectors: 'sealed' })));
+
+test('[PG5] vectors of several lengths, also longer than an index can be', async () => {
+  const schema = newSchema();
+  const store = await openAt(server.connectionString, schema, { exactRows: 0 });
+  for (const [i, dim] of [3, 768, 2000, 2001].entries()) {
+    const records = [0, 1, 2].map((j) => recordOf(10 * i + j, { vector: directionOf(j, dim), space: `s${dim}` }));
+    await store.put(records);
+    const near = await store.nearest('alpha', { kinds: ['fact'], vector: directionOf(1, dim), space: `s${dim}`, k: 2 });
+    expect(near[0]).toMatchObject({ record: { id: idOf(10 * i + 1) }, similarity: expect.closeTo(1, 6) });
+    expect(near).toHaveLength(2);
+  }
+  // To another length and back: it is in one table at a time.
+  await store.put([recordOf(0, { vector: directionOf(1, 768), space: 's768' })]);
+  await store.checkIntegrity();
+  await store.put([recordOf(0)]);
+  await store.checkIntegrity();
+  const indexes = await query(server, `SELECT tablename FROM pg_indexes WHERE schemaname = '${schema}' AND indexdef LIKE '%hnsw%'`); // prettier-ignore
+  expect(indexes.map(({ tablename }) => tablename).sort()).toEqual(['vector_2000', 'vector_3', 'vector_768']);
+});
+
+test('[PG5] k come through the index although few of many pass the filter', async () => {
+  const schema = newSchema();
+  const store = await openAt(server.connectionString, schema, { exactRows: 0 });
+  for (let start = 0; start < 3000; start += 1000) {
+    await store.put(
+      Array.from({ length: 1000 }, (_, j) =>
+        recordOf(start + j, { fields: { quality: (start + j) % 100 }, vector: directionOf(start + j), space: 's' }),
+      ),
+    );
+  }
+  await query(server, `ANALYZE "${schema}".vector_8`);
+  const plan = await query(server, `EXPLAIN SELECT "row" FROM "${schema}".vector_8 ORDER BY embedding <=> '[1,0,0,0,0,0,0,0]' LIMIT 10`); // prettier-ignore
+  expect(JSON.stringify(plan)).toContain('vector_8_hnsw');
+  const near = (k: number) =>
+    store.nearest('alpha', { kinds: ['fact'], vector: directionOf(5), space: 's', k, ef: 10, filter: { fields: [{ field: 'quality', is: '=', value: 7 }] } }); // prettier-ignore
+  expect(await near(25)).toHaveLength(25);
+  expect(await near(100)).toHaveLength(30);
+});
+
+test('[PG4] nothing in the clear but numbers, hashes and directions', async () => {
+  const schema = newSchema();
+  const store = await openAt(server.connectionString, schema);
+  const canary = 'canary-7319';
+  await store.put([1, 2].map((i) => recordOf(i, { tenant: canary, fields: { source: canary }, body: { [canary]: canary }, vector: vectorOf(3, 4), space: canary }))); // prettier-ignore
+  await store.putEdges(canary, [{ from: idOf(1), to: idOf(2), relation: canary, weight: 1, confidence: 1 }]);
+  const tables = await query(server, `SELECT tablename FROM pg_tables WHERE schemaname = '${schema}'`);
+  expect(tables.length).toBeGreaterThanOrEqual(7);
+  for (const { tablename } of tables) {
+    const rows = await query(server, `SELECT t::text AS all FROM "${schema}"."${String(tablename)}" AS t`);
+    const text = JSON.stringify(rows);
+    expect(text).not.toContain(canary);
+    expect(text).not.toContain(Buffer.from(canary).toString('hex'));
+  }
+  expect(await query(server, `SELECT embedding::text AS v FROM "${schema}".vector_2`)).toEqual([{ v: '[0.6,0.8]' }, { v: '[0.6,0.8]' }]); // prettier-ignore
+});
+
+test('[PG3] another master key is refused, and nothing changed', async () => {
+  const schema = newSchema();
+  const store = await openAt(server.connectionString, schema);
+  await store.put([recordOf(1)]);
+  const other = { key: new Uint8Array(32).fill(8) };
+  await expectRefusal(openAt(server.connectionString, schema, { masterKey: other }), 'invalid_option', 'another master key'); // prettier-ignore
+  await expectRefusal(openAt(server.connectionString, schema, { masterKey: { passphrase: 'x' } }), 'invalid_option', 'needs a master key'); // prettier-ignore
+  await expectRefusal(openAt(server.connectionString, schema, { vectors: 'sealed' }), 'invalid_option', 'made with vectors "pgvector"'); // prettier-ignore
+  expect(await store.count('alpha', { kinds: ['fact'] })).toBe(1);
+  const secret = await openAt(server.connectionString, newSchema(), { masterKey: { passphrase: 'x' } });
+  await secret.put([recordOf(1)]);
+});
+
+test('[PG2] a newer version, and a schema of somebody else, are refused', async () => {
+  const schema = newSchema();
+  await (await openAt(server.connectionString, schema)).close();
+  await query(server, `INSERT INTO "${schema}".migration VALUES (99, 0)`);
+  await expectRefusal(openAt(server.connectionString, schema), 'unsupported', 'is of version 99, this one knows 1');
+  const foreign = newSchema();
+  await query(server, `CREATE SCHEMA "${foreign}"; CREATE TABLE "${foreign}".theirs (a int)`);
+  await expectRefusal(openAt(server.connectionString, foreign), 'io', '1 tables that are not ours');
+  expect(await query(server, `SELECT tablename FROM pg_tables WHERE schemaname = '${foreign}'`)).toHaveLength(1);
+});
+
+test('[PG7] an erased tenant has no key and no rows, also when it was interrupted', async () => {
+  const schema = newSchema();
+  const store = await openAt(server.connectionString, schema);
+  await store.put([recordOf(1, { vector: vectorOf(1), space: 's' }), recordOf(1, { tenant: 'beta' })]);
+  const [row] = await query(server, `SELECT tenant FROM "${schema}".record WHERE vector_set IS NOT NULL`);
+  await query(server, `UPDATE "${schema}".tenant SET key = NULL WHERE no = ${String(row!['tenant'])}`);
+  expect(await store.get('alpha', [idOf(1)])).toEqual([null]);
+  await expectRefusal(store.put([recordOf(2)]), 'conflict', 'being erased');
+  const again = await openAt(server.connectionString, schema);
+  await again.put([recordOf(2)]);
+  await store.eraseTenant('beta');
+  for (const [table, n] of [
+    ['tenant', 1],
+    ['record', 1],
+    ['vector_set', 0],
+    ['vector_1', 0],
+  ] as const) {
+    expect(await query(server, `SELECT count(*)::int AS n FROM "${schema}".${table}`)).toEqual([{ n }]);
+  }
+});
+
+test('[PG4] a row that was changed behind our back does not open', async () => {
+  const changes = ['UPDATE "S".record SET version = 7', `UPDATE "S".record SET fields = '{"quality": 2}'`, 'UPDATE "S".edge SET weight = 9', 'DELETE FROM "S".vector_1']; // prettier-ignore
+  for (const sql of changes) {
+    const schema = newSchema();
+    const store = await openAt(server.connectionString, schema);
+    await store.put([recordOf(1, { fields: { quality: 1 }, vector: vectorOf(1), space: 's' })]);
+    await store.putEdges('alpha', [{ from: idOf(1), to: idOf(1), relation: 'r', weight: 1, confidence: 1 }]);
+    await store.checkIntegrity();
+    await query(server, sql.replace('"S"', `"${schema}"`));
+    await expectRefusal(store.checkIntegrity(), 'io', 'damaged');
+  }
+});
