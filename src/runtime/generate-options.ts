@@ -5,6 +5,7 @@ import {
   integerOption,
   numberOption,
   optional,
+  type OptionReader,
   type OptionReaders,
   resolveOptions,
 } from '../core/options.ts';
@@ -41,6 +42,10 @@ export interface GenerateOptions extends GenerateParams, ChatOptions {
    * and free text. It is whole also when `maxTokens` are reached; what cannot be enforced is refused with the keyword. Default: anything.
    */
   grammar?: GrammarSource;
+  /** Whether a `maxTokens` beyond the context becomes what is left of it, or fails. Default: only where none is given. */
+  clampMaxTokens?: boolean;
+  /** Hears how many tokens the prompt has, before anything is generated. */
+  onPrompt?: (numTokens: number) => void;
 }
 
 /** Whoever names no tenant. */
@@ -58,6 +63,8 @@ interface CallOptions extends ResolvedChatOptions {
   readonly timeoutMs: number | null;
   readonly session: string | null;
   readonly grammar: GrammarSource | null;
+  readonly clampMaxTokens: boolean | null;
+  readonly onPrompt: ((numTokens: number) => void) | null;
 }
 
 /** Only its kind: what is in it is checked where it is compiled. */
@@ -76,13 +83,17 @@ const CALL_READERS: OptionReaders<CallOptions> = {
   timeoutMs: optional(numberOption(0, 1, MAX_TIMEOUT_MS)),
   session: optional(nameOption),
   grammar: optional(instanceOption('a grammar: { type: … }', isGrammar)),
+  clampMaxTokens: optional(booleanOption(false)),
+  onPrompt: optional(instanceOption('a function', (value) => typeof value === 'function')) as OptionReader<
+    CallOptions['onPrompt']
+  >,
   ...CHAT_READERS,
 };
 
 export interface ResolvedGenerateOptions extends CallOptions {
   readonly params: ResolvedGenerateParams;
-  /** False: `maxTokens` is the default, and shrinks to what is left of the context. */
-  readonly isMaxTokensGiven: boolean;
+  /** True: `maxTokens` shrinks to what is left of the context. */
+  readonly clampMaxTokens: boolean;
 }
 
 /** Checks the options of one call. */
@@ -98,8 +109,8 @@ export function resolveGenerateOptions(options: GenerateOptions = {}): ResolvedG
   const call = settleTools(resolveOptions<CallOptions>('generate', own, CALL_READERS));
   return {
     params: resolveGenerateParams(params),
-    isMaxTokensGiven: params['maxTokens'] !== undefined,
     ...call,
+    clampMaxTokens: call.clampMaxTokens ?? params['maxTokens'] === undefined,
   };
 }
 
@@ -118,7 +129,7 @@ const describe = (value: unknown): string => (Array.isArray(value) ? 'a list' : 
 
 /** The tokens to generate: what was asked for, or what fits of the default; `context_overflow` with both numbers. */
 export function fitMaxTokens(
-  { params, isMaxTokensGiven }: Pick<ResolvedGenerateOptions, 'params' | 'isMaxTokensGiven'>,
+  { params, clampMaxTokens }: Pick<ResolvedGenerateOptions, 'params' | 'clampMaxTokens'>,
   promptTokens: number,
   maxContext: number,
 ): number {
@@ -130,7 +141,7 @@ export function fitMaxTokens(
       { data: { promptTokens, maxContext } },
     );
   }
-  if (!isMaxTokensGiven) return Math.min(params.maxTokens, room);
+  if (clampMaxTokens) return Math.min(params.maxTokens, room);
   if (params.maxTokens > room) {
     throw new RuvLLMError(
       'context_overflow',

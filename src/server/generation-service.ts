@@ -1,3 +1,4 @@
+import { RuvLLMError } from '../core/errors.ts';
 import type { Model } from '../runtime/model.ts';
 import type { Caller } from './caller.ts';
 import { type Clock, within } from './clock.ts';
@@ -16,6 +17,8 @@ import { type Span, startJobSpan, traceJob, type Tracer } from './tracing.ts';
 export interface RunningJob {
   readonly modelId: string;
   readonly model: Model;
+  /** How many tokens the first prompt has; fails when the job ends before that is known. */
+  readonly promptTokens: Promise<number>;
   /** To be read once; whoever does not read to the end calls `abort`. */
   readonly events: AsyncIterable<JobEvent>;
   /** Ends the sequences and frees their pages; does nothing when they have ended. */
@@ -57,14 +60,17 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
     const lease = await acquire(job, caller, span);
     const own = linkAbort(caller.signal);
     const { signal } = own;
+    const prompt = createPromise<number>();
     const end = (): void => {
+      prompt.reject(new RuvLLMError('aborted', 'the job ended before its prompt was read'));
       own.unlink();
       lease.release();
       onEnd();
     };
-    const events = traceJob(span, metrics.observe(lease.id, runJob(lease.model, job, { tenant, signal }, limits)));
+    const running = runJob(lease.model, job, { tenant, signal, onPrompt: prompt.resolve }, limits);
+    const events = traceJob(span, metrics.observe(lease.id, running));
     const first = events.next();
-    first.catch(() => {}); // read below, or by the reader of the events
+    first.catch(prompt.reject); // read below, or by the reader of the events
     try {
       await within(clock, limits.firstEventMs, first);
     } catch (error) {
@@ -77,7 +83,8 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
       events.return().catch(() => {}); // one that waits at its last event would never tell how it ended
       end();
     };
-    return { modelId: lease.id, model: lease.model, events: readOn(first, events, abort), abort };
+    const { promise: promptTokens } = prompt;
+    return { modelId: lease.id, model: lease.model, promptTokens, events: readOn(first, events, abort), abort };
   }
 
   return {
@@ -95,7 +102,7 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
       try {
         const lease = await models.acquire(job.model, { signal: caller.signal, waitMs: limits.modelWaitMs });
         try {
-          return countPromptTokens(lease.model, job, limits);
+          return await countPromptTokens(lease.model, job, limits, caller.signal);
         } finally {
           lease.release();
         }
@@ -104,6 +111,15 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
       }
     },
   };
+}
+
+/** A promise and its ends; a failure that nobody waits for is not unheard. */
+function createPromise<T>() {
+  let resolve!: (value: T) => void;
+  let reject!: (error: unknown) => void;
+  const promise = new Promise<T>((...ends) => ([resolve, reject] = ends));
+  promise.catch(() => {});
+  return { promise, resolve, reject };
 }
 
 /** The events with the first one that was waited for already in front. */

@@ -5,12 +5,14 @@ export function createInstantModel(): Model {
   const info = { maxContext: 4096, kernels: 'none', memory: { totalBytes: 0 } } as ModelInfo;
   const done: GenerateChunk = {
     text: 'ok',
+    reasoning: '',
+    toolCalls: [],
     tokenIds: [1],
     logprobs: null,
     finishReason: 'stop',
     stopString: null,
     seed: 1,
-    usage: { promptTokens: 1, cachedTokens: 0, completionTokens: 1, totalTokens: 2 },
+    usage: { promptTokens: 1, cachedTokens: 0, completionTokens: 1, totalTokens: 2, reasoningTokens: 0 },
     timings: {
       firstTokenMs: 0,
       queuedMs: 0,

@@ -9,6 +9,7 @@ import { openKeptState } from './kept-state.ts';
 import { openModelFile } from './open-model-file.ts';
 import { spawnEngine } from './spawn-engine.ts';
 import { readSystemInfo } from './system-info.ts';
+import { openTextThread } from './text-thread.ts';
 
 /** `randomInt` draws below 2^48; seeds may be larger, but nobody needs more different ones. */
 const SEED_LIMIT = 2 ** 48 - 1;
@@ -21,6 +22,7 @@ const platform: RuntimePlatform = {
   wallClock: () => Date.now(),
   openKeptState,
   prepareGrammar: createGrammarPreparer(),
+  openTextThread,
 };
 
 /**
