@@ -81,6 +81,7 @@ test('aborting ends all that has begun', async () => {
     Array.from({ length: 100 }, () => [1, 2, 3]),
     { signal: control.signal },
   );
+  while (transport.sent.at(-1)?.type !== 'embed') await Promise.resolve();
   control.abort();
   await expect(embedding).rejects.toMatchObject({ code: 'aborted' });
   expect(transport.sent.filter(({ type }) => type === 'embed')).toHaveLength(64);

@@ -1,7 +1,7 @@
 import { deserializeError, RuvLLMError } from '../core/errors.ts';
-import type { Tokenizer } from '../tokenizers/types.ts';
 import type { ResolvedEmbedOptions } from './embed-options.ts';
 import { abortError, type EngineClient } from './engine-client.ts';
+import { doTextTask, type TextContext } from './text/text-thread.ts';
 
 /** One text, several, or lists of token ids that are used as they are. */
 export type EmbedInput = string | readonly string[] | readonly (readonly number[])[];
@@ -12,9 +12,8 @@ export interface EmbedResult {
   readonly usage: { readonly promptTokens: number; readonly totalTokens: number };
 }
 
-export interface EmbedContext {
+export interface EmbedContext extends TextContext {
   readonly client: EngineClient;
-  readonly tokenizer: Tokenizer;
   readonly maxContext: number;
 }
 
@@ -29,7 +28,8 @@ export async function embedTexts(
 ): Promise<EmbedResult> {
   const { signal } = options;
   if (signal?.aborted) throw abortError(signal);
-  const lists = encodeInputs(input, context);
+  const lists = await encodeInputs(context, input, signal);
+  if (signal?.aborted) throw abortError(signal); // meanwhile, when nobody listened
   const pooled = await runAll(context.client, lists, options);
   const promptTokens = lists.reduce((sum, { length }) => sum + length, 0);
   return {
@@ -39,29 +39,43 @@ export async function embedTexts(
 }
 
 /** Everything is checked before anything is computed. */
-function encodeInputs(input: EmbedInput, { tokenizer, maxContext }: EmbedContext): (readonly number[])[] {
+async function encodeInputs(
+  context: EmbedContext,
+  input: EmbedInput,
+  signal: AbortSignal | null,
+): Promise<(readonly number[])[]> {
   const items: readonly unknown[] = typeof input === 'string' ? [input] : input;
   if (!Array.isArray(items)) {
     throw new RuvLLMError('invalid_option', 'embed takes a text, a list of texts or a list of lists of token ids');
   }
   if (items.length === 0) throw new RuvLLMError('empty_prompt', 'there is no text to embed');
-  return items.map((item: unknown, index) => {
-    const ids = encodeInput(item, index, tokenizer);
-    if (ids.length === 0) throw new RuvLLMError('empty_prompt', `input[${index}] is empty`, { data: { index } });
-    if (ids.length <= maxContext) return ids;
-    throw new RuvLLMError(
-      'context_overflow',
-      `input[${index}] has ${ids.length} tokens, the context is ${maxContext}`,
-      { data: { index, promptTokens: ids.length, maxContext } },
-    );
+  items.forEach(checkInput);
+  // What is put around a text would make a vector of nothing.
+  const texts = items.filter((item): item is string => typeof item === 'string' && item !== '');
+  const { lists } = await doTextTask(context, { kind: 'encode', texts, options: { addSpecial: true } }, signal);
+  const encoded = lists.values();
+  return items.map((item: string | readonly number[], index) => {
+    const ids = typeof item !== 'string' ? item : item === '' ? [] : encoded.next().value!;
+    checkLength(ids.length, index, context.maxContext);
+    return ids;
   });
 }
 
-function encodeInput(item: unknown, index: number, tokenizer: Tokenizer): readonly number[] {
-  // What is put around a text would make a vector of nothing.
-  if (typeof item === 'string') return item === '' ? [] : tokenizer.encode(item, { addSpecial: true });
-  if (Array.isArray(item) && item.every((id) => typeof id === 'number')) return item;
+function checkInput(item: unknown, index: number): void {
+  if (typeof item === 'string' || (Array.isArray(item) && item.every((id) => typeof id === 'number'))) return;
   throw new RuvLLMError('invalid_option', `input[${index}] must be a text or a list of token ids`, { data: { index } });
+}
+
+function checkLength(promptTokens: number, index: number, maxContext: number): void {
+  if (promptTokens === 0) throw new RuvLLMError('empty_prompt', `input[${index}] is empty`, { data: { index } });
+  if (promptTokens <= maxContext) return;
+  throw new RuvLLMError(
+    'context_overflow',
+    `input[${index}] has ${promptTokens} tokens, the context is ${maxContext}`,
+    {
+      data: { index, promptTokens, maxContext },
+    },
+  );
 }
 
 function runAll(

@@ -10,7 +10,7 @@ test('defaults: the local tenant, known prefixes, no hurry and no limit', () => 
     priority: 0,
     timeoutMs: null,
     session: null,
-    isMaxTokensGiven: false,
+    clampMaxTokens: true,
   });
 });
 

@@ -6,6 +6,7 @@ import {
   integerOption,
   numberOption,
   optional,
+  type OptionReader,
   type OptionReaders,
   resolveOptions,
 } from '../core/options.ts';
@@ -49,6 +50,10 @@ export interface GenerateOptions extends GenerateParams, ChatOptions {
   requestId?: string;
   /** Who asks, for the memory's index of sessions. Default: nobody. */
   user?: string;
+  /** Whether a `maxTokens` beyond the context becomes what is left of it, or fails. Default: only where none is given. */
+  clampMaxTokens?: boolean;
+  /** Hears how many tokens the prompt has, before anything is generated. */
+  onPrompt?: (numTokens: number) => void;
 }
 
 /** Whoever names no tenant. */
@@ -69,6 +74,8 @@ interface CallOptions extends ResolvedChatOptions {
   readonly memory: ResolvedMemoryWish | null;
   readonly requestId: string | null;
   readonly user: string | null;
+  readonly clampMaxTokens: boolean | null;
+  readonly onPrompt: ((numTokens: number) => void) | null;
 }
 
 /** Only its kind: what is in it is checked where it is compiled. */
@@ -90,13 +97,17 @@ const CALL_READERS: OptionReaders<CallOptions> = {
   memory: optional(memoryWishOption),
   requestId: optional(instanceOption('a UUID', isUuid)),
   user: optional(nameOption),
+  clampMaxTokens: optional(booleanOption(false)),
+  onPrompt: optional(instanceOption('a function', (value) => typeof value === 'function')) as OptionReader<
+    CallOptions['onPrompt']
+  >,
   ...CHAT_READERS,
 };
 
 export interface ResolvedGenerateOptions extends CallOptions {
   readonly params: ResolvedGenerateParams;
-  /** False: `maxTokens` is the default, and shrinks to what is left of the context. */
-  readonly isMaxTokensGiven: boolean;
+  /** True: `maxTokens` shrinks to what is left of the context. */
+  readonly clampMaxTokens: boolean;
 }
 
 /** Checks the options of one call. */
@@ -112,8 +123,8 @@ export function resolveGenerateOptions(options: GenerateOptions = {}): ResolvedG
   const call = settleTools(resolveOptions<CallOptions>('generate', own, CALL_READERS));
   return {
     params: resolveGenerateParams(params),
-    isMaxTokensGiven: params['maxTokens'] !== undefined,
     ...call,
+    clampMaxTokens: call.clampMaxTokens ?? params['maxTokens'] === undefined,
   };
 }
 
@@ -132,7 +143,7 @@ const describe = (value: unknown): string => (Array.isArray(value) ? 'a list' : 
 
 /** The tokens to generate: what was asked for, or what fits of the default; `context_overflow` with both numbers. */
 export function fitMaxTokens(
-  { params, isMaxTokensGiven }: Pick<ResolvedGenerateOptions, 'params' | 'isMaxTokensGiven'>,
+  { params, clampMaxTokens }: Pick<ResolvedGenerateOptions, 'params' | 'clampMaxTokens'>,
   promptTokens: number,
   maxContext: number,
 ): number {
@@ -144,7 +155,7 @@ export function fitMaxTokens(
       { data: { promptTokens, maxContext } },
     );
   }
-  if (!isMaxTokensGiven) return Math.min(params.maxTokens, room);
+  if (clampMaxTokens) return Math.min(params.maxTokens, room);
   if (params.maxTokens > room) {
     throw new RuvLLMError(
       'context_overflow',

@@ -7,7 +7,8 @@ import { createChunkQueue } from './chunk-queue.ts';
 import { abortError, type EngineClient } from './engine-client.ts';
 import { checkLogitBias, fitMaxTokens, type ResolvedGenerateOptions } from './generate-options.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
-import type { Prompt, PromptContext } from './prompt.ts';
+import type { Prompt } from './prompt.ts';
+import { preparePromptAside, type TextContext } from './text/text-thread.ts';
 import { createTextAssembler, type TextAssembler } from './text-assembler.ts';
 import { sendVocabulary } from './vocabulary.ts';
 
@@ -17,7 +18,7 @@ import { sendVocabulary } from './vocabulary.ts';
  */
 export type PrepareGrammar = (source: GrammarSource, signal: AbortSignal | null) => Promise<Int32Array>;
 
-export interface GenerationContext extends PromptContext {
+export interface GenerationContext extends TextContext {
   readonly client: EngineClient;
   readonly maxContext: number;
   readonly vocabSize: number;
@@ -40,12 +41,14 @@ export async function* generateChunks(
   const { params, signal } = options;
   if (signal?.aborted) throw abortError(signal);
   checkLogitBias(params, context.vocabSize);
-  let plan = planAnswer(context, prompt, options);
+  const prepared = await preparePromptAside(context, prompt, options, signal);
+  let plan = planAnswer(context, prepared, options);
   if (plan.grammar !== null && params.ignoreEos) {
     throw new RuvLLMError('invalid_option', 'ignoreEos cannot go with a grammar: its text ends when it is whole');
   }
   const { promptIds } = plan;
   const maxTokens = fitMaxTokens(options, promptIds.length, context.maxContext);
+  options.onPrompt?.(promptIds.length);
   const seed = params.seed ?? context.createSeed();
   const queue = createChunkQueue<GenerateChunk>();
   let assembler: TextAssembler;
@@ -113,6 +116,7 @@ export async function* generateChunks(
       plan = plan.fallback;
     }
   }
+  if (signal?.aborted) throw abortError(signal); // meanwhile, when nobody listened
   begin();
   const onAbort = (): void => fail(abortError(signal!));
   signal?.addEventListener('abort', onAbort, { once: true });

@@ -1,10 +1,6 @@
-import { createChatTemplate } from '../chat/chat-template.ts';
-import { PLAIN_DIALECT } from '../chat/tools/dialect.ts';
-import type { ChatTemplate } from '../chat/types.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import type { ModelReport, ModelSpec, SpillSpec } from '../engine/protocol.ts';
 import type { GgufFile, Metadata } from '../gguf/types.ts';
-import { createTokenizer } from '../tokenizers/tokenizer.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
 import { abortError, createEngineClient, type EngineClient, type Transport } from './engine-client.ts';
 import type { PrepareGrammar } from './generation.ts';
@@ -13,7 +9,10 @@ import { createRequestMemory } from './memory/request-memory.ts';
 import { planSpec, type ResolvedModelConfig } from './model-config.ts';
 import type { ResolvedKvSpill } from './kv-spill-option.ts';
 import { createModelInfo, describeFile } from './model-info.ts';
+import type { PromptContext } from './prompt.ts';
 import { createSessionTable, type SessionRecords } from './sessions/session-table.ts';
+import { readTextSide } from './text/text-side.ts';
+import type { TextThread } from './text/text-thread.ts';
 
 /** What a platform gives: files, a thread for the engine, a clock and chance. */
 export interface RuntimePlatform {
@@ -32,6 +31,8 @@ export interface RuntimePlatform {
   openKeptState(spill: ResolvedKvSpill): KeptState;
   /** Compiles grammars in a thread aside; without it they hold up the engine a little. */
   readonly prepareGrammar?: PrepareGrammar;
+  /** A thread that renders and tokenizes what is long, for the model at `path`; without it the caller's thread does. */
+  openTextThread?(path: string): TextThread;
 }
 
 /** What outlives the process. */
@@ -57,7 +58,7 @@ export async function loadModelFile(
     const client = createEngineClient(platform.startEngine());
     const loading = startLoad(client, spec, config);
     // The engine reads the weights meanwhile.
-    const { tokenizer, chatTemplate } = await readTextSide(gguf.metadata, client);
+    const { tokenizer, chatTemplate } = await readOwnSide(gguf.metadata, client);
     const report = await loading;
     const { vocabSize } = report.shape;
     const { now, createSeed, wallClock } = platform;
@@ -72,6 +73,7 @@ export async function loadModelFile(
         now,
         createSeed,
         prepareGrammar: platform.prepareGrammar ?? null,
+        textThread: platform.openTextThread?.(path) ?? null,
       },
       info: createModelInfo(describeFile(gguf), report, {
         path,
@@ -107,13 +109,9 @@ function startLoad(client: EngineClient, spec: ModelSpec, config: ResolvedModelC
 }
 
 /** What the main thread needs of the file; without it the engine has nobody to serve. */
-async function readTextSide(
-  metadata: Metadata,
-  client: EngineClient,
-): Promise<{ tokenizer: Tokenizer; chatTemplate: ChatTemplate }> {
+async function readOwnSide(metadata: Metadata, client: EngineClient): Promise<PromptContext> {
   try {
-    const tokenizer = createTokenizer(metadata);
-    return { tokenizer, chatTemplate: readChatTemplate(metadata, tokenizer) };
+    return readTextSide(metadata);
   } catch (error) {
     await client.dispose();
     throw error;
@@ -130,35 +128,6 @@ function readContextLength(metadata: Metadata): number {
     });
   }
   return contextLength;
-}
-
-/** A template that does not parse fails the chats, not the model: plain prompts need none. */
-function readChatTemplate(metadata: Metadata, tokenizer: Tokenizer): ChatTemplate {
-  const spelling = (id: number | null): string => (id === null ? '' : tokenizer.piece(id));
-  try {
-    return createChatTemplate({
-      source: metadata.string('tokenizer.chat_template', '') || null,
-      architecture: metadata.string('general.architecture'),
-      bosToken: spelling(tokenizer.bosId),
-      eosToken: spelling(tokenizer.eosId),
-      // Control tokens and the unknown one, which are no text. Not user-defined tokens such as </think>: plain text may
-      // spell them, and templates look for them in history.
-      specialSpellings: tokenizer.specialSpellings.filter(
-        (special) => tokenizer.tokenBytes(tokenizer.idOf(special)!).length === 0,
-      ),
-    });
-  } catch (error) {
-    if (!(error instanceof RuvLLMError)) throw error;
-    return {
-      origin: 'file',
-      dialect: PLAIN_DIALECT,
-      reasoning: null,
-      reads: () => false,
-      render() {
-        throw error;
-      },
-    };
-  }
 }
 
 function endIdsOf(tokenizer: Tokenizer, vocabSize: number): number[] {

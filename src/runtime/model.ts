@@ -21,12 +21,15 @@ import { encodePrompt, type Prompt } from './prompt.ts';
 import { generateInHistory } from './sessions/history-session.ts';
 import { createBusySessions, createSession, type Session } from './sessions/session.ts';
 import type { SessionInfo, SessionTable } from './sessions/session-table.ts';
+import { type AsideText, createAsideText } from './text/aside-text.ts';
 
 /** A loaded model. Calls may overlap: they are computed side by side, each as if alone. */
 export interface Model extends AsyncDisposable {
   readonly tokenizer: Tokenizer;
   /** The token ids the model reads for this prompt: chat template and BOS included. */
   encodePrompt(prompt: Prompt, options?: EncodeOptions): readonly number[];
+  /** The same and the tokenizer's work without holding up the caller's thread: for servers. */
+  readonly aside: AsideText;
   /** The whole answer at once. */
   generate(prompt: Prompt, options?: GenerateOptions): Promise<GenerateResult>;
   /** The answer token by token; leaving the loop early aborts it. Starts with the first read. */
@@ -90,19 +93,20 @@ export function createModel({ context, info, sessions: table, requests }: ModelP
     return rememberChunks(requests, call, context.now, generate);
   };
 
-  async function dispose(): Promise<void> {
-    await client.dispose();
-    await requests?.settle(); // calls that were cut off are written down, too
-  }
-
   const nameSession = (what: string, id: string, options: TenantOptions | undefined) => {
     requireLoaded();
     return { ...readTenant(what, options), id: nameOption(id, 'id') };
   };
 
+  const dispose = async (): Promise<void> => {
+    await Promise.all([client.dispose(), context.textThread?.dispose()]);
+    await requests?.settle(); // calls that were cut off are written down, too
+  };
+
   return {
     tokenizer,
     encodePrompt: (prompt, options) => encodePrompt(prompt, context, resolvePromptOptions(options)),
+    aside: createAsideText(context),
     generate: async (prompt, options) => collectChunks(start(prompt, options)),
     async *generateStream(prompt, options) {
       yield* start(prompt, options);

@@ -25,15 +25,18 @@ export interface PromptOptions extends Partial<ResolvedChatOptions> {
 /** A prompt as the model reads it. */
 export interface PreparedPrompt {
   readonly ids: readonly number[];
-  /** What the chat template wrote; null: it was not asked, and the answer is no turn of its own. */
-  readonly text: string | null;
+  /** How the text of the chat template ends; null: it was not asked, and the answer is no turn of its own. */
+  readonly tail: string | null;
 }
+
+/** More than any family's mark that thinking has begun: that is what is looked for at a prompt's end. */
+const TAIL_CHARS = 256;
 
 /** Turns a prompt into the ids the model reads; `empty_prompt` when there is nothing to read. */
 export function preparePrompt(prompt: Prompt, context: PromptContext, options: PromptOptions): PreparedPrompt {
   const chat = { ...NO_CHAT_OPTIONS, ...options };
   const prepared = encodeByKind(prompt, context, chat);
-  if (prepared.text === null) requireNoChatOptions(chat);
+  if (prepared.tail === null) requireNoChatOptions(chat);
   if (prepared.ids.length === 0) throw new RuvLLMError('empty_prompt', 'the prompt is empty');
   return prepared;
 }
@@ -43,32 +46,20 @@ export function encodePrompt(prompt: Prompt, context: PromptContext, options: Pr
   return preparePrompt(prompt, context, options).ids;
 }
 
-/** The ids of more of a conversation that has `knownIds` already; `empty_prompt` when that is nothing. */
+/** The ids of a text that goes on where others have ended; `empty_prompt` when it is empty. */
 export function encodeContinuation(
-  prompt: string | readonly number[],
-  knownIds: ArrayLike<number>,
-  context: PromptContext,
-  { parseSpecial }: { parseSpecial: boolean },
+  text: string,
+  tokenizer: Tokenizer,
+  { parseSpecial, isContinuation }: { parseSpecial: boolean; isContinuation: boolean },
 ): readonly number[] {
-  if (isChat(prompt)) {
-    throw new RuvLLMError(
-      'invalid_option',
-      'a session takes text or token ids; messages go to generate with { session }',
-    );
-  }
-  if (knownIds.length === 0 || typeof prompt !== 'string') return encodePrompt(prompt, context, { parseSpecial });
-  if (prompt === '') throw new RuvLLMError('empty_prompt', 'the prompt is empty');
-  checkText(prompt, 'the prompt');
-  const { tokenizer } = context;
-  const isContinuation = !tokenizer.isControl(knownIds[knownIds.length - 1]!);
-  return parseSpecial
-    ? tokenizer.encodeTemplate(prompt, { isContinuation })
-    : tokenizer.encode(prompt, { isContinuation });
+  if (text === '') throw new RuvLLMError('empty_prompt', 'the prompt is empty');
+  checkText(text, 'the prompt');
+  return parseSpecial ? tokenizer.encodeTemplate(text, { isContinuation }) : tokenizer.encode(text, { isContinuation });
 }
 
 /** Whether the answer is a turn of its own, not the continuation of a text. */
 export function isChat(prompt: Prompt): boolean {
-  return typeof prompt !== 'string' && typeof prompt[0] === 'object';
+  return Array.isArray(prompt) && typeof prompt[0] === 'object';
 }
 
 function encodeByKind(
@@ -77,7 +68,7 @@ function encodeByKind(
   options: PromptOptions & ResolvedChatOptions,
 ): PreparedPrompt {
   const { tokenizer } = context;
-  const plain = (ids: readonly number[]): PreparedPrompt => ({ ids, text: null });
+  const plain = (ids: readonly number[]): PreparedPrompt => ({ ids, tail: null });
   if (typeof prompt === 'string') {
     // BOS alone would make the model talk about nothing; whoever wants that gives token ids.
     if (prompt === '') return plain([]);
@@ -109,7 +100,8 @@ function encodeChat(
     tools: tools.map(showTool),
     variables: { ...reasoningVariables(chatTemplate, reasoning), ...templateVariables },
   });
-  return { ids: withBos(tokenizer.encodeTemplate(text, { guard }), tokenizer), text };
+  const ids = withBos(tokenizer.encodeTemplate(text, { guard }), tokenizer);
+  return { ids, tail: text.trimEnd().slice(-TAIL_CHARS) };
 }
 
 /** Without what is ours to enforce: templates print tools as they are. */

@@ -1,3 +1,4 @@
+import { RuvLLMError } from '../core/errors.ts';
 import type { RequestMemory } from '../runtime/memory/request-memory.ts';
 import type { Model } from '../runtime/model.ts';
 import type { Caller } from './caller.ts';
@@ -18,6 +19,8 @@ import { type Span, startJobSpan, traceJob, type Tracer } from './tracing.ts';
 export interface RunningJob {
   readonly modelId: string;
   readonly model: Model;
+  /** How many tokens the first prompt has; fails when the job ends before that is known. */
+  readonly promptTokens: Promise<number>;
   /** To be read once; whoever does not read to the end calls `abort`. */
   readonly events: AsyncIterable<JobEvent>;
   /** What of the memory is in the prompt. */
@@ -63,7 +66,9 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
     const lease = await acquire(job, caller, span);
     const own = linkAbort(caller.signal);
     const { signal } = own;
+    const prompt = createPromise<number>();
     const end = (): void => {
+      prompt.reject(new RuvLLMError('aborted', 'the job ended before its prompt was read'));
       own.unlink();
       lease.release();
       onEnd();
@@ -76,10 +81,10 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
       end();
       throw error;
     }
-    const running = runJob(lease.model, remembered.job, { tenant, signal }, limits);
+    const running = runJob(lease.model, remembered.job, { tenant, signal, onPrompt: prompt.resolve }, limits);
     const events = traceJob(span, metrics.observe(lease.id, remembered.record(running)));
     const first = events.next();
-    first.catch(() => {}); // read below, or by the reader of the events
+    first.catch(prompt.reject); // read below, or by the reader of the events
     try {
       await within(clock, limits.firstEventMs, first);
     } catch (error) {
@@ -95,6 +100,7 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
     return {
       modelId: lease.id,
       model: lease.model,
+      promptTokens: prompt.promise,
       events: readOn(first, events, abort),
       sources: remembered.sources,
       abort,
@@ -116,7 +122,7 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
       try {
         const lease = await models.acquire(job.model, { signal: caller.signal, waitMs: limits.modelWaitMs });
         try {
-          return countPromptTokens(lease.model, job, limits);
+          return await countPromptTokens(lease.model, job, limits, caller.signal);
         } finally {
           lease.release();
         }
@@ -125,6 +131,15 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
       }
     },
   };
+}
+
+/** A promise and its ends; a failure that nobody waits for is not unheard. */
+function createPromise<T>() {
+  let resolve!: (value: T) => void;
+  let reject!: (error: unknown) => void;
+  const promise = new Promise<T>((...ends) => ([resolve, reject] = ends));
+  promise.catch(() => {});
+  return { promise, resolve, reject };
 }
 
 /** The events with the first one that was waited for already in front. */

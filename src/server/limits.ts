@@ -14,7 +14,7 @@ export interface ServerLimits {
   readonly maxChoices: number;
   /** Most tokens of one answer. Default 2^20: in effect the model's context. */
   readonly maxTokens: number;
-  /** Characters of a prompt per token of the context: more is refused before it is tokenized. Texts have two to five. Default 8. */
+  /** Characters of a prompt per token of the context: more is refused before it is tokenized. Texts have two to five. Default 32. */
   readonly maxCharsPerToken: number;
   /** Requests that generate at a time, all tenants together. Default 256. */
   readonly maxRequests: number;
@@ -54,7 +54,7 @@ export function resolveServerLimits(limits?: Partial<ServerLimits>): ServerLimit
     maxMessages: integerOption(2048, 1, 100_000),
     maxChoices: integerOption(16, 1, 256),
     maxTokens: integerOption(2 ** 20, 1, 2 ** 24),
-    maxCharsPerToken: numberOption(8, 1, 1000),
+    maxCharsPerToken: numberOption(32, 1, 1000),
     maxRequests: integerOption(256, 1, 100_000),
     maxRequestsPerTenant: integerOption(64, 1, 100_000),
     requestsPerMinute: numberOption(6000, 0.1, 10_000_000),

@@ -17,6 +17,8 @@ import { createSaidTokens } from './said-tokens.ts';
 export interface JobCaller {
   readonly tenant: string;
   readonly signal: AbortSignal;
+  /** Hears how many tokens the first prompt has, as soon as that is known. */
+  readonly onPrompt?: (numTokens: number) => void;
 }
 
 type JobLimits = Pick<ServerLimits, 'maxTokens' | 'maxCharsPerToken'>;
@@ -31,7 +33,12 @@ export async function* runJob(
   const own = linkAbort(caller.signal);
   const call = { tenant: caller.tenant, signal: own.signal };
   const streams = job.prompts.flatMap((prompt, promptIndex) => {
-    const options = { ...fitOptions(model, prompt, job, limits), ...toolOptions(job), ...constrained(job) };
+    const options = {
+      ...fitOptions(model, prompt, job, limits),
+      ...toolOptions(job),
+      ...constrained(job),
+      ...(promptIndex === 0 ? heard(caller) : {}),
+    };
     return Array.from({ length: job.numChoices }, (_, index) => {
       const choice = promptIndex * job.numChoices + index;
       const chunks = model.generateStream(prompt, { ...seeded(options, index), ...call });
@@ -46,6 +53,9 @@ export async function* runJob(
     own.abort(); // a sequence whose sibling failed would go on to its next token before it noticed
   }
 }
+
+const heard = ({ onPrompt }: JobCaller): Pick<GenerateOptions, 'onPrompt'> =>
+  onPrompt === undefined ? {} : { onPrompt };
 
 const constrained = ({ constraint }: GenerateJob): Pick<GenerateOptions, 'grammar'> =>
   constraint === null ? {} : { grammar: toGrammar(constraint) };
@@ -94,19 +104,23 @@ function fitOptions(model: Model, prompt: Prompt, job: GenerateJob, limits: JobL
       param: 'max_tokens',
     });
   }
-  const room = maxContext - model.encodePrompt(prompt, promptOptions(job)).length;
-  return { ...job.options, maxTokens: Math.max(1, Math.min(room, limits.maxTokens)) };
+  return { ...job.options, maxTokens: limits.maxTokens, clampMaxTokens: true };
 }
 
 /** The tokens of the first prompt of a job; refuses what generating would refuse. */
-export function countPromptTokens(model: Model, job: GenerateJob, limits: JobLimits): number {
+export async function countPromptTokens(
+  model: Model,
+  job: GenerateJob,
+  limits: JobLimits,
+  signal: AbortSignal,
+): Promise<number> {
   const prompt = job.prompts[0]!;
   const { maxContext } = model.modelInfo();
   checkLength(prompt, job, Math.floor(maxContext * limits.maxCharsPerToken), maxContext);
-  return model.encodePrompt(prompt, promptOptions(job)).length;
+  return (await model.aside.encodePrompt(prompt, { ...promptOptions(job), signal })).length;
 }
 
-/** Tokenizing takes time on the thread that serves everyone: what can never fit is refused by its length. */
+/** Tokenizing takes time: what can never fit is refused by its length. */
 function checkLength(prompt: Prompt, { tools }: GenerateJob, maxChars: number, maxContext: number): void {
   let length = prompt.length + (tools.length === 0 ? 0 : JSON.stringify(tools).length);
   if (isChat(prompt)) for (const message of prompt) length += lengthOf(message as ChatMessage);

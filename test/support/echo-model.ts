@@ -5,6 +5,7 @@ import type { Model } from '../../src/runtime/model.ts';
 import type { ModelInfo } from '../../src/runtime/model-info.ts';
 import type { ChatMessage } from '../../src/chat/types.ts';
 import type { GenerateOptions } from '../../src/runtime/generate-options.ts';
+import type { Prompt } from '../../src/runtime/prompt.ts';
 
 export interface EchoModel extends Model {
   /** Every call: what was asked, with which options. */
@@ -17,12 +18,19 @@ export interface EchoModel extends Model {
 export function createEchoModel(maxContext: number): EchoModel {
   const words = (text: string): string[] => text.split(/\s+/).filter((word) => word !== '');
   const count = (messages: readonly ChatMessage[]): number => messages.flatMap(({ content }) => words(content)).length;
+  const encodePrompt = (prompt: Prompt): number[] =>
+    Array.from({ length: count(prompt as readonly ChatMessage[]) }, (_, i) => i);
   const calls: EchoModel['calls'] = [];
   const model: Partial<EchoModel> = {
     calls,
     isStuck: false,
     modelInfo: () => ({ maxContext }) as ModelInfo,
-    encodePrompt: (prompt) => Array.from({ length: count(prompt as readonly ChatMessage[]) }, (_, i) => i),
+    encodePrompt,
+    aside: {
+      encodePrompt: async (prompt) => encodePrompt(prompt),
+      encode: async (text) => words(text).map((_, i) => i),
+      decode: async (ids) => Array.from(ids).join(' '),
+    },
     stats: async () => ({
       numRunning: 0,
       numWaiting: 0,
@@ -45,6 +53,7 @@ export function createEchoModel(maxContext: number): EchoModel {
           data: { promptTokens, maxContext },
         });
       }
+      options.onPrompt?.(promptTokens);
       const answer = ['re:', ...words(messages.at(-1)!.content)];
       const shown = answer.slice(0, options.maxTokens);
       for (const [index, word] of shown.entries()) {

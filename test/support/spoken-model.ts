@@ -142,6 +142,7 @@ export function createSpokenModel(answers: readonly string[], options: SpokenMod
       vocabSize: tokenizer.vocabSize,
       endIds: [NUM_BYTES + 1],
       prepareGrammar: null,
+      textThread: null,
       now: () => 0,
       createSeed: () => 1,
     },

@@ -47,6 +47,7 @@ export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
       now: () => clock++,
       createSeed: () => 4711,
       prepareGrammar: null,
+      textThread: null,
     },
     info: createModelInfo(
       { name: 'toy', numParameters: 2e9, quantization: 'Q8_0', fileBytes: 10, pooling: 'mean' },

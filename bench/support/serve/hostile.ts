@@ -19,7 +19,7 @@ const schema = (value: object): Buffer =>
 const prompt = (content: string): Buffer => chat({ messages: [{ role: 'user', content }] });
 const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
 /** As many characters as a context of 8192 tokens lets through: more would be refused before the tokenizer sees it. */
-const MAX_PROMPT = 8 * 8192 - 16;
+const MAX_PROMPT = 32 * 8192 - 16;
 
 const REQUESTS: readonly (readonly [name: string, bytes: () => Buffer])[] = [
   ['60 000 nested arrays', () => raw(nested(60_000))],
@@ -38,7 +38,12 @@ const REQUESTS: readonly (readonly [name: string, bytes: () => Buffer])[] = [
   ['long prompt of rare letters', () => prompt('龘靐齉'.repeat(MAX_PROMPT / 3))],
   ['long prompt of words', () => prompt('some words and others '.repeat(MAX_PROMPT / 22))],
   ['2048 messages', () => chat({ messages: Array.from({ length: 2048 }, () => ({ role: 'user', content: 'hello' })) })],
-  ['32 K to tokenize', () => formatPost('/tokenize', JSON.stringify({ content: 'a'.repeat(2 ** 15) }))],
+  ['128 K to tokenize', () => formatPost('/tokenize', JSON.stringify({ content: 'a'.repeat(2 ** 17) }))],
+  [
+    '128 K to tokenize, with pieces',
+    () => formatPost('/tokenize', JSON.stringify({ content: 'aZ'.repeat(2 ** 16), with_pieces: true })),
+  ],
+  ['128 K to put together', () => formatPost('/detokenize', JSON.stringify({ tokens: Array(2 ** 17).fill(300) }))],
   ['many stop strings', () => chat({ stop: Array.from({ length: 100_000 }, (_, i) => `s${i}`) })],
   ['pattern with nested repeats', () => schema({ type: 'string', pattern: '^(a+)+(b|b+)*$' })],
   ['pattern with counted repeats', () => schema({ type: 'string', pattern: '^((a{1,100}){1,100}){1,100}$' })],

@@ -9,6 +9,7 @@ import { openKeptState } from './kept-state.ts';
 import { openModelFile } from './open-model-file.ts';
 import { spawnEngine } from './spawn-engine.ts';
 import { readSystemInfo } from './system-info.ts';
+import { openTextThread } from './text-thread.ts';
 
 /** `randomInt` draws below 2^48; seeds may be larger, but nobody needs more different ones. */
 const SEED_LIMIT = 2 ** 48 - 1;
@@ -22,6 +23,7 @@ const platform: RuntimePlatform = {
   warn: (message) => process.emitWarning(message, { code: 'RUVLLM_MEMORY' }),
   openKeptState,
   prepareGrammar: createGrammarPreparer(),
+  openTextThread,
 };
 
 /**

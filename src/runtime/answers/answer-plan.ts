@@ -5,7 +5,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { GrammarSource } from '../../sampling/grammar/index.ts';
 import { createStopMatcher } from '../../sampling/stop-matcher.ts';
 import type { ResolvedGenerateOptions } from '../generate-options.ts';
-import { preparePrompt, type Prompt, type PromptContext } from '../prompt.ts';
+import type { PreparedPrompt, PromptContext } from '../prompt.ts';
 import { type AnswerReader, createPlainReader } from './answer-reader.ts';
 import { createCallStructure } from './call-structure.ts';
 import { createDialectDecoder } from './dialect-decoder.ts';
@@ -25,22 +25,25 @@ export interface PlanContext extends PromptContext {
   readonly endIds: readonly number[];
 }
 
-/** Decides what the model reads, what it may answer and what is looked for in the answer. */
-export function planAnswer(context: PlanContext, prompt: Prompt, options: ResolvedGenerateOptions): AnswerPlan {
+/** Decides what the model may answer to a prompt, and what is looked for in the answer. */
+export function planAnswer(
+  context: PlanContext,
+  { ids: promptIds, tail }: PreparedPrompt,
+  options: ResolvedGenerateOptions,
+): AnswerPlan {
   const { tokenizer, chatTemplate } = context;
   const { params, grammar, tools, toolChoice, parallelToolCalls } = options;
-  const { ids: promptIds, text } = preparePrompt(prompt, context, options);
   const isPlain = tools.length === 0 && (chatTemplate.reasoning === null || grammar !== null);
-  if (text === null || isPlain) {
+  if (tail === null || isPlain) {
     const createReader = (): AnswerReader =>
       createPlainReader(
-        tokenizer.createStreamDecoder({ keepLeadingSpace: text === null }),
+        tokenizer.createStreamDecoder({ keepLeadingSpace: tail === null }),
         createStopMatcher(params.stop),
       );
     return { promptIds, grammar, fallback: null, createReader };
   }
   const { dialect } = chatTemplate;
-  const isReasoning = startsInReasoning(dialect.reasoning, text);
+  const isReasoning = startsInReasoning(dialect.reasoning, tail);
   const specs = toToolSpecs(tools);
   const createReader = (delivery: 'whole' | 'stream') => (): AnswerReader =>
     createParsedReader({

@@ -2,7 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { type GenerateOptions, resolveGenerateOptions } from '../generate-options.ts';
 import { collectChunks, generateChunks, type GenerationContext } from '../generation.ts';
 import type { GenerateChunk, GenerateResult } from '../generation-types.ts';
-import { encodeContinuation } from '../prompt.ts';
+import { encodeTurn } from '../text/text-thread.ts';
 import type { SessionName, SessionTable } from './session-table.ts';
 
 /** As for a call of its own; whose session it is was said when it was opened. */
@@ -105,7 +105,7 @@ export function createSession({ context, table, busy }: SessionParts, name: Sess
     };
     try {
       const knownIds = readTokens();
-      const tokenIds = [...knownIds, ...encodeContinuation(prompt, knownIds, context, options)];
+      const tokenIds = [...knownIds, ...(await encodeTurn(context, prompt, knownIds, options))];
       for await (const chunk of generateChunks(context, [...tokenIds], options)) {
         for (const tokenId of chunk.tokenIds) tokenIds.push(tokenId);
         if (chunk.finishReason !== null) {

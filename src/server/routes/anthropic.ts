@@ -1,6 +1,5 @@
 import { resolveServerLimits } from '../limits.ts';
 import { json, type Route } from '../route.ts';
-import { countPromptTokens } from '../run-job.ts';
 import { createSseResponse } from '../sse.ts';
 import { anthropicErrors } from '../wire/anthropic/error-body.ts';
 import { writeMessage } from '../wire/anthropic/message-response.ts';
@@ -33,7 +32,7 @@ export const anthropicRoutes: readonly Route[] = [
       return withSources(
         running,
         createSseResponse({
-          messages: writeMessageStream(head, running.events, () => countPromptTokens(running.model, job, limits)),
+          messages: writeMessageStream(head, running.events, running.promptTokens),
           abort: running.abort,
           toError: toSseError(anthropicErrors, caller, services, 'error'),
           keepAliveMs: limits.keepAliveMs,

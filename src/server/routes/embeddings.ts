@@ -16,7 +16,7 @@ import { openaiErrors } from '../wire/openai/error-body.ts';
 /** As the API this one follows allows in one call. */
 const MAX_INPUTS = 2048;
 const MAX_TOKENS = 2 ** 17;
-/** Characters of all texts: they are tokenized on the thread that serves everyone. */
+/** Characters of all texts. */
 const MAX_CHARS = 2 ** 20;
 const MAX_DIMENSIONS = 65_536;
 

@@ -21,8 +21,7 @@ import { openaiErrors } from '../wire/openai/error-body.ts';
 import { messageField } from '../wire/openai/messages.ts';
 import { toolField } from '../wire/openai/tools.ts';
 
-/** Text is tokenized on the thread that serves everyone: this much takes some forty milliseconds when it has no words. */
-const MAX_CHARS = 2 ** 15;
+const MAX_CHARS = 2 ** 17;
 const MAX_TOKENS = 2 ** 17;
 const modelField = stringField(MAX_MODEL_NAME, 1);
 
@@ -55,7 +54,7 @@ interface TemplateFields extends ChatFields {
 async function withModel(
   { services, caller }: Exchange,
   name: string | null,
-  work: (model: Model) => object,
+  work: (model: Model) => Promise<object>,
 ): Promise<Response> {
   const all = services.models.list();
   if (name === null && all.length !== 1) required(name, 'model');
@@ -64,7 +63,7 @@ async function withModel(
   try {
     const lease = await models.acquire(name ?? all[0]!.id, { signal: caller.signal, waitMs: limits.modelWaitMs });
     try {
-      return json(work(lease.model));
+      return json(await work(lease.model));
     } finally {
       lease.release();
     }
@@ -95,8 +94,9 @@ export const tokenizeRoutes: readonly Route[] = [
   route('/tokenize', 'The tokens of a text.', TOKENIZE, ['content'], async (exchange) => {
     const given = readFields<TokenizeFields>(await exchange.readBody(), TOKENIZE);
     const content = required(given.content, 'content');
-    return withModel(exchange, given.model, ({ tokenizer }) => {
-      const tokens = tokenizer.encode(content, { addSpecial: given.add_special ?? false });
+    const { signal } = exchange.caller;
+    return withModel(exchange, given.model, async ({ aside, tokenizer }) => {
+      const tokens = await aside.encode(content, { addSpecial: given.add_special ?? false, signal });
       if (given.with_pieces !== true) return { tokens };
       return { tokens: tokens.map((id) => ({ id, piece: tokenizer.piece(id) })) };
     });
@@ -104,21 +104,24 @@ export const tokenizeRoutes: readonly Route[] = [
   route('/detokenize', 'The text of tokens.', DETOKENIZE, ['tokens'], async (exchange) => {
     const given = readFields<{ model: string; tokens: readonly number[] }>(await exchange.readBody(), DETOKENIZE);
     const tokens = required(given.tokens, 'tokens');
-    return withModel(exchange, given.model, ({ tokenizer }) => {
+    const { signal } = exchange.caller;
+    return withModel(exchange, given.model, async ({ aside, tokenizer }) => {
       checkIds(tokens, tokenizer);
-      return { content: tokenizer.decode(tokens) };
+      return { content: await aside.decode(tokens, { signal }) };
     });
   }),
   route('/apply-template', 'What the model reads for a conversation.', TEMPLATE, ['messages'], async (exchange) => {
     const given = readFields<TemplateFields>(await exchange.readBody(), TEMPLATE);
     const messages = required(given.messages, 'messages');
-    return withModel(exchange, given.model, (model) => {
+    const { signal } = exchange.caller;
+    return withModel(exchange, given.model, async ({ aside }) => {
       const tools = (given.tools ?? []).map(toDefinition);
-      const tokens = model.encodePrompt(messages, {
+      const tokens = await aside.encodePrompt(messages, {
         ...(tools.length === 0 ? {} : { tools }),
         ...toChatOptions(given),
+        signal,
       });
-      return { prompt: model.tokenizer.decode(tokens, { skipSpecial: false }), tokens };
+      return { prompt: await aside.decode(tokens, { skipSpecial: false, signal }), tokens };
     });
   }),
 ];

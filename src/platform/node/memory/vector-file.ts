@@ -5,8 +5,8 @@ import { RuvLLMError } from '../../../core/errors.ts';
 import type { BlockFile } from '../../../memory/vector-index/block-file.ts';
 import { PAGE_BYTES } from '../../../memory/vector-index/dirty-pages.ts';
 import { toFileError } from '../file-errors.ts';
-import { type Files, flushFolder, makeFolder } from '../spill/atomic-files.ts';
-import { frame, NONCE_BYTES, TAG_BYTES } from '../spill/sealing.ts';
+import { type Files, flushFolder, makeFolder } from '../sealing/atomic-files.ts';
+import { frame, NONCE_BYTES, TAG_BYTES } from '../sealing/sealing.ts';
 
 const CIPHER = 'aes-256-gcm';
 const SEAL_BYTES = NONCE_BYTES + TAG_BYTES;

@@ -25,10 +25,10 @@ function startBlock(part: OutputPart): object {
 export async function* writeMessageStream(
   head: MessageHead,
   events: AsyncIterable<JobEvent>,
-  countPrompt: () => number,
+  promptTokens: Promise<number>,
 ): AsyncGenerator<SseMessage, void, undefined> {
   const send = (type: string, fields: object): SseMessage => write({ type, ...fields });
-  yield send('message_start', { message: writeEnvelope(head, countPrompt()) });
+  yield send('message_start', { message: writeEnvelope(head, await promptTokens) });
   for await (const event of toPartEvents(shownEvents(head, events), { hasText: false })) {
     if (event.type === 'open') {
       const { index, part } = event;

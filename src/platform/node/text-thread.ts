@@ -1,0 +1,67 @@
+import { Worker } from 'node:worker_threads';
+import type { TextResult, TextTask } from '../../runtime/text/text-tasks.ts';
+import type { TextThread } from '../../runtime/text/text-thread.ts';
+import { type FileIdentity, identifyFiles } from './content-identity.ts';
+import { modelPartPaths } from './open-model-file.ts';
+import { createTaskThread, type TaskThreadOptions } from './task-thread.ts';
+
+/** What the worker is started with. */
+export interface TextWorkerData {
+  readonly path: string;
+  /** Of the files as they were loaded: others have another vocabulary, perhaps. */
+  readonly digest: string;
+}
+
+/** A result as it crosses the border: ids are moved, not copied. */
+export interface PackedResult {
+  readonly lists: readonly Int32Array[];
+  readonly text: string | null;
+}
+
+/** The heap of the thread: 4 MiB of text without words, as much as a request may have, take some 400 MB on the way. */
+const MEMORY_MB = 1536;
+
+const DEFAULTS: Omit<TaskThreadOptions, 'spawn'> = {
+  name: 'the text thread',
+  // A template may take 2 s, 4 MiB of text without words take 5, and others use the machine too.
+  deadlineMs: 30_000,
+  maxWaiting: 256,
+  idleMs: 60_000,
+};
+
+function spawnWorker(workerData: TextWorkerData): Worker {
+  return new Worker(new URL('./text-worker.js', import.meta.url), {
+    name: 'ruvllm-text',
+    execArgv: [],
+    workerData,
+    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
+  });
+}
+
+/** A thread for the long texts of the model at `path`; it starts with the first of them. Called when the model is loaded. */
+export function openTextThread(path: string, options: Partial<TaskThreadOptions> = {}): TextThread {
+  const identity = identify(path);
+  const thread = createTaskThread<TextTask, PackedResult>({
+    ...DEFAULTS,
+    spawn: () => spawnWorker({ path, digest: identity?.digest ?? '' }),
+    ...options,
+  });
+  return {
+    async run(task, signal) {
+      const packed = await thread.run(task, signal);
+      return packed === null ? null : unpack(packed);
+    },
+    dispose: () => thread.dispose(),
+  };
+}
+
+/** null: the files are gone already, and the thread will not find them either. */
+function identify(path: string): FileIdentity | null {
+  try {
+    return identifyFiles(modelPartPaths(path));
+  } catch {
+    return null;
+  }
+}
+
+const unpack = ({ lists, text }: PackedResult): TextResult => ({ lists: lists.map((ids) => Array.from(ids)), text });

@@ -1,0 +1,43 @@
+import { createChatTemplate } from '../../chat/chat-template.ts';
+import { PLAIN_DIALECT } from '../../chat/tools/dialect.ts';
+import type { ChatTemplate } from '../../chat/types.ts';
+import { RuvLLMError } from '../../core/errors.ts';
+import type { Metadata } from '../../gguf/types.ts';
+import { createTokenizer } from '../../tokenizers/tokenizer.ts';
+import type { Tokenizer } from '../../tokenizers/types.ts';
+import type { PromptContext } from '../prompt.ts';
+
+/** What turns text into tokens and back, as a model file describes it. */
+export function readTextSide(metadata: Metadata): PromptContext {
+  const tokenizer = createTokenizer(metadata);
+  return { tokenizer, chatTemplate: readChatTemplate(metadata, tokenizer) };
+}
+
+/** A template that does not parse fails the chats, not the model: plain prompts need none. */
+function readChatTemplate(metadata: Metadata, tokenizer: Tokenizer): ChatTemplate {
+  const spelling = (id: number | null): string => (id === null ? '' : tokenizer.piece(id));
+  try {
+    return createChatTemplate({
+      source: metadata.string('tokenizer.chat_template', '') || null,
+      architecture: metadata.string('general.architecture'),
+      bosToken: spelling(tokenizer.bosId),
+      eosToken: spelling(tokenizer.eosId),
+      // Control tokens and the unknown one, which are no text. Not user-defined tokens such as </think>: plain text may
+      // spell them, and templates look for them in history.
+      specialSpellings: tokenizer.specialSpellings.filter(
+        (special) => tokenizer.tokenBytes(tokenizer.idOf(special)!).length === 0,
+      ),
+    });
+  } catch (error) {
+    if (!(error instanceof RuvLLMError)) throw error;
+    return {
+      origin: 'file',
+      dialect: PLAIN_DIALECT,
+      reasoning: null,
+      reads: () => false,
+      render() {
+        throw error;
+      },
+    };
+  }
+}

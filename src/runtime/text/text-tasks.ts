@@ -1,0 +1,95 @@
+import type { ChatMessage } from '../../chat/types.ts';
+import { encodeContinuation, preparePrompt, type PromptContext, type PromptOptions } from '../prompt.ts';
+
+/** What is done with text, as plain data: it can be done in any thread that has read the same file. */
+export type TextTask =
+  | { readonly kind: 'prompt'; readonly prompt: string | readonly ChatMessage[]; readonly options: PromptOptions }
+  | {
+      readonly kind: 'continuation';
+      readonly text: string;
+      readonly options: { readonly parseSpecial: boolean; readonly isContinuation: boolean };
+    }
+  | { readonly kind: 'encode'; readonly texts: readonly string[]; readonly options: { readonly addSpecial: boolean } }
+  | { readonly kind: 'decode'; readonly ids: ArrayLike<number>; readonly options: { readonly skipSpecial: boolean } };
+
+type TaskKind = TextTask['kind'];
+type TaskOf<K extends TaskKind> = Extract<TextTask, { kind: K }>;
+
+/** What comes of any task. */
+export interface TextResult {
+  /** One list of ids a text. */
+  readonly lists: readonly (readonly number[])[];
+  /** What was decoded, or how a rendered conversation ends. */
+  readonly text: string | null;
+}
+
+/** A microsecond each, about: a character without words, or a token to decode. Texts of words take a tenth of it. */
+const MESSAGE_WEIGHT = 64;
+const VALUE_WEIGHT = 8;
+const TEXT_WEIGHT = 16;
+
+interface TaskRecord<K extends TaskKind> {
+  /** About the microseconds it takes; above `limit` any number above it. */
+  weigh(task: TaskOf<K>, limit: number): number;
+  run(task: TaskOf<K>, context: PromptContext): TextResult;
+}
+
+const TASKS: { readonly [K in TaskKind]: TaskRecord<K> } = {
+  prompt: {
+    weigh: ({ prompt, options: { tools = [], templateVariables = {} } }, limit) =>
+      typeof prompt === 'string'
+        ? prompt.length
+        : prompt.length * MESSAGE_WEIGHT + weighJson([prompt, tools, templateVariables], limit),
+    run({ prompt, options }, context) {
+      const { ids, tail } = preparePrompt(prompt, context, options);
+      return { lists: [ids], text: tail };
+    },
+  },
+  continuation: {
+    weigh: ({ text }) => text.length,
+    run: ({ text, options }, { tokenizer }) => ({ lists: [encodeContinuation(text, tokenizer, options)], text: null }),
+  },
+  encode: {
+    weigh: ({ texts }) => texts.reduce((sum, { length }) => sum + length + TEXT_WEIGHT, 0),
+    run: ({ texts, options }, { tokenizer }) => ({
+      lists: texts.map((text) => tokenizer.encode(text, options)),
+      text: null,
+    }),
+  },
+  decode: {
+    weigh: ({ ids }) => ids.length,
+    run: ({ ids, options }, { tokenizer }) => ({ lists: [], text: tokenizer.decode(ids, options) }),
+  },
+};
+
+/** About the microseconds a task takes at worst; counting ends above `limit`. */
+export function weighTask(task: TextTask, limit: number): number {
+  return (TASKS[task.kind] as TaskRecord<TaskKind>).weigh(task, limit);
+}
+
+/** Does a task in this thread. */
+export function runTextTask(task: TextTask, context: PromptContext): TextResult {
+  return (TASKS[task.kind] as TaskRecord<TaskKind>).run(task, context);
+}
+
+/** Characters and values of data that may be large, or of any other kind: whoever reads it says what is wrong with it. */
+function weighJson(root: unknown, limit: number): number {
+  let weight = 0;
+  const left: unknown[] = [root];
+  while (left.length > 0 && weight <= limit) {
+    const value = left.pop();
+    weight += VALUE_WEIGHT;
+    if (typeof value === 'string') weight += value.length;
+    else if (Array.isArray(value)) {
+      if (value.length * VALUE_WEIGHT > limit) return Infinity;
+      for (const item of value) left.push(item);
+    } else if (typeof value === 'object' && value !== null) {
+      for (const key in value) {
+        weight += key.length;
+        left.push((value as Record<string, unknown>)[key]);
+        if (weight > limit) break;
+      }
+    }
+  }
+  return weight;
+}
