@@ -262,7 +262,9 @@ const CHARACTERS = [...'0123456789.e-'];
 // The shortest exponents that serializers print.
 const SHORT_EXPONENTS = [
   ...Array.from({ length: 100 - FIRST_LARGE_EXPONENT }, (_, i) => `e${FIRST_LARGE_EXPONENT + i}`),
-  ...['e-7', 'e-8', 'e-9'],
+  'e-7',
+  'e-8',
+  'e-9',
 ];
 // Nodes looked at for the very shortest way before any way is taken.
 const MAX_SEARCHED = 600;
