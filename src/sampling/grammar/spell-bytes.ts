@@ -1,8 +1,10 @@
 import type { TokenTable } from './token-table.ts';
+import type { TokenTrie } from './token-trie.ts';
 import { CONTROL_BEGIN, CONTROL_END } from './types.ts';
 import type { CompiledGrammar, GrammarState } from './types.ts';
 
-function childOf(table: TokenTable, node: number, byte: number): number {
+/** The node that a byte leads to; -1: none. */
+export function childOf(table: TokenTrie, node: number, byte: number): number {
   let child = node + 1;
   while (child < table.skip[node]! && table.bytes[child] !== byte) child = table.skip[child]!;
   return child < table.skip[node]! ? child : -1;

@@ -1,5 +1,7 @@
 import type { TextSearch } from './structure/text-search.ts';
+import { childOf } from './spell-bytes.ts';
 import type { TokenTable } from './token-table.ts';
+import type { TokenTrie } from './token-trie.ts';
 import { markControl } from './token-table.ts';
 import type { CompiledGrammar, GrammarState, TokenVocabulary } from './types.ts';
 
@@ -22,7 +24,7 @@ export function stepToken(
   return state;
 }
 
-function allowRange(table: TokenTable, from: number, to: number, mask: Uint32Array): void {
+function allowRange(table: TokenTrie, from: number, to: number, mask: Uint32Array): void {
   const { sorted } = table;
   for (let i = from; i < to; i++) {
     const id = sorted[i]!;
@@ -32,10 +34,32 @@ function allowRange(table: TokenTable, from: number, to: number, mask: Uint32Arr
 
 /** Sets the bits of all tokens that the grammar takes from this state on; the mask must be empty. */
 export function fillMask(grammar: CompiledGrammar, table: TokenTable, start: GrammarState, mask: Uint32Array): void {
-  const { bytes, depths, skip, first, own, below, contentBits, vocabulary } = table;
-  const numNodes = grammar.takesControls === true ? table.numNodes : table.controlNode;
+  const { vocabulary } = table;
   // Within a string that may go on in any way, whole subtrees are known beforehand: only tokens that end it are walked.
   if (start.freeRoom > 0) allowContent(table, start, mask);
+  if (start.taken && start.freeRoom >= table.maxBeforeQuote) {
+    // The content is no matter to what follows the quote: of all tokens only that is walked, each way once.
+    walk(grammar, table.quotes, table.quotes.numNodes, start, mask);
+    for (const tail of start.taken) forbidName(table, tail, mask);
+    walk(grammar, table.escapedQuotes, table.escapedQuotes.numNodes, start, mask);
+  } else {
+    walk(grammar, table, grammar.takesControls === true ? table.numNodes : table.controlNode, start, mask);
+  }
+  const isComplete = grammar.isComplete(start);
+  for (const id of vocabulary.endIds) {
+    const end = isComplete ? start : stepToken(grammar, vocabulary, start, id);
+    if (end !== null && grammar.isComplete(end)) mask[id >>> 5]! |= 1 << (id & 31);
+  }
+}
+
+function walk(
+  grammar: CompiledGrammar,
+  trie: TokenTrie,
+  numNodes: number,
+  start: GrammarState,
+  mask: Uint32Array,
+): void {
+  const { bytes, depths, skip, first, own, below, contentBits } = trie;
   const states: GrammarState[] = [start];
   for (let node = 1; node < numNodes;) {
     const depth = depths[node]!;
@@ -46,7 +70,7 @@ export function fillMask(grammar: CompiledGrammar, table: TokenTable, start: Gra
         continue;
       }
       if (before.freeRoom > below[node]! && (before.avoid ?? null) === null) {
-        allowRange(table, first[node]!, first[skip[node]!]!, mask);
+        allowRange(trie, first[node]!, first[skip[node]!]!, mask);
         node = skip[node]!;
         continue;
       }
@@ -56,14 +80,24 @@ export function fillMask(grammar: CompiledGrammar, table: TokenTable, start: Gra
       node = skip[node]!;
       continue;
     }
-    allowRange(table, first[node]!, own[node]!, mask);
+    allowRange(trie, first[node]!, own[node]!, mask);
     states[depth] = state;
     node++;
   }
-  const isComplete = grammar.isComplete(start);
-  for (const id of vocabulary.endIds) {
-    const end = isComplete ? start : stepToken(grammar, vocabulary, start, id);
-    if (end !== null && grammar.isComplete(end)) mask[id >>> 5]! |= 1 << (id & 31);
+}
+
+/** Of a name that may not come again: the tokens that would end it. */
+function forbidName(table: TokenTable, tail: Uint8Array, mask: Uint32Array): void {
+  let node = 0;
+  for (const byte of tail) {
+    node = childOf(table, node, byte);
+    if (node < 0) return;
+  }
+  node = childOf(table, node, 0x22);
+  if (node < 0) return;
+  for (let i = table.first[node]!; i < table.first[table.skip[node]!]!; i++) {
+    const id = table.sorted[i]!;
+    mask[id >>> 5]! &= ~(1 << (id & 31));
   }
 }
 

@@ -28,6 +28,11 @@ export const CONTROL_END = 257;
 export interface GrammarState {
   /** Inside a JSON string: how many characters of any content may follow, whatever they are. 0 elsewhere. */
   readonly freeRoom: number;
+  /**
+   * Inside a JSON string whose content, as far as `freeRoom` goes, is no matter to what follows its quote, but for these ways to
+   * go on: the quote may not follow them where they are spelled without escapes. Escaped spellings are the grammar's to judge.
+   */
+  readonly taken?: readonly Uint8Array[] | null;
   /** A text that this content may not contain, and how much of it the text so far ends with. */
   readonly avoid?: { readonly search: TextSearch; readonly at: number } | null;
 }

@@ -28,6 +28,22 @@ function freeRoomOf(thread: Thread): number {
   return thread.object.object.names.free[thread.state] === 1 ? Infinity : 0;
 }
 
+const encoder = new TextEncoder();
+const NONE: readonly Uint8Array[] = [];
+
+/** The ends of this string that would make it what it may not be; null where its content is of matter otherwise too. */
+function takenTails(thread: Thread): readonly Uint8Array[] | null {
+  if (thread.kind === 'text') {
+    const { text, length, watch } = thread;
+    return length >= text.min && watch === null ? NONE : null;
+  }
+  if (thread.kind !== 'key' || thread.object.read !== null) return null;
+  const { object, read } = thread;
+  if (object.others.length === 0) return NONE;
+  const names = object.others.map((other) => other.name).filter((name) => name.startsWith(read));
+  return names.map((name) => encoder.encode(JSON.stringify(name.slice(read.length)).slice(1, -1)));
+}
+
 /** Whether an array of unique items is open around the thread, or is the thread. */
 function isWatched(thread: Thread): boolean {
   if (thread.kind === 'key') return thread.object.read !== null;
@@ -65,7 +81,8 @@ export function createJsonGrammar(
   const stateOf = (threads: readonly Thread[]): JsonState => {
     let freeRoom = 0;
     for (const thread of threads) freeRoom = Math.max(freeRoom, freeRoomOf(thread));
-    return { freeRoom, threads };
+    const taken = freeRoom > 0 && threads.length === 1 ? takenTails(threads[0]!) : null;
+    return { freeRoom, taken, threads };
   };
 
   /** Bytes to finish a level and all around it. */

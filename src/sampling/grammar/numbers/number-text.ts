@@ -11,6 +11,7 @@ const MAX_FRACTION_DIGITS = 40;
 const MAX_LEADING_ZEROS = 20;
 const MAX_EXPONENT_DIGITS = 3;
 const MAX_DOUBLE_EXPONENT = 308;
+const LEAST_EXPONENT = -324;
 // Numbers under a constraint take an exponent only where serializers print one: one digit before the point, and a value
 // from 10^21 up or below 10^-6. Else "10" would be the start of an integer up to 5, by way of "10e-1".
 const FIRST_LARGE_EXPONENT = 21;
@@ -70,9 +71,19 @@ function countDigits({ whole, fraction }: Parts): number {
   return (whole + (fraction ?? '')).replace(/^0+/, '').replace(/0+$/, '').length;
 }
 
+/** Digits without the zeros in front: those behind are digits as long as more may follow. */
+function countSignificant({ whole, fraction }: Parts): number {
+  return (whole + (fraction ?? '')).replace(/^0+/, '').length;
+}
+
 /** Whether a reader of doubles sees this very value: with more digits than a double holds it would judge another one. */
-function isFaithful(text: string, value: Decimal, parts: Parts): boolean {
-  return countDigits(parts) <= SAFE_DIGITS || compareDecimals(parseDecimal(String(Number(text))), value) === 0;
+function isFaithful(text: string, parts: Parts): boolean {
+  const numDigits = countDigits(parts);
+  if (numDigits <= SAFE_DIGITS) return true;
+  if (numDigits > MAX_DIGITS) return false;
+  const printed = String(Number(text));
+  if (printed === 'Infinity' || printed === '-Infinity') return false;
+  return printed === text || compareDecimals(parseDecimal(printed), parseDecimal(text)) === 0;
 }
 
 function isUnconstrained(set: NumberSet): boolean {
@@ -95,19 +106,39 @@ export function isNumberText(set: NumberSet, text: string, fuel: Fuel): boolean 
   fuel.burn(CHECK_STEPS + set.excluded.length + set.notSteps.length, 'numbers');
   const parts = split(text);
   if (parts === null || !isWhole(parts)) return false;
+  // What is cheap first: most of the texts that are tried out fail here.
+  const isFree = isUnconstrained(set);
+  if (!isFree && parts.exponentSign !== null && !(isScientific(parts) && isPrintedExponent(parts))) return false;
+  if (!isFree && !isFaithful(text, parts)) return false;
   const value = parseDecimal(text);
-  if (parts.exponentSign !== null) {
-    if (!fitsDouble(text, value)) return false;
-    if (!isUnconstrained(set) && !(isScientific(parts) && isPrintedExponent(parts))) return false;
+  return (parts.exponentSign === null || fitsDouble(text, value)) && hasNumber(set, value);
+}
+
+const factors = new WeakMap<Decimal, bigint>();
+
+/** What digits must be a multiple of for some power of ten to make them one of the step: its factors but twos and fives. */
+function factorOf({ step }: NumberSet): bigint {
+  if (step === null) return 1n;
+  let factor = factors.get(step);
+  if (factor === undefined) {
+    factor = step.units;
+    while (factor % 2n === 0n) factor /= 2n;
+    while (factor % 5n === 0n) factor /= 5n;
+    factors.set(step, factor);
   }
-  return hasNumber(set, value) && (isUnconstrained(set) || isFaithful(text, value, parts));
+  return factor;
 }
 
 /** Near the digits that a double can keep, only few texts go on: they are tried out. */
 function hasLongText(set: NumberSet, text: string, parts: Parts, fuel: Fuel): boolean {
   const isInWhole = parts.fraction === null;
-  for (const size of [0, 1, 2]) {
+  const room = Math.min(2, MAX_DIGITS - countSignificant(parts));
+  const factor = factorOf(set);
+  const units = BigInt(parts.whole + (parts.fraction ?? ''));
+  for (let size = 0; size === 0 || size <= room; size++) {
     for (let tail = 0; tail < 10 ** size; tail++) {
+      fuel.burn(1, 'numbers');
+      if (factor > 1n && (units * tenTo(size) + BigInt(tail)) % factor !== 0n) continue;
       const digits = size === 0 ? '' : String(tail).padStart(size, '0');
       for (let zeros = 0; zeros <= (isInWhole ? MAX_ZEROS : 0); zeros++) {
         if (isNumberText(set, text + digits + '0'.repeat(zeros), fuel)) return true;
@@ -129,9 +160,10 @@ export function isNumberPrefix(set: NumberSet, text: string, fuel: Fuel): boolea
     return hasNumberBetween(set, negate(LARGEST), parts.isNegative ? decimal(0n, 0) : LARGEST, FINEST_EXPONENT, fuel);
   }
   const positive = parts.isNegative ? mirror(set) : set;
-  const numDigits = (parts.whole + (parts.fraction ?? '')).replace(/^0+/, '').length;
+  const numDigits = countSignificant(parts);
   if (numDigits <= FREE_DIGITS) return hasPlain(positive, parts, fuel) || hasScientific(positive, parts, fuel);
-  if (hasLongText(set, text, parts, fuel)) return true;
+  // Trying out costs most where nothing is to be found, as behind the point of an integer.
+  if (hasPlain(positive, parts, fuel) && hasLongText(set, text, parts, fuel)) return true;
   if (numDigits > MAX_DIGITS || !hasScientific(positive, parts, fuel)) return false;
   return numDigits <= SAFE_DIGITS || hasLongMantissa(set, text, parts, MAX_DIGITS - numDigits, fuel);
 }
@@ -152,16 +184,38 @@ function hasPlain(set: NumberSet, { whole, fraction }: Parts, fuel: Fuel): boole
   return false;
 }
 
-/** Whether an exponent, after up to `room` more digits, makes the text a number that a double keeps. */
+/** Exponents as serializers print them that a (positive) member may have, those before which a long mantissa is likely first. */
+function exponentsOf(set: NumberSet): number[] {
+  const exponents: number[] = [];
+  if (set.max !== null && set.max.value.units <= 0n) return exponents;
+  const high = set.max === null ? MAX_DOUBLE_EXPONENT : Math.min(MAX_DOUBLE_EXPONENT, magnitude(set.max.value));
+  const low = set.min === null || set.min.value.units <= 0n ? -Infinity : magnitude(set.min.value) - 1;
+  for (let exponent = Math.max(FIRST_LARGE_EXPONENT, low); exponent <= high; exponent++) exponents.push(exponent);
+  // Below 10^-6 there are no multiples of a larger step but zero.
+  const least = Math.max(LEAST_EXPONENT, low, set.step === null ? -Infinity : magnitude(set.step) - 1);
+  for (let exponent = Math.min(LAST_SMALL_EXPONENT, high); exponent >= least; exponent--) exponents.push(exponent);
+  return exponents;
+}
+
+/**
+ * Whether an exponent, after up to `room` more digits, makes the text a number that a double keeps. Of 17 digits only some are
+ * what a double prints as: each exponent is tried, and what a double prints is looked at before anything is computed.
+ */
 function hasLongMantissa(set: NumberSet, text: string, parts: Parts, room: number, fuel: Fuel): boolean {
   if (!isScientific(parts)) return false;
-  for (let exponent = -324; exponent <= MAX_DOUBLE_EXPONENT; exponent++) {
-    if (exponent > LAST_SMALL_EXPONENT && exponent < FIRST_LARGE_EXPONENT) continue;
-    if (isNumberText(set, `${text}e${exponent}`, fuel)) return true;
-  }
-  if (room === 0) return false;
-  for (let digit = 0; digit < 10; digit++) {
-    if (hasLongMantissa(set, `${text}${digit}`, parts, room - 1, fuel)) return true;
+  const positive = parts.isNegative ? mirror(set) : set;
+  const factor = factorOf(set);
+  const mantissas = [text];
+  if (room > 0) for (let digit = 1; digit < 10; digit++) mantissas.push(`${text}${digit}`);
+  for (const long of mantissas) {
+    const mantissa = long.replace(/\.?0+$/, '');
+    if (factor > 1n && parseDecimal(mantissa).units % factor !== 0n) continue;
+    const isExact = countDigits(split(mantissa)!) <= SAFE_DIGITS;
+    for (const exponent of exponentsOf(positive)) {
+      fuel.burn(1, 'numbers');
+      const printed = `${mantissa}e${exponent > 0 ? '+' : ''}${exponent}`;
+      if ((isExact || String(Number(printed)) === printed) && isNumberText(set, printed, fuel)) return true;
+    }
   }
   return false;
 }
@@ -173,30 +227,13 @@ function hasScientific(set: NumberSet, parts: Parts, fuel: Fuel): boolean {
   const room = MAX_FRACTION_DIGITS - fraction.length;
   const units = BigInt(parts.whole + fraction) * tenTo(room);
   const last = units + tenTo(room) - 1n;
-  const isMember = (exponent: number): boolean => {
+  return exponentsOf(set).some((exponent) => {
     const grid = exponent - MAX_FRACTION_DIGITS;
     const from = decimal(units, grid);
     const to = decimal(last, grid);
     const least = compareDecimals(from, SMALLEST) < 0 ? SMALLEST : from;
     return hasNumberBetween(set, least, compareDecimals(to, LARGEST) > 0 ? LARGEST : to, grid, fuel);
-  };
-  const high = set.max === null ? MAX_DOUBLE_EXPONENT : Math.min(MAX_DOUBLE_EXPONENT, magnitude(set.max.value));
-  const low = set.min === null ? -MAX_DOUBLE_EXPONENT : magnitude(set.min.value) - 1;
-  if (set.max !== null && set.max.value.units <= 0n) return false;
-  for (let exponent = Math.max(FIRST_LARGE_EXPONENT, low); exponent <= high; exponent++) {
-    if (isMember(exponent)) return true;
-  }
-  // Below 10^-6 there are no multiples of a larger step but zero.
-  const least = Math.max(-324, set.step === null ? -324 : magnitude(set.step) - 1);
-  const isAbove = set.min !== null && set.min.value.units > 0n;
-  for (
-    let exponent = Math.min(LAST_SMALL_EXPONENT, high);
-    exponent >= (isAbove ? Math.max(low, least) : least);
-    exponent--
-  ) {
-    if (isMember(exponent)) return true;
-  }
-  return false;
+  });
 }
 
 function magnitude(value: Decimal): number {
@@ -222,6 +259,13 @@ function hasExponent(set: NumberSet, text: string, parts: Parts, fuel: Fuel): bo
 }
 
 const CHARACTERS = [...'0123456789.e-'];
+// The shortest exponents that serializers print.
+const SHORT_EXPONENTS = [
+  ...Array.from({ length: 100 - FIRST_LARGE_EXPONENT }, (_, i) => `e${FIRST_LARGE_EXPONENT + i}`),
+  'e-7',
+  'e-8',
+  'e-9',
+];
 // Nodes looked at for the very shortest way before any way is taken.
 const MAX_SEARCHED = 600;
 
@@ -233,11 +277,25 @@ function onlyText(set: NumberSet, fuel: Fuel): string | null {
   return isNumberText(set, text, fuel) ? text : null;
 }
 
+/** Where no digits help, as behind the point of an integer, there is nothing shorter than an exponent. */
+function shortExponent(set: NumberSet, prefix: string, fuel: Fuel): string | null {
+  const parts = split(prefix);
+  if (parts === null || parts.exponentSign !== null || parts.whole.length !== 1 || isUnconstrained(set)) return null;
+  if (hasPlain(parts.isNegative ? mirror(set) : set, parts, fuel)) return null;
+  for (const digit of parts.fraction === '' ? '0123456789' : ['']) {
+    const found = SHORT_EXPONENTS.find((exponent) => isNumberText(set, prefix + digit + exponent, fuel));
+    if (found !== undefined) return digit + found;
+  }
+  return null;
+}
+
 /** The shortest text that makes this prefix a number of the set; null when there is none. */
 export function completeNumber(set: NumberSet, prefix: string, fuel: Fuel): string | null {
   if (isNumberText(set, prefix, fuel)) return '';
   const only = prefix === '' ? onlyText(set, fuel) : null;
   if (only !== null) return only;
+  const short = shortExponent(set, prefix, fuel);
+  if (short !== null) return short;
   let level = isNumberPrefix(set, prefix, fuel) ? [''] : [];
   for (let searched = 0; level.length > 0 && searched < MAX_SEARCHED;) {
     const next: string[] = [];

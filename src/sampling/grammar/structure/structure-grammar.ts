@@ -33,7 +33,8 @@ export function createStructureGrammar(
     if (thread.kind !== 'json' || isControl) return { freeRoom: 0, threads, isControl };
     const { part, state, without } = thread;
     const avoid = part.without === null ? null : { search: part.without, at: without };
-    return { freeRoom: state.freeRoom, avoid, threads, isControl };
+    const taken = avoid === null ? state.taken : null;
+    return { freeRoom: state.freeRoom, taken: taken ?? null, avoid, threads, isControl };
   }
   function manyThreads(threads: readonly Thread[], isControl: boolean): StructureState | null {
     const distinct = [...new Map(threads.map((thread) => [keyOf(thread), thread])).values()];
