@@ -1,5 +1,8 @@
 import type { EmbedInput } from '../../runtime/embeddings.ts';
-import { json, type Route } from '../route.ts';
+import type { Clock } from '../clock.ts';
+import { pacedResponse } from '../paced-response.ts';
+import type { Route } from '../route.ts';
+import { textResponse } from '../text-response.ts';
 import {
   choiceField,
   type Field,
@@ -11,6 +14,7 @@ import {
   stringField,
 } from '../wire/fields.ts';
 import { MAX_MODEL_NAME } from '../wire/openai/chat-request.ts';
+import { type EmbeddingList, isShortList, writeEmbeddingList } from '../wire/openai/embedding-list.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
 /** As the API this one follows allows in one call. */
@@ -70,15 +74,6 @@ const FIELDS = {
   dimensions: integerField(1, MAX_DIMENSIONS),
 } as const;
 
-/** Little-endian float32, as clients decode it. */
-function toBase64(vector: Float32Array): string {
-  const view = new DataView(new ArrayBuffer(vector.length * 4));
-  vector.forEach((value, index) => view.setFloat32(index * 4, value, true));
-  let binary = '';
-  for (const byte of new Uint8Array(view.buffer)) binary += String.fromCharCode(byte);
-  return btoa(binary);
-}
-
 /** `POST /v1/embeddings`: vectors of texts, by an encoder or by the hidden states of a decoder. */
 export const embeddings: Route = {
   method: 'POST',
@@ -101,22 +96,23 @@ export const embeddings: Route = {
           signal: caller.signal,
           ...(given.dimensions === null ? {} : { dimensions: given.dimensions }),
         });
-        const isBase64 = given.encoding_format === 'base64';
-        return json({
-          object: 'list',
-          model: name,
-          data: vectors.map((vector, index) => ({
-            object: 'embedding',
-            index,
-            embedding: isBase64 ? toBase64(vector) : Array.from(vector),
-          })),
-          usage: { prompt_tokens: usage.promptTokens, total_tokens: usage.totalTokens },
-        });
+        const list = { model: lease.id, vectors, isBase64: given.encoding_format === 'base64', usage };
+        return writeList(list, services.clock, leave);
       } finally {
         lease.release();
       }
-    } finally {
+    } catch (error) {
       leave();
+      throw error;
     }
   },
 };
+
+/** A long list counts as a request in progress until it is written. */
+function writeList(list: EmbeddingList, clock: Clock, onEnd: () => void): Response {
+  const contentType = 'application/json';
+  const pieces = writeEmbeddingList(list);
+  if (!isShortList(list)) return pacedResponse(pieces, { contentType, clock, onEnd });
+  onEnd();
+  return textResponse([...pieces].join(''), { status: 200, headers: { 'content-type': contentType } });
+}

@@ -9,27 +9,31 @@ export interface CompletionLogprobs {
   text_offset: number[];
 }
 
-/** `choices[].logprobs` of a completion; `offset` is where the text of the first token begins. */
-export function toCompletionLogprobs(
-  tokens: readonly SampledToken[] | null,
-  tokenizer: Tokenizer,
-  offset: number,
-): CompletionLogprobs | null {
-  if (tokens === null) return null;
-  const result: CompletionLogprobs = { tokens: [], token_logprobs: [], top_logprobs: [], text_offset: [] };
-  let start = offset;
-  for (const { tokenId, logprob, top } of tokens) {
-    const text = textOf(tokenizer, tokenId);
-    result.tokens.push(text);
-    result.token_logprobs.push(finite(logprob ?? -Infinity));
-    // No prototype: a token may be spelled `__proto__`.
-    const others = Object.create(null) as Record<string, number>;
-    for (const { tokenId, logprob } of top) others[textOf(tokenizer, tokenId)] = finite(logprob);
-    result.top_logprobs.push(others);
-    result.text_offset.push(start);
-    start += text.length;
-  }
-  return result;
+/** Writes `choices[].logprobs` of one answer, piece by piece; null where none were asked for. */
+export type CompletionLogprobsWriter = (tokens: readonly SampledToken[] | null) => CompletionLogprobs | null;
+
+/**
+ * Offsets are those of the answer's own text, from its beginning on: how a token is spelled here says nothing about its
+ * length there, and how the answer was cut into pieces neither.
+ */
+export function createCompletionLogprobs(tokenizer: Tokenizer): CompletionLogprobsWriter {
+  const decoder = tokenizer.createStreamDecoder({ keepLeadingSpace: true });
+  let start = 0;
+  return (tokens) => {
+    if (tokens === null) return null;
+    const result: CompletionLogprobs = { tokens: [], token_logprobs: [], top_logprobs: [], text_offset: [] };
+    for (const { tokenId, logprob, top } of tokens) {
+      result.tokens.push(textOf(tokenizer, tokenId));
+      result.token_logprobs.push(finite(logprob ?? -Infinity));
+      // No prototype: a token may be spelled `__proto__`.
+      const others = Object.create(null) as Record<string, number>;
+      for (const { tokenId, logprob } of top) others[textOf(tokenizer, tokenId)] = finite(logprob);
+      result.top_logprobs.push(others);
+      result.text_offset.push(start);
+      start += decoder.push(tokenId).length;
+    }
+    return result;
+  };
 }
 
 /** A token alone; bytes that are no whole character are spelled as OpenAI does. */

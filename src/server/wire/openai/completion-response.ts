@@ -5,7 +5,7 @@ import { addUsage, type FinishedEvent, type GenerateJob, type JobEvent } from '.
 import type { SseMessage } from '../../sse.ts';
 import type { AnswerHead } from './chat-response.ts';
 import { DONE } from './chat-stream.ts';
-import { toCompletionLogprobs } from './completion-logprobs.ts';
+import { createCompletionLogprobs } from './completion-logprobs.ts';
 import { toWireUsage } from './usage.ts';
 
 export interface CompletionOptions {
@@ -45,7 +45,7 @@ export async function writeCompletion(
     choices: texts.map((text, index) => ({
       text,
       index,
-      logprobs: toCompletionLogprobs(logprobs[index]!, options.tokenizer, 0),
+      logprobs: createCompletionLogprobs(options.tokenizer)(logprobs[index]!),
       finish_reason: finished[index]!.finishReason,
     })),
     usage: toWireUsage(addUsage(finished, options.job.numChoices)),
@@ -61,7 +61,7 @@ export async function* writeCompletionStream(
 ): AsyncGenerator<SseMessage, void, undefined> {
   const { tokenizer, hasUsageChunk, hasEcho } = options;
   const texts = beginnings(options);
-  const offsets = texts.map(({ length }) => length);
+  const toLogprobs = texts.map(() => createCompletionLogprobs(tokenizer));
   const finished: FinishedEvent[] = [];
   const write = (choices: readonly object[], usage: object | null): SseMessage => ({
     data: JSON.stringify({
@@ -81,8 +81,7 @@ export async function* writeCompletionStream(
   for await (const event of events) {
     const index = event.choice;
     if (event.type === 'text') {
-      const logprobs = toCompletionLogprobs(event.logprobs, tokenizer, offsets[index]!);
-      offsets[index]! += event.text.length;
+      const logprobs = toLogprobs[index]!(event.logprobs);
       yield write([{ text: event.text, index, logprobs, finish_reason: null }], null);
     } else if (event.type === 'finished') {
       finished.push(event);

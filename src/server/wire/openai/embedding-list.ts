@@ -1,0 +1,40 @@
+/** What a call for vectors is answered with. */
+export interface EmbeddingList {
+  readonly model: string;
+  readonly vectors: readonly Float32Array[];
+  readonly isBase64: boolean;
+  readonly usage: { readonly promptTokens: number; readonly totalTokens: number };
+}
+
+/** Values that are written at a time: some three milliseconds of work. */
+const PIECE_VALUES = 8192;
+
+/** Whether the list is short enough to be written at once. */
+export function isShortList({ vectors }: EmbeddingList): boolean {
+  return vectors.length * (vectors[0]?.length ?? 0) <= PIECE_VALUES;
+}
+
+/** The JSON text of the list, piece by piece: two thousand long vectors take seconds, and hundreds of megabytes as one text. */
+export function* writeEmbeddingList({ model, vectors, isBase64, usage }: EmbeddingList): Generator<string> {
+  let piece = `{"object":"list","model":${JSON.stringify(model)},"data":[`;
+  let numValues = 0;
+  for (const [index, vector] of vectors.entries()) {
+    const embedding = isBase64 ? toBase64(vector) : Array.from(vector);
+    piece += `${index === 0 ? '' : ','}${JSON.stringify({ object: 'embedding', index, embedding })}`;
+    numValues += vector.length;
+    if (numValues < PIECE_VALUES) continue;
+    yield piece;
+    piece = '';
+    numValues = 0;
+  }
+  yield `${piece}],"usage":${JSON.stringify({ prompt_tokens: usage.promptTokens, total_tokens: usage.totalTokens })}}`;
+}
+
+/** Little-endian float32, as clients decode it. */
+function toBase64(vector: Float32Array): string {
+  const view = new DataView(new ArrayBuffer(vector.length * 4));
+  vector.forEach((value, index) => view.setFloat32(index * 4, value, true));
+  let binary = '';
+  for (const byte of new Uint8Array(view.buffer)) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}
