@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { type KeyObject, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { RuvLLMError } from '../../../core/errors.ts';
 import { SCHEMA_VERSION } from '../../../memory/store/sqlite/schema.ts';
@@ -25,6 +25,8 @@ export interface MemoryFolderOptions {
 export interface MemoryFolder {
   readonly databasePath: string;
   readonly keys: TenantKeyRing;
+  /** For files of a tenant's own; null: it has no key. */
+  sealingKeyOf(tenantId: string): KeyObject | null;
   /** From the first step on only the new key opens the folder; whatever is left to do then is done at the next opening. */
   rotateMasterKey(to: MasterSource): void;
   requireHeld(): void;
@@ -68,6 +70,7 @@ export function openMemoryFolder({ folder, masterKey, files, scryptN }: MemoryFo
     return {
       databasePath,
       keys: createTenantKeyRing(secrets.naming, keyFiles),
+      sealingKeyOf: (tenantId) => keyFiles.find(tenantId)?.sealing ?? null,
       rotateMasterKey(to) {
         lock.requireHeld();
         const next = { naming: secrets.naming, wrapping: randomBytes(KEY_BYTES), previous: secrets.wrapping };

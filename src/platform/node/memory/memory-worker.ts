@@ -4,9 +4,10 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { assert, RuvLLMError, serializeError } from '../../../core/errors.ts';
 import { createObjectServer } from '../../../memory/remote/object-server.ts';
 import type { RemoteCall, RemoteEmbedder, RemoteObjects } from '../../../memory/remote/protocol.ts';
-import { createVectorIndex } from '../../../memory/vector-index/index.ts';
+import { createVectorIndex, type VectorIndexOptions } from '../../../memory/vector-index/index.ts';
 import { createKernelFactory } from '../kernel-factory.ts';
 import { openArchiveFiles } from './archive-files.ts';
+import { openIndexFiles } from './index-files.ts';
 import type { MemoryFolder } from './memory-folder.ts';
 import { openModelEmbedder } from './model-embedder.ts';
 import { openMemoryStore } from './open-memory-store.ts';
@@ -16,6 +17,11 @@ const port = parentPort;
 assert(port !== null, 'memory-worker runs as a worker thread');
 const post = (message: MemoryWorkerMessage): void => port.postMessage(message);
 const report = (message: string): void => post({ type: 'report', message });
+
+/** A database has no folder beside it: what retention takes out of the log is gone. */
+const refuse = (): Promise<never> =>
+  Promise.reject(new RuvLLMError('unsupported', 'a memory on PostgreSQL keeps no archive'));
+const NO_ARCHIVE = { write: refuse, read: refuse, delete: refuse, seal: refuse, unseal: refuse };
 
 /** Made at the first text: most commands need none, and a vocabulary takes a second to read. */
 function createEmbedder(modelPath: string | null): RemoteEmbedder {
@@ -35,20 +41,27 @@ function createEmbedder(modelPath: string | null): RemoteEmbedder {
 }
 
 async function open({ place, masterKey, modelPath }: MemoryWorkerData): Promise<RemoteObjects> {
-  if ('postgres' in place) throw new RuvLLMError('unsupported', 'a memory on PostgreSQL is not there yet');
+  if ('postgres' in place) {
+    const { openPostgresMemory } = await import('./postgres.ts');
+    const store = await openPostgresMemory({ connectionString: place.postgres, masterKey });
+    return { store, archive: NO_ARCHIVE, embedder: createEmbedder(modelPath) };
+  }
   const kernels = await createKernelFactory('auto', {
     numThreads: 1,
     types: [],
     warn: ({ message }) => report(message),
   });
+  // Long builds let calls through that wait.
+  const pause = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+  const indexOptions = (dim: number): VectorIndexOptions => ({ kernels, dim, storage: 'int8', pause });
   let folder: MemoryFolder | null = null;
   const { store } = openMemoryStore({
     folder: place.folder,
     masterKey,
-    createIndex: (dim) => createVectorIndex({ kernels, dim }),
+    createIndex: (dim) => createVectorIndex(indexOptions(dim)),
     openIndexFiles(opened) {
       folder = opened;
-      return null;
+      return openIndexFiles({ folder: place.folder, files, sealingKeyOf: opened.sealingKeyOf, indexOptions });
     },
     report,
   });

@@ -41,9 +41,7 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
   const isPostgres = /^postgres(ql)?:\/\//.test(place);
   const transport = await spawnMemory(
     {
-      place: isPostgres
-        ? { postgres: place, folder: join(dataFolder(), 'memory-keys') }
-        : { folder: expandHome(place) },
+      place: isPostgres ? { postgres: place } : { folder: expandHome(place) },
       masterKey: masterKey ?? masterSourceOf(process.env) ?? { key: readOrCreateMasterKey(defaultMasterKeyPath()) },
       modelPath,
     },
@@ -68,11 +66,15 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
       return () => clearTimeout(timer);
     },
     embedder: described === null ? null : { ...described, embed: (text) => remote.embedder.embed(text) },
-    archive: {
-      ...remote.archive,
-      gzip: (bytes) => compress(bytes),
-      gunzip: (bytes, maxBytes) => decompress(bytes, { maxOutputLength: maxBytes }),
-    },
+    ...(isPostgres
+      ? {}
+      : {
+          archive: {
+            ...remote.archive,
+            gzip: (bytes: Uint8Array) => compress(bytes),
+            gunzip: (bytes: Uint8Array, maxBytes: number) => decompress(bytes, { maxOutputLength: maxBytes }),
+          },
+        }),
     report,
     options: rest,
   });

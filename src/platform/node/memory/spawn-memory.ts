@@ -6,7 +6,7 @@ import type { MasterSource } from '../sealing/master-source.ts';
 
 /** What the thread is told when it starts. */
 export interface MemoryWorkerData {
-  readonly place: { readonly folder: string } | { readonly postgres: string; readonly folder: string };
+  readonly place: { readonly folder: string } | { readonly postgres: string };
   readonly masterKey: MasterSource;
   /** The model whose token rows make vectors of texts; null: none. */
   readonly modelPath: string | null;
