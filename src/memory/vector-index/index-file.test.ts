@@ -108,6 +108,7 @@ describe('[VI42] a crash during a save', () => {
     ['lost', () => 'lost'],
     ['written', () => 'written'],
     ['torn', () => 'torn'],
+    ['lost but the header', (block) => (block < 2 ? 'written' : 'lost')],
     ['mixed', (block) => (['lost', 'written', 'torn'] as const)[block % 3]!],
   ];
   test.each(fates)('unflushed blocks %s: the old or the new one, whole', async (_, fate) => {
@@ -187,6 +188,20 @@ test('[VI43] damage is said, by its place, and can be written over', async () =>
   const swapped = createMemoryFile(file.blocks());
   swapped.copyBlock(3, 2);
   await expect(openVectorIndex(options, swapped)).rejects.toMatchObject({ code: 'hash_mismatch' });
+  // The same page as an older generation wrote it.
+  const renewed = createMemoryFile(file.blocks());
+  index.save(renewed, 2);
+  index.save(renewed, 3);
+  const places = renewed.blocks().flatMap(({ name }, block) => (name.startsWith('extra 0') ? [block] : []));
+  const refusals = places.map(async (place) => {
+    const stale = createMemoryFile(renewed.blocks());
+    stale.copyBlock(places[(places.indexOf(place) + 1) % places.length]!, place);
+    return openVectorIndex(options, stale).then(
+      () => 'opened',
+      ({ code }) => code as string,
+    );
+  });
+  expect(await Promise.all(refusals)).toContain('hash_mismatch');
   const short = createMemoryFile(file.blocks().slice(0, -1));
   await expect(openVectorIndex(options, short)).rejects.toMatchObject({ code: 'hash_mismatch' });
   const headless = createMemoryFile(file.blocks());

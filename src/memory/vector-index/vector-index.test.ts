@@ -197,12 +197,16 @@ describe('graph', () => {
     });
   });
 
-  test('[VI2] everything near a query deleted: the rest still comes', async () => {
+  test('[VI2] [VI3] everything near a query deleted: the rest still comes', async () => {
     const index = await build(shuffled);
     await using(index, () => {
       const vector = queries[0]!;
       for (const key of keysOf(index.search({ vector, k: 1000 }))) index.delete(key);
-      expect(index.search({ vector, k: 10 }).length).toBe(10);
+      for (const each of [vector, ...queries]) {
+        const hits = index.search({ vector: each, k: 10 });
+        expect(hits.map(({ key }) => index.has(key))).toEqual(hits.map(() => true));
+        expect(hits.length).toBe(10);
+      }
       expect(index.search({ vector, k: 5000 }).length).toBe(2000);
     });
   });
