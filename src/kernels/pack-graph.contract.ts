@@ -160,10 +160,10 @@ export function describeGraph(makeFactory: () => KernelPackFactory): void {
               const range = [i * width, (i + 1) * width] as const;
               const what = `${numNodes} nodes, query ${i}, level ${level}, width ${width}`;
               const ids = [...expected.map(({ id }) => id), ...Array.from({ length: rest }, () => -1)];
-              expect(bits.slice(...range), what).toEqual(ids);
+              expect(Array.from(bits.slice(...range)), what).toEqual(ids);
               const scores = [...expected.map(({ score }) => score), ...Array.from({ length: rest }, () => -Infinity)];
               expect(
-                found.slice(...range).map((score) => score + 0),
+                Array.from(found.slice(...range), (score) => score + 0),
                 what,
               ).toEqual(scores);
             });
@@ -222,7 +222,7 @@ export function describeGraph(makeFactory: () => KernelPackFactory): void {
             lists.forEach(({ node, ids }, i) => {
               const expected = pickPlainly(world, metric, node, ids, width, degree, isFilled);
               const padding = Array.from({ length: degree - expected.length }, () => -1);
-              const row = picked.slice(i * degree, (i + 1) * degree);
+              const row = Array.from(picked.subarray(i * degree, (i + 1) * degree));
               expect(row, `list ${i}, width ${width}, ${isFilled}`).toEqual([...expected, ...padding]);
             });
           }
