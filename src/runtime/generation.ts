@@ -14,9 +14,12 @@ import { sendVocabulary } from './vocabulary.ts';
 
 /**
  * Compiles a grammar where nobody waits for it, and gives what `compileGrammar` can use of that. Fails with a typed error for
- * what cannot be enforced, or takes more time, memory or steps than one request may.
+ * what cannot be enforced, or takes more time, memory or steps than one request may. Tenants take turns.
  */
-export type PrepareGrammar = (source: GrammarSource, signal: AbortSignal | null) => Promise<Int32Array>;
+export type PrepareGrammar = (
+  source: GrammarSource,
+  caller: { readonly tenant: string; readonly signal: AbortSignal | null },
+) => Promise<Int32Array>;
 
 export interface GenerationContext extends TextContext {
   readonly client: EngineClient;
@@ -110,7 +113,7 @@ export async function* generateChunks(
   };
   if (plan.grammar !== null) {
     try {
-      automata = (await context.prepareGrammar?.(plan.grammar, signal)) ?? null;
+      automata = (await context.prepareGrammar?.(plan.grammar, { tenant: options.tenant, signal })) ?? null;
     } catch (error) {
       if (plan.fallback === null || !(error instanceof RuvLLMError) || error.code !== 'unsupported') throw error;
       plan = plan.fallback;

@@ -30,7 +30,10 @@ function createStub(options: GrammarPreparerOptions = {}) {
     deadlineMs: 300,
     ...options,
   });
-  return { log, run: (schema: unknown, signal = null) => prepare({ type: 'json_schema', schema }, signal) };
+  return {
+    log,
+    run: (schema: unknown, signal = null, tenant = 'a') => prepare({ type: 'json_schema', schema }, { tenant, signal }),
+  };
 }
 
 test('[PG1] a grammar that takes too long, too much memory or its thread down fails alone, with the numbers', async () => {
@@ -114,4 +117,14 @@ test('[PG5] what is no JSON, or nested too deeply to write, is refused here', as
     message: 'grammar: nested too deeply to write',
   });
   expect(log).toEqual([]);
+});
+
+test('[PG6] tenants take turns: who sends one waits for one of each other tenant, not for all of theirs', async () => {
+  const { log, run } = createStub();
+  const many = [1, 2, 3, 4].map((size) => run({ size }));
+  const others = [run({ size: 5 }, null, 'b'), run({ size: 6 }, null, 'b'), run({ size: 7 }, null, 'c')];
+  // Of both: it comes when the first of them has its turn.
+  const shared = [run({ size: 8 }), run({ size: 8 }, null, 'd')];
+  await Promise.all([...many, ...others, ...shared]);
+  expect(log).toEqual(['start', ...[1, 5, 7, 8, 2, 6, 3, 4].map((size) => `{"size":${size}}`)]);
 });

@@ -23,8 +23,8 @@ export type PreparerAnswer = { readonly automata: Int32Array } | { readonly erro
 interface Job {
   readonly key: string;
   readonly text: string;
-  /** Those who wait; a job that nobody waits for is not started. */
-  numWaiting: number;
+  /** Those who wait, by tenant; a job that nobody waits for is not started. */
+  readonly waiting: Map<string, number>;
   settle(answer: PreparerAnswer): void;
   readonly result: Promise<Int32Array>;
 }
@@ -46,7 +46,10 @@ function spawnWorker(): Worker {
 export function createGrammarPreparer(options: GrammarPreparerOptions = {}): PrepareGrammar {
   const { spawn = spawnWorker, deadlineMs = 2_000, maxWaiting = 256, idleMs = 30_000, cacheBytes = 32 << 20 } = options;
   const known = new Map<string, Int32Array>();
-  const jobs = new Map<string, Job>(); // in the order they came: the first is in work
+  const jobs = new Map<string, Job>(); // in the order they came
+  /** When each tenant was served last, counted in turns: one that sends many has every other one between two of them. */
+  const turns = new Map<string, number>();
+  let numTurns = 0;
   let knownBytes = 0;
   let thread: { readonly worker: Worker; isReady: boolean } | null = null;
   let current: Job | null = null;
@@ -106,18 +109,26 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
 
   function next(): void {
     if (current !== null) return;
-    for (const job of jobs.values()) {
-      if (job.numWaiting > 0) {
-        current = job;
-        break;
-      }
-      jobs.delete(job.key);
-    }
+    current = takeTurn();
     if (current === null) return rest();
     if (thread === null) startThread();
     thread!.worker.ref();
     clearTimeout(timer);
     if (thread!.isReady) begin();
+  }
+
+  /** The first job of the tenant that was served longest ago, or never. */
+  function takeTurn(): Job | null {
+    let [first, tenant, turn]: [Job | null, string, number] = [null, '', Infinity];
+    for (const job of jobs.values()) {
+      if (job.waiting.size === 0) jobs.delete(job.key);
+      for (const name of job.waiting.keys()) {
+        const last = turns.get(name) ?? -1;
+        if (last < turn) [first, tenant, turn] = [job, name, last];
+      }
+    }
+    if (first !== null) turns.set(tenant, numTurns++);
+    return first;
   }
 
   /** Not before the thread is there: its start is not the grammar's time. */
@@ -128,6 +139,7 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
   }
 
   function rest(): void {
+    turns.clear();
     thread?.worker.unref();
     clearTimeout(timer);
     timer = setTimeout(endThread, idleMs).unref();
@@ -143,12 +155,12 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
       settle = (answer) => ('automata' in answer ? resolve(answer.automata) : reject(deserializeError(answer.error)));
     });
     result.catch(() => {}); // those who wait may all have left
-    const job: Job = { key, text, numWaiting: 0, settle, result };
+    const job: Job = { key, text, waiting: new Map(), settle, result };
     jobs.set(key, job);
     return job;
   }
 
-  return async (source, signal) => {
+  return async (source, { tenant, signal }) => {
     const text = writeSource(source);
     const key = createHash('sha256').update(text).digest('base64');
     const found = known.get(key);
@@ -158,12 +170,17 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
       return found;
     }
     const job = jobs.get(key) ?? enqueue(key, text);
-    job.numWaiting++;
+    const count = (more: number): void => {
+      const numWaiting = (job.waiting.get(tenant) ?? 0) + more;
+      if (numWaiting === 0) job.waiting.delete(tenant);
+      else job.waiting.set(tenant, numWaiting);
+    };
+    count(1);
     next();
     try {
       return await (signal === null ? job.result : raceAbort(job.result, signal));
     } finally {
-      job.numWaiting--;
+      count(-1);
     }
   };
 }
