@@ -64,4 +64,11 @@ function identify(path: string): FileIdentity | null {
   }
 }
 
-const unpack = ({ lists, text }: PackedResult): TextResult => ({ lists: lists.map((ids) => Array.from(ids)), text });
+const unpack = ({ lists, text }: PackedResult): TextResult => ({ lists: lists.map(toArray), text });
+
+/** A loop: `Array.from` takes 30 ms for a million ids, in the thread that shall not be held up. */
+function toArray(ids: Int32Array): number[] {
+  const list = new Array<number>(ids.length);
+  for (let i = 0; i < ids.length; i++) list[i] = ids[i]!;
+  return list;
+}
