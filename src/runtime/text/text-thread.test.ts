@@ -11,12 +11,13 @@ const chat = (content: string, count = 1): ChatMessage[] =>
   Array.from({ length: count }, () => ({ role: 'user', content }));
 
 /** A runtime with a thread that is none, and what was encoded or decoded where. */
-async function setUp(answer: 'work' | 'null' | 'fail' = 'work') {
+async function setUp(answer: 'work' | 'null' | 'fail' = 'work', onRun = (): void => {}) {
   const aside: TextTask[] = [];
   const other = { tokenizer: createToyTokenizer(), chatTemplate: createToyTemplate() };
   const textThread: TextThread = {
     async run(task) {
       aside.push(task);
+      onRun();
       if (answer === 'fail') throw new RuvLLMError('overloaded', 'not now');
       return answer === 'null' ? null : runTextTask(structuredClone(task), other);
     },
@@ -110,4 +111,16 @@ test('[TX7] a prompt is encoded once, and told before anything is generated', as
   expect(told).toEqual(['3']);
   expect(usage.totalTokens).toBeLessThanOrEqual(model.modelInfo().maxContext);
   await expect(model.generate('ab', { maxTokens: 1e6 })).rejects.toMatchObject({ code: 'context_overflow' });
+});
+
+test('[TX4] leaving while the thread is at work ends the call before the engine hears of it', async () => {
+  let control = new AbortController();
+  const { model, transport } = await setUp('work', () => control.abort());
+  const texts = Array.from({ length: 300 }, () => 'a');
+  await expect(model.embed(texts, { signal: control.signal })).rejects.toMatchObject({ code: 'aborted' });
+  control = new AbortController();
+  const variables = { templateVariables: { x: LONG } };
+  const answer = model.generate(chat('a'), { ...variables, signal: control.signal, maxTokens: 1 });
+  await expect(answer).rejects.toMatchObject({ code: 'aborted' });
+  expect(transport.sent.filter(({ type }) => type === 'embed' || type === 'generate')).toEqual([]);
 });
