@@ -85,6 +85,23 @@ test('[G5] an answer without a limit may fill the context', async () => {
   expect(choices[0]!.finish_reason).toBe('length');
 });
 
+test('[G7] a prompt is encoded once, also without a limit, and in a stream that tells its tokens first', async () => {
+  const { ask, post, tokenizer } = await setUp();
+  let numCalls = 0;
+  const encode = tokenizer.encodeTemplate;
+  tokenizer.encodeTemplate = (text, options) => {
+    numCalls++;
+    return encode(text, options);
+  };
+  const { usage } = await ask();
+  expect(numCalls).toBe(1);
+  const messages = [{ role: 'user', content: 'hi' }];
+  const response = await post('/v1/messages', { model: 'toy', max_tokens: 4, stream: true, messages });
+  const text = await response.text();
+  expect(numCalls).toBe(2);
+  expect(text.split('\n\n')[0]).toContain(`"input_tokens":${usage.prompt_tokens}`);
+});
+
 test('[S4] what cannot be done is refused by its name', async () => {
   const { ask, expectIdle } = await setUp();
   const tool = { type: 'function', function: { name: 'f' } };

@@ -3,6 +3,7 @@ import { createEngineClient } from '../../src/runtime/engine-client.ts';
 import { createModel } from '../../src/runtime/model.ts';
 import { createModelInfo } from '../../src/runtime/model-info.ts';
 import { createSessionTable, type SessionTableOptions } from '../../src/runtime/sessions/session-table.ts';
+import type { TextThread } from '../../src/runtime/text/text-thread.ts';
 import type { Sampler, SamplingParams } from '../../src/sampling/types.ts';
 import { createInProcessTransport } from './in-process-transport.ts';
 import { createToyModel, TOY_VOCAB, type ToyModelOptions } from './toy-model.ts';
@@ -13,11 +14,12 @@ export interface ToyRuntimeOptions extends ToyModelOptions {
   createSampler?: (params: SamplingParams) => Sampler;
   spec?: Partial<ModelSpec>;
   sessions?: Partial<SessionTableOptions>;
+  textThread?: TextThread;
 }
 
 /** The toy model behind everything but a thread and a file; its clock moves by one with each look. */
 export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
-  const { createSampler, spec, sessions, ...toyOptions } = options;
+  const { createSampler, spec, sessions, textThread = null, ...toyOptions } = options;
   const toy = createToyModel(toyOptions);
   const transport = createInProcessTransport({
     openModel: async () => opened(toy),
@@ -47,7 +49,7 @@ export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
       now: () => clock++,
       createSeed: () => 4711,
       prepareGrammar: null,
-      textThread: null,
+      textThread,
     },
     info: createModelInfo(
       { name: 'toy', numParameters: 2e9, quantization: 'Q8_0', fileBytes: 10, pooling: 'mean' },

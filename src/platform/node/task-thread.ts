@@ -70,7 +70,7 @@ export function createTaskThread<Task, Result>(options: TaskThreadOptions): Task
       } else if (message === 'unable') {
         isUnable = true;
         void endThread();
-        for (const job of Array.from(waiting)) job.settle(null);
+        for (const job of waiting) job.settle(null);
         finish(null);
       } else finish('result' in message ? message.result : deserializeError(message.error));
     });
@@ -137,7 +137,7 @@ export function createTaskThread<Task, Result>(options: TaskThreadOptions): Task
     async dispose() {
       isDisposed = true;
       const error = disposed(name);
-      for (const job of Array.from(waiting)) job.settle(error);
+      for (const job of waiting) job.settle(error);
       current?.settle(error);
       current = null;
       await endThread();

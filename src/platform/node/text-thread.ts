@@ -18,12 +18,12 @@ export interface PackedResult {
   readonly text: string | null;
 }
 
-/** The heap of the thread: 4 MiB of text without words, as much as a request may have, take some 400 MB on the way. */
+/** The heap of the thread: 4 million characters without words, more than a request has, took up to 600 MB on the way. */
 const MEMORY_MB = 1536;
 
 const DEFAULTS: Omit<TaskThreadOptions, 'spawn'> = {
   name: 'the text thread',
-  // A template may take 2 s, 4 MiB of text without words take 5, and others use the machine too.
+  // A template may take 2 s, 4 million characters without words took 8, and others use the machine too.
   deadlineMs: 30_000,
   maxWaiting: 256,
   idleMs: 60_000,
@@ -64,4 +64,11 @@ function identify(path: string): FileIdentity | null {
   }
 }
 
-const unpack = ({ lists, text }: PackedResult): TextResult => ({ lists: lists.map((ids) => Array.from(ids)), text });
+const unpack = ({ lists, text }: PackedResult): TextResult => ({ lists: lists.map(toArray), text });
+
+/** A loop: `Array.from` takes twice as long, 26 ms for 786 000 ids, in the thread that shall not be held up. */
+function toArray(ids: Int32Array): number[] {
+  const list: number[] = [];
+  for (let i = 0; i < ids.length; i++) list.push(ids[i]!);
+  return list;
+}
