@@ -1,5 +1,5 @@
 // The memory in its own thread, as the built package opens it.
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -42,7 +42,8 @@ test('a folder in use, another key and no folder at all are refused, each in its
   await open.pop()!.close();
   const other = { masterKey: { key: new Uint8Array(32).fill(1) } };
   await expect(openAt('refusals', other)).rejects.toMatchObject({ code: 'invalid_option' });
-  await expect(openAt('x', { place: '/proc/none/memory' })).rejects.toThrow('/proc/none');
+  const inFile = join(root, 'refusals', 'memory.db', 'below');
+  await expect(openAt('x', { place: inFile })).rejects.toThrow('memory.db');
   await expect(openAt('x', { place: 'postgres://nobody:secret@127.0.0.1:1/x' })).rejects.toThrow(/^(?!.*secret)/);
 });
 
@@ -131,7 +132,6 @@ describe.skipIf(!hasModel)('with a model', () => {
       .map((name) => join(vectors, name))
       .find((one) => statSync(one).isFile())!;
     const bytes = readFileSync(path);
-    const { writeFileSync } = await import('node:fs');
     for (let at = 1000; at < bytes.length; at += 4096) bytes[at]! ^= 1;
     writeFileSync(path, bytes);
     const reports: string[] = [];
