@@ -17,7 +17,7 @@ const LAYERS: Record<string, readonly string[] | 'anything'> = {
   sampling: ['core', 'tokenizers'],
   engine: ['core', 'gguf', 'kernels', 'models', 'kv-cache', 'sampling'],
   runtime: ['core', 'quant', 'gguf', 'kernels', 'tokenizers', 'chat', 'models', 'kv-cache', 'sampling', 'engine'],
-  server: ['core', 'chat', 'tokenizers', 'sampling', 'engine', 'runtime'],
+  server: ['core', 'chat', 'tokenizers', 'sampling', 'engine', 'memory', 'runtime'],
   hub: ['core', 'gguf'],
   platform: 'anything',
   cli: 'anything',

@@ -1,4 +1,5 @@
 import { type Context, Hono } from 'hono';
+import type { Memory } from '../memory/memory.ts';
 import { type BrowserGuardOptions, createBrowserGuard } from './browser-guard.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { dispatch } from './dispatch.ts';
@@ -33,20 +34,22 @@ export interface ServerOptions {
   readonly logger?: Logger;
   /** Default: none. */
   readonly tracer?: Tracer;
+  /** Belongs to the server from now on, which closes it. Default: none. */
+  readonly memory?: Memory | null;
 }
 
 /** A server without a socket: requests in, responses out. */
 export interface Server {
   fetch(request: Request): Promise<Response>;
   readonly services: Services;
-  /** Admits nobody any more, waits for those inside at most `deadlineMs`, aborts the rest and unloads the models. */
+  /** Admits nobody any more, waits for those inside at most `deadlineMs`, aborts the rest, unloads the models and closes the memory. */
   shutDown(deadlineMs: number): Promise<void>;
 }
 
 /** Binds the parts of the server together. */
 export function createServer(options: ServerOptions): Server {
   const { version, models, keys, isOpen, feedback, browsers, clock = systemClock, logger = silentLogger } = options;
-  const { tracer = silentTracer } = options;
+  const { tracer = silentTracer, memory = null } = options;
   const limits = resolveServerLimits(options.limits);
   const gate = createTenantGate(limits, clock);
   const metrics = createServerMetrics();
@@ -63,6 +66,7 @@ export function createServer(options: ServerOptions): Server {
     requests,
     responses: createResponseStore(limits, clock),
     feedback,
+    memory,
     clock,
     logger,
     generation: createGenerationService({ models, gate, limits, metrics, requests, clock, tracer }),
@@ -93,7 +97,12 @@ export function createServer(options: ServerOptions): Server {
     async shutDown(deadlineMs) {
       gate.close();
       await gate.empty(deadlineMs);
-      await models.dispose();
+      try {
+        await models.dispose();
+      } finally {
+        // Last: whatever ended before may still have something to write down.
+        await memory?.close();
+      }
     },
   };
 }
