@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { EmbeddedText, Memory } from '../memory.ts';
 import { NODE_KINDS } from '../schemas/node.ts';
 import { text } from '../schemas/primitives.ts';
-import type { FieldCondition } from '../types.ts';
+import type { FieldCondition, MemoryRecord } from '../types.ts';
 import { refuseInput } from './operation.ts';
 
 /** Page sizes of lists. */
@@ -43,4 +43,10 @@ export async function embedMeaning(memory: Memory, words: string, option: string
   const embedded = await memory.embed(words);
   if (embedded !== null) return embedded;
   throw refuseInput('nothing can be found by this text: it has nothing to embed, or the memory has no model', option);
+}
+
+/** Whether somebody may see it: not the memory's own, nor what has expired and waits to be swept. */
+export function isSeen({ services }: Memory, record: MemoryRecord | null | undefined): record is MemoryRecord {
+  if (record == null || record.kind === 'state') return false;
+  return record.expiresMs === null || record.expiresMs > services.now();
 }

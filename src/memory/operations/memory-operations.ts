@@ -3,7 +3,7 @@ import { EDGE_RELATIONS, NODE_KINDS } from '../schemas/node.ts';
 import { metadata, name, text, timeMs, unit, uuid } from '../schemas/primitives.ts';
 import { recordText } from '../search/record-text.ts';
 import { RECORD_KINDS, type MemoryRecord } from '../types.ts';
-import { conditions, given, includeVectors, meaning, minSimilarity, nodeKind } from './inputs.ts';
+import { conditions, given, includeVectors, isSeen, meaning, minSimilarity, nodeKind } from './inputs.ts';
 import { defineOperation, notFound, refuseInput, type MemoryOperation } from './operation.ts';
 import { plainRecord, plainReport } from './plain.ts';
 
@@ -36,7 +36,7 @@ const get = defineOperation({
   input: z.strictObject({ id: uuid, includeVectors }),
   async run(memory, tenant, input) {
     const [record] = await memory.store.get(tenant, [input.id]);
-    if (record == null || record.kind === 'state') throw notFound(`there is no record ${input.id}`);
+    if (!isSeen(memory, record)) throw notFound(`there is no record ${input.id}`);
     return { record: plainRecord(record, input.includeVectors), text: recordText(record) };
   },
 });
@@ -129,13 +129,13 @@ const neighbours = defineOperation({
   }),
   async run(memory, tenant, { id, ...query }) {
     const [start] = await memory.store.get(tenant, [id]);
-    if (start == null || start.kind === 'state') throw notFound(`there is no record ${id}`);
+    if (!isSeen(memory, start)) throw notFound(`there is no record ${id}`);
     const found = await memory.graph.neighbours(tenant, id, given(query));
     const records = found.length === 0 ? [] : await memory.store.get(tenant, found.map((one) => one.id)); // prettier-ignore
     return {
       neighbours: found.flatMap(({ id: other, weight, edge }, index) => {
         const record = records[index];
-        if (record == null || record.kind === 'state') return [];
+        if (!isSeen(memory, record)) return [];
         const { relation, confidence, updatedMs } = edge;
         const direction = edge.from === id ? 'out' : 'in';
         const words = recordText(record).slice(0, MAX_PREVIEW).toWellFormed();

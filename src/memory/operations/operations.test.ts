@@ -103,6 +103,16 @@ describe('memory', () => {
     await expect(run('memory.get', { id })).rejects.toMatchObject({ code: 'not_found' });
   });
 
+  test('[OP3] what has expired is gone before it is swept', async () => {
+    const { run, services } = await createTestMemory();
+    const id = idOf(await run('memory.add', { text: 'for a moment', expiresMs: START_MS + 1000 }));
+    expect(((await run('memory.export')) as Page).records).toHaveLength(1);
+    services.timeMs += 1000;
+    await expect(run('memory.get', { id })).rejects.toMatchObject({ code: 'not_found' });
+    expect(await run('memory.search', { text: 'moment' })).toMatchObject({ results: [] });
+    expect(await run('memory.export')).toEqual({ records: [], next: null });
+  });
+
   test('[OP4] vectors come only when they are asked for', async () => {
     const { run, memory, witness } = await createTestMemory();
     const id = idOf(await run('memory.add', { text: 'card' }));

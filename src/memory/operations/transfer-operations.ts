@@ -4,7 +4,7 @@ import type { Memory } from '../memory.ts';
 import { parseEdge } from '../schemas/node.ts';
 import { formatCursor } from '../store/cursor.ts';
 import type { MemoryEdge, PutRecord } from '../types.ts';
-import { after, given, includeVectors } from './inputs.ts';
+import { after, given, includeVectors, isSeen } from './inputs.ts';
 import { readExported, TRANSFERRED_KINDS, type ImportedRecord } from './import-records.ts';
 import { defineOperation, type MemoryOperation } from './operation.ts';
 import { plainRecord } from './plain.ts';
@@ -37,6 +37,7 @@ const exportPage = defineOperation({
     const records: object[] = [];
     let numChars = 0;
     for (const record of page.records) {
+      if (!isSeen(memory, record)) continue;
       const found = includeEdges
         ? await memory.store.edgesOf(tenant, { ids: [record.id], direction: 'both', limit: MAX_EDGES })
         : [];
