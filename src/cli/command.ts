@@ -22,6 +22,8 @@ export interface CommandEntry {
   /** As commander writes them: `<model> [prompt]`. */
   readonly args: string;
   readonly description: string;
+  /** Stands below its options in the help. */
+  readonly help?: () => Promise<string>;
   readonly flags: () => Promise<readonly Flag[]>;
   readonly load: () => Promise<CommandRunner>;
 }

@@ -33,7 +33,10 @@ export async function parseCommand(
     .addHelpText('after', '\nModels are named by path, owner/repo[:QUANT] or npm:package. Start with: ruvllm chat');
   for (const entry of COMMANDS) {
     const command = program.command(`${entry.name} ${entry.args}`.trim()).description(entry.description);
-    if (args.includes(entry.name)) for (const flag of await entry.flags()) command.addOption(toOption(flag));
+    if (args.includes(entry.name)) {
+      for (const flag of await entry.flags()) command.addOption(toOption(flag));
+      if (entry.help !== undefined) command.addHelpText('after', await entry.help());
+    }
     command.addOption(toOption(JSON_FLAG));
     command.action(() => {
       parsed = { entry, args: command.args, values: valuesOf(command) };

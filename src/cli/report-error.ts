@@ -31,12 +31,17 @@ export function reportError(error: unknown, { io, isJson, commandName }: ReportO
 
 type Reported = Pick<RuvLLMError, 'code' | 'message' | 'data'>;
 
+/** What they do not find is no model. */
+const MEMORY_COMMANDS = ['memory', 'audit', 'sessions'];
+
 const NEXT_STEPS: Partial<Record<ErrorCode, (error: Reported, commandName: string | null) => string | null>> = {
   invalid_option: (_, commandName) => (commandName === null ? 'ruvllm --help' : `ruvllm ${commandName} --help`),
-  not_found(error) {
+  not_found(error, commandName) {
     const reference = /^model (\S+) is not in the cache/.exec(error.message)?.[1];
-    return reference === undefined ? 'ruvllm list' : `ruvllm pull ${reference}`;
+    if (reference !== undefined) return `ruvllm pull ${reference}`;
+    return commandName !== null && MEMORY_COMMANDS.includes(commandName) ? null : 'ruvllm list';
   },
+  conflict: ({ data }) => (typeof data['next'] === 'string' ? data['next'] : null),
   context_overflow: () => 'a shorter prompt, a smaller --max-tokens or a larger --context',
   out_of_memory: () =>
     'a smaller --context or a larger --memory-budget, or a smaller model; ruvllm doctor shows the memory',

@@ -45,6 +45,7 @@ export interface Memory {
   readonly sessions: SessionIndex;
   readonly witness: WitnessMemory;
   readonly graph: MemoryGraph;
+  readonly services: MemoryServices;
   /** Null where the text has nothing to embed, or nothing can. */
   embed(text: string): Promise<EmbeddedText | null>;
   /** The id it has from now on. */
@@ -158,6 +159,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     },
     witness,
     graph,
+    services,
     embed,
     async add(tenant, item) {
       const { text, kind = 'document', source, topic, quality, metadata, expiresMs } = item;

@@ -1,4 +1,5 @@
 import { type Context, Hono } from 'hono';
+import type { Memory } from '../memory/memory.ts';
 import { type BrowserGuardOptions, createBrowserGuard } from './browser-guard.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { dispatch } from './dispatch.ts';
@@ -35,7 +36,7 @@ export interface ServerOptions {
   readonly logger?: Logger;
   /** Default: none. */
   readonly tracer?: Tracer;
-  /** Closed with the server. Default: none. */
+  /** Belongs to the server from now on, which closes it. Default: none. */
   readonly memory?: Memory | null;
 }
 
@@ -43,7 +44,7 @@ export interface ServerOptions {
 export interface Server {
   fetch(request: Request): Promise<Response>;
   readonly services: Services;
-  /** Admits nobody any more, waits for those inside at most `deadlineMs`, aborts the rest and unloads the models. */
+  /** Admits nobody any more, waits for those inside at most `deadlineMs`, aborts the rest, unloads the models and closes the memory. */
   shutDown(deadlineMs: number): Promise<void>;
 }
 
@@ -75,6 +76,7 @@ export function createServer(options: ServerOptions): Server {
     requests,
     responses: createResponseStore(limits, clock),
     feedback,
+    memory,
     clock,
     logger,
     generation: createGenerationService({
@@ -114,9 +116,13 @@ export function createServer(options: ServerOptions): Server {
     async shutDown(deadlineMs) {
       gate.close();
       await gate.empty(deadlineMs);
-      await models.dispose();
-      await requestMemory?.settle();
-      await memory?.close();
+      try {
+        await models.dispose();
+        await requestMemory?.settle();
+      } finally {
+        // Last: whatever ended before may still have something to write down.
+        await memory?.close();
+      }
     },
   };
 }

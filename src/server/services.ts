@@ -2,6 +2,7 @@ import type { BrowserGuard } from './browser-guard.ts';
 import type { Clock } from './clock.ts';
 import type { FeedbackSink } from './feedback.ts';
 import type { GenerationService } from './generation-service.ts';
+import type { Memory } from '../memory/memory.ts';
 import type { Guard } from './guard.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import type { ServerLimits } from './limits.ts';
@@ -26,6 +27,8 @@ export interface Services {
   readonly requests: RequestLog;
   readonly responses: ResponseStore;
   readonly feedback: FeedbackSink;
+  /** Null: the server runs without. */
+  readonly memory: Memory | null;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Milliseconds since 1970. */

@@ -12,6 +12,8 @@ export interface ServeProcess {
   readonly url: string;
   readonly isOpen: boolean;
   readonly models: string[];
+  /** Where its memory is; null: it has none. */
+  readonly memory: string | null;
   readonly process: ChildProcess;
   readonly exit: Promise<number | null>;
 }
@@ -64,7 +66,7 @@ export function createServeFolder({ contextLength }: { contextLength: number }):
       });
       void exit.then((code) => reject(new Error(`it ended with ${code}: ${text}`)));
     });
-    return { ...(JSON.parse(line) as Pick<ServeProcess, 'url' | 'isOpen' | 'models'>), process: child, exit };
+    return { ...(JSON.parse(line) as Omit<ServeProcess, 'process' | 'exit'>), process: child, exit };
   }
 
   function killAll(): void {

@@ -57,6 +57,12 @@ export const SERVE_FLAGS: readonly Flag[] = [
     description: 'most memory of loaded models; the one not used for longest is unloaded',
   },
   { name: '--cors', value: 'origin', isList: true, description: 'a site whose pages may call the server (repeatable)' },
+  {
+    name: '--memory',
+    value: 'place',
+    description: 'where what is remembered lies: a folder, or postgres://…; default: the folder of this user',
+  },
+  { name: '--no-memory', value: null, description: 'remember nothing: no audit log, no search' },
   { name: '--log', value: null, description: 'write a JSON line for every request to stderr' },
   {
     name: '--shutdown-timeout',

@@ -3,7 +3,7 @@ import { openFeedbackRecords } from '../../platform/node/feedback-records.ts';
 import { defaultKeyFolder, openKeyFolder } from '../../platform/node/key-folder.ts';
 import { openTracer } from '../../platform/node/open-tracer.ts';
 import { dataFolder } from '../../platform/node/paths.ts';
-import { listen } from '../../platform/node/serve.ts';
+import { listen, type Listening } from '../../platform/node/serve.ts';
 import { createServer } from '../../server/app.ts';
 import { systemClock } from '../../server/clock.ts';
 import { createKeyStore } from '../../server/keys/key-store.ts';
@@ -16,6 +16,7 @@ import { readModelConfig } from '../load-flags.ts';
 import { readInteger } from '../values.ts';
 import { usageError } from '../usage-error.ts';
 import { LIMIT_FLAGS } from './serve-flags.ts';
+import { openServedMemory } from './served-memory.ts';
 import { resolveServedModels } from './served-models.ts';
 
 const DEFAULT_PORT = 8080;
@@ -42,6 +43,7 @@ export const serve: CommandRunner = async (context) => {
     budgetBytes: (values['--models-budget'] as number | undefined) ?? null,
     clock: systemClock,
   });
+  const memory = await openServedMemory(context, served.firstPath);
   const server = createServer({
     version: context.version,
     models,
@@ -55,20 +57,33 @@ export const serve: CommandRunner = async (context) => {
     limits,
     logger: createCommandLogger(context),
     tracer: await openTracer(),
+    memory: memory.opened,
   });
-  const listening = await listen(server, { host, port });
+  let listening: Listening;
+  try {
+    listening = await listen(server, { host, port });
+  } catch (error) {
+    await memory.opened?.close();
+    throw error;
+  }
   try {
     const first = models.acquire(served.entries[0]!.id, { signal: io.signal, waitMs: 2 ** 31 - 1 });
     output.note(`listening on ${listening.url}; loading ${served.entries[0]!.id} …`);
     (await first).release();
     output.note(`ready: OpenAI's API is at ${listening.url}/v1`);
     output.note(`models: ${served.entries.map(({ id }) => id).join(', ')}`);
+    output.note(memory.place);
     output.note(
       hasKeys
         ? 'every request needs an API key'
         : 'no API keys: open to everyone on this machine; ruvllm keys create NAME changes that with the next start',
     );
-    output.document({ url: listening.url, models: served.entries.map(({ id }) => id), isOpen: !hasKeys });
+    output.document({
+      url: listening.url,
+      models: served.entries.map(({ id }) => id),
+      isOpen: !hasKeys,
+      memory: memory.folder,
+    });
     await untilAborted(io.signal);
     output.note('stopping: requests in progress may finish');
     io.acceptSignal?.();

@@ -16,7 +16,7 @@ const NAMED = /^([\w.:-]{1,200})=(.+)$/;
 export async function resolveServedModels(
   context: CommandContext,
   config: ModelConfig,
-): Promise<{ readonly entries: readonly ModelEntry[] }> {
+): Promise<{ readonly entries: readonly ModelEntry[]; readonly firstPath: string }> {
   const wanted = context.args.map((text) => {
     const [, name, reference] = NAMED.exec(text) ?? [];
     return { name: name ?? null, reference: reference ?? text };
@@ -25,6 +25,7 @@ export async function resolveServedModels(
     wanted.length === 0 ? [await findDefault(context)] : await Promise.all(wanted.map((one) => findFile(context, one)));
   const aliases = readAliases(context, new Set(found.map(({ id }) => id)));
   return {
+    firstPath: found[0]!.path,
     entries: found.map(({ id, path }, index) => {
       const { size, mtimeMs } = statSync(path);
       return {

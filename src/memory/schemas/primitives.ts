@@ -68,7 +68,8 @@ export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what: string)
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const issue = result.error.issues[0]!;
-  const path = issue.path.map(String).join('.');
+  const unknown = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+  const path = [...issue.path, ...unknown].map(String).join('.').slice(0, 200);
   throw new RuvLLMError('invalid_option', `${what}${path === '' ? '' : `: "${path}"`}: ${issue.message}`, {
     data: { option: path, numIssues: result.error.issues.length },
   });

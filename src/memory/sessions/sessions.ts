@@ -58,7 +58,7 @@ export interface SessionIndex {
   /** By what they are about. */
   similar(
     tenant: string,
-    query: { vector: Float32Array; space: string; k: number; userId?: string },
+    query: { vector: Float32Array; space: string; k: number; userId?: string; adapter?: string },
   ): Promise<readonly { session: SessionState; similarity: number }[]>;
   /** With its turns; whether it was there. */
   remove(tenant: string, sessionId: string): Promise<boolean>;
@@ -228,9 +228,10 @@ export function createSessionIndex(store: MemoryStore, services: MemoryServices,
       });
       return { sessions: page.records.map(sessionFromRecord), next: page.next };
     },
-    async similar(tenant, { vector, space, k, userId }) {
+    async similar(tenant, { vector, space, k, userId, adapter }) {
       const fields: FieldCondition[] = [{ field: 'idleEndMs', is: '>', value: services.now() }];
       if (userId !== undefined) fields.push({ field: 'userId', is: '=', value: userId });
+      if (adapter !== undefined) fields.push({ field: 'adapter', is: '=', value: adapter });
       const near = await store.nearest(tenant, { vector, space, kinds: ['session'], k, filter: { fields } });
       return near.map(({ record, similarity }) => ({ session: sessionFromRecord(record), similarity }));
     },

@@ -35,8 +35,8 @@ export interface WitnessMemory extends WitnessLog {
   aggregate(tenant: string, query?: AggregateQuery): Promise<WitnessAggregate>;
   verify(tenant: string): Promise<WitnessReport>;
   retain(tenant: string): Promise<RetentionReport>;
-  /** Every entry there is, the archived ones too, in the order of the chain. */
-  export(tenant: string): AsyncGenerator<ExportedWitness>;
+  /** Every entry there is, the archived ones too, in the order of the chain; from the start, or after one. */
+  export(tenant: string, afterSequence?: number): AsyncGenerator<ExportedWitness>;
 }
 
 export async function openWitnessMemory({
@@ -56,6 +56,6 @@ export async function openWitnessMemory({
     aggregate: (tenant, query) => aggregateWitness(store, services, tenant, query),
     verify: (tenant) => verifyWitness(context, tenant),
     retain: (tenant) => retainWitness(context, tenant),
-    export: (tenant) => exportWitness(context, tenant),
+    export: (tenant, afterSequence) => exportWitness(context, tenant, afterSequence),
   };
 }

@@ -3,12 +3,16 @@ import { createMemoryKeys, createTestServer, entryOf, type TestServer } from '..
 import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
 import { createKeyStore, type KeyScope } from '../keys/key-store.ts';
 import type { Route } from '../route.ts';
+import { createTestMemory, type TestMemory } from '../../memory/operations/harness.contract.ts';
 import { ROUTES } from './table.ts';
 
 /** What alice has made, for bob to ask for. */
 interface Objects {
   readonly requestId: string;
   readonly responseId: string;
+  readonly recordId: string;
+  /** Of the memory; looks like an id so that the answers about it can be compared. */
+  readonly sessionId: string;
 }
 
 interface Call {
@@ -23,6 +27,7 @@ interface Call {
   readonly owned: 'nothing' | 'any tenant' | ((objects: Objects) => Pick<Call, 'path' | 'body' | 'status'>);
 }
 
+const NOBODY = '0199a0b4-7c00-7000-8000-00000000ffff';
 const messages = [{ role: 'user', content: 'hi' }];
 const chat = { model: 'toy', messages, max_tokens: 2 };
 
@@ -89,6 +94,52 @@ const CALLS: Readonly<Record<string, Call>> = {
   'GET /admin/sessions/:tenant': { path: '/admin/sessions/alice', status: 200, owned: 'any tenant' },
   'DELETE /admin/sessions/:tenant/:id': { path: '/admin/sessions/alice/none', status: 404, owned: 'any tenant' },
   'GET /admin/adapters': { status: 501, owned: 'any tenant' },
+  'POST /admin/memory/add': { body: { text: 'about cards' }, status: 200, owned: 'nothing' },
+  'POST /admin/memory/get': {
+    body: { id: NOBODY },
+    status: 404,
+    owned: ({ recordId }) => ({ body: { id: recordId }, status: 200 }),
+  },
+  'POST /admin/memory/search': { body: { text: 'cards' }, status: 200, owned: 'nothing' },
+  'POST /admin/memory/remove': { body: { ids: [NOBODY] }, status: 200, owned: 'nothing' },
+  'POST /admin/memory/stats': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/health': { body: {}, status: 200, owned: 'any tenant' },
+  'POST /admin/memory/neighbours': {
+    body: { id: NOBODY },
+    status: 404,
+    owned: ({ recordId }) => ({ body: { id: recordId }, status: 200 }),
+  },
+  'POST /admin/memory/export': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/import': { body: { records: [{ id: NOBODY }] }, status: 200, owned: 'nothing' },
+  'POST /admin/memory/audit/search': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/audit/stats': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/audit/verify': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/audit/export': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/sessions/list': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/sessions/show': {
+    body: { sessionId: NOBODY },
+    status: 404,
+    owned: ({ sessionId }) => ({ body: { sessionId }, status: 200 }),
+  },
+  'POST /admin/memory/sessions/rm': {
+    body: { sessionId: NOBODY },
+    status: 404,
+    owned: ({ sessionId }) => ({ body: { sessionId }, status: 200 }),
+  },
+  'POST /admin/memory/policies/list': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/policies/get': { body: { policyType: 'ewc' }, status: 200, owned: 'nothing' },
+  'POST /admin/memory/policies/history': { body: { policyType: 'ewc' }, status: 200, owned: 'nothing' },
+  'POST /admin/memory/policies/rollback': {
+    body: { policyType: 'ewc', toVersion: 1 },
+    status: 404,
+    owned: 'any tenant',
+  },
+  'POST /admin/memory/tenants/erase': {
+    path: '/admin/memory/tenants/erase?tenant=dora',
+    body: { confirm: 'dora' },
+    status: 200,
+    owned: 'any tenant',
+  },
   'GET /openapi.json': { status: 200, owned: 'nothing' },
 };
 /** So that a route without a line fails in its own tests, and does not take the others with it. */
@@ -100,12 +151,14 @@ const ENOUGH = { public: [], read: ['read-only'], inference: ['inference'], admi
 const TOO_LITTLE = { public: [], read: [], inference: ['read-only'], admin: ['read-only', 'inference'] } as const;
 
 let server: TestServer;
+let remembered: TestMemory;
 const tokens = new Map<string, string>();
 
 beforeAll(async () => {
   const { model } = await createToyRuntime();
   const keys = createKeyStore(createMemoryKeys(), () => 1000);
-  server = createTestServer([entryOf('toy', async () => model)], { keys, isOpen: false });
+  remembered = await createTestMemory();
+  server = createTestServer([entryOf('toy', async () => model)], { keys, isOpen: false, memory: remembered.memory });
   for (const scope of ['inference', 'admin', 'read-only'] as KeyScope[]) {
     tokens.set(scope, (await keys.create({ name: scope, tenant: 'alice', scopes: [scope] })).token);
   }
@@ -193,7 +246,12 @@ describe.each(ROUTES.map((route) => [nameOf(route), route] as const))('[S1] %s',
   test('[K4] with the key of another tenant', async () => {
     const objects = await makeObjects();
     const { status: owners, ...request } = owned(objects);
-    const unknown = owned({ requestId: crypto.randomUUID(), responseId: `resp_${crypto.randomUUID()}` });
+    const unknown = owned({
+      requestId: crypto.randomUUID(),
+      responseId: `resp_${crypto.randomUUID()}`,
+      recordId: crypto.randomUUID().replace(/-4/, '-7'),
+      sessionId: crypto.randomUUID(),
+    });
     const [asBob, asNobody] = [
       await call(route, tokens.get('bob')!, request),
       await call(route, tokens.get('bob')!, unknown),
@@ -208,12 +266,15 @@ describe.each(ROUTES.map((route) => [nameOf(route), route] as const))('[S1] %s',
   });
 });
 
-/** A stored response of alice's, with the request it came from. */
+/** A stored response of alice's, with the request it came from; something she had remembered, and a session. */
 async function makeObjects(): Promise<Objects> {
   const route = ROUTES.find(({ method, path }) => method === 'POST' && path === '/v1/responses')!;
   const response = await call(route, tokens.get('inference')!);
   const { id } = (await response.json()) as { id: string };
-  return { requestId: response.headers.get('x-request-id')!, responseId: id };
+  const sessionId = crypto.randomUUID();
+  await remembered.memory.sessions.touch('alice', sessionId);
+  const recordId = await remembered.memory.add('alice', { text: 'about cards' });
+  return { requestId: response.headers.get('x-request-id')!, responseId: id, recordId, sessionId };
 }
 
 test("[K4] a session of another tenant's has the same name and nothing else in common", async () => {

@@ -5,6 +5,7 @@ import { chatCompletions } from './chat-completions.ts';
 import { completions } from './completions.ts';
 import { embeddings } from './embeddings.ts';
 import { feedback } from './feedback.ts';
+import { memoryRoutes } from './memory.ts';
 import { modelRoutes } from './models.ts';
 import { openapiRoute } from './openapi.ts';
 import { responseRoutes } from './responses.ts';
@@ -23,5 +24,6 @@ export const ROUTES: readonly Route[] = [
   ...tokenizeRoutes,
   ...systemRoutes,
   ...adminRoutes,
+  ...memoryRoutes,
   openapiRoute(() => ROUTES),
 ];

@@ -53,7 +53,13 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     newId: createUuidV7({ now: Date.now, randomBytes }),
     sha256: (bytes) => createHash('sha256').update(bytes).digest(),
   };
-  const described = await remote.embedder.describe();
+  let described: Awaited<ReturnType<typeof remote.embedder.describe>>;
+  try {
+    described = await remote.embedder.describe();
+  } catch (error) {
+    await remote.store.close(); // else the folder stays locked by a memory that nobody has
+    throw error;
+  }
   return openMemory({
     store: await createFallbackStore({
       openPrimary: () => remote.store,

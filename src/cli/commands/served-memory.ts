@@ -1,0 +1,50 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { Memory } from '../../memory/memory.ts';
+import { defaultMemoryFolder, openNodeMemory } from '../../platform/node/memory/open-memory.ts';
+import type { CommandContext } from '../command.ts';
+
+/** The memory of a server, and what to say of it. */
+export interface ServedMemory {
+  readonly opened: Memory | null;
+  /** For people. */
+  readonly place: string;
+  /** Null: there is none. */
+  readonly folder: string | null;
+}
+
+/** Password and parameters of an address are nobody's business. */
+const shown = (place: string): string => (/^postgres(ql)?:/.test(place) ? place.replace(/\/\/[^@/]*@/, '//').replace(/\?.*$/, '') : place); // prettier-ignore
+
+/** Opens what `--memory` names, else the user's own folder; a second server goes without that rather than not start. */
+export async function openServedMemory(context: CommandContext, modelPath: string): Promise<ServedMemory> {
+  const { output } = context;
+  // `--no-memory` is the same option to the parser, set to false.
+  const typed = context.values['--memory'] as string | false | undefined;
+  if (typed === false) return { opened: null, place: 'memory: none (--no-memory)', folder: null };
+  const place = typed ?? defaultMemoryFolder();
+  const open = (path: string | null): Promise<Memory> =>
+    openNodeMemory({ place, modelPath: path, report: (message) => output.note(`memory: ${message}`) });
+  let opened: Memory;
+  let without = '';
+  try {
+    opened = await open(modelPath).catch((error: unknown) => {
+      if (!isOfModel(error)) throw error;
+      without = `; nothing can be found by meaning: ${error.message}`;
+      return open(null);
+    });
+  } catch (error) {
+    if (typed !== undefined || !(error instanceof RuvLLMError) || error.code !== 'conflict') throw error;
+    const why = `memory: none, for ${error.message}; --memory FOLDER opens another`;
+    return { opened: null, place: why, folder: null };
+  }
+  const { degraded } = await opened.stats(null);
+  const state = degraded === null ? '' : ` (degraded: ${degraded})`;
+  return { opened, place: `memory: ${shown(place)}${state}${without}`, folder: shown(place) };
+}
+
+const MODEL_CODES: readonly string[] = ['invalid_model_file', 'unsupported', 'unknown_architecture'];
+
+/** The model has no rows a vector could be made of; the folder itself is good. */
+function isOfModel(error: unknown): error is RuvLLMError {
+  return error instanceof RuvLLMError && MODEL_CODES.includes(error.code);
+}

@@ -1,0 +1,80 @@
+import type { CommandContext, CommandRunner } from '../command.ts';
+import { type Flag, JSON_FLAG } from '../flags.ts';
+import { usageError } from '../usage-error.ts';
+import { CLIENT_FLAGS, type MemoryClient, openClient } from './client.ts';
+
+/** One thing `ruvllm memory`, `audit` or `sessions` does. */
+export interface Action {
+  /** What follows it on the line, for the help: `<id>`. */
+  readonly args: string;
+  readonly description: string;
+  readonly flags: readonly Flag[];
+  /** Whether texts are compared, so that a model is needed; not behind a server, which has its own. */
+  needsModel?(context: CommandContext): boolean;
+  /** `words`: the arguments behind the name of the action. */
+  run(client: MemoryClient, context: CommandContext, words: readonly string[]): Promise<void>;
+}
+
+/** An action that opens what it needs by itself. */
+export interface OwnAction extends Omit<Action, 'run' | 'needsModel'> {
+  runAlone(context: CommandContext, words: readonly string[]): Promise<void>;
+}
+
+export type Actions = Readonly<Record<string, Action | OwnAction>>;
+
+/** The flags of all actions of a command, each once. */
+export function flagsOf(actions: Actions): readonly Flag[] {
+  const flags = new Map(CLIENT_FLAGS.map((flag) => [flag.name, flag]));
+  for (const action of Object.values(actions)) for (const flag of action.flags) flags.set(flag.name, flag);
+  return [...flags.values()];
+}
+
+/** The part of the help that lists them. */
+export function helpOf(command: string, actions: Actions, note: string): string {
+  const rows = Object.entries(actions).map(([name, { args, description }]) => [`${name} ${args}`.trim(), description]);
+  const width = Math.max(...rows.map(([name]) => name!.length));
+  const list = rows.map(([name, description]) => `  ${command} ${name!.padEnd(width)}  ${description}`);
+  return `\nActions:\n${list.join('\n')}\n\n${note}`;
+}
+
+/** Runs the action that was typed, with the memory it needs. */
+export function actionRunner(command: string, actions: Actions): CommandRunner {
+  return async (context) => {
+    const [name, ...words] = context.args as [string, ...string[]];
+    if (!Object.hasOwn(actions, name)) {
+      throw usageError(`${command} knows ${Object.keys(actions).join(', ')}, not ${JSON.stringify(name)}`);
+    }
+    const action = actions[name]!;
+    const known = [JSON_FLAG, ...CLIENT_FLAGS, ...action.flags].map((flag) => flag.name);
+    const unknown = Object.keys(context.values).find((flag) => !known.includes(flag));
+    // It belongs to another action of the command, and would be ignored here.
+    if (unknown !== undefined) throw usageError(`${command} ${name} has no ${unknown}`, unknown);
+    checkWords(`${command} ${name}`, action.args, words);
+    if ('runAlone' in action) return action.runAlone(context, words);
+    const client = await openClient(context, action.needsModel?.(context) ?? false);
+    try {
+      await action.run(client, context, words);
+    } finally {
+      await client.close();
+    }
+  };
+}
+
+/** `<a> [b]` or `<a...>`: as commander reads it, for the words behind the action. */
+function checkWords(what: string, args: string, words: readonly string[]): void {
+  const places = args === '' ? [] : args.split(' ');
+  const numNeeded = places.filter((place) => place.startsWith('<')).length;
+  const isOpen = places.at(-1)?.includes('...') === true;
+  if (words.length < numNeeded) throw usageError(`${what} needs ${places[words.length]}`);
+  if (!isOpen && words.length > places.length) throw usageError(`${what} does not know what to do with ${JSON.stringify(words[places.length])}`); // prettier-ignore
+}
+
+/** The values of flags under the names of an operation; what was not typed is left out. */
+export function pick(context: CommandContext, names: Readonly<Record<string, string>>): Record<string, unknown> {
+  const { values } = context;
+  return Object.fromEntries(
+    Object.entries(names)
+      .filter(([flag]) => values[flag] !== undefined)
+      .map(([flag, key]) => [key, values[flag]]),
+  );
+}

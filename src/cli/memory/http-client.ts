@@ -1,0 +1,82 @@
+import { type ErrorCode, RuvLLMError } from '../../core/errors.ts';
+import { operationOf, operationPath } from '../../memory/operations/index.ts';
+import type { CommandContext } from '../command.ts';
+import { usageError } from '../usage-error.ts';
+import type { MemoryClient } from './client.ts';
+
+/** What a status means for whoever typed the command. */
+const CODES: Readonly<Record<number, ErrorCode>> = {
+  400: 'invalid_option',
+  401: 'invalid_option',
+  403: 'invalid_option',
+  404: 'not_found',
+  409: 'conflict',
+  413: 'invalid_option',
+  422: 'invalid_option',
+  429: 'overloaded',
+  501: 'unsupported',
+  503: 'overloaded',
+};
+
+/** The memory of a running server. */
+export function openHttpClient({ io, values }: Pick<CommandContext, 'io' | 'values'>): MemoryClient {
+  const base = readUrl(values['--url'] as string);
+  const key = (values['--api-key'] as string | undefined) ?? (io.environment['RUVLLM_API_KEY'] || null);
+  const tenant = values['--tenant'] as string | undefined;
+  return {
+    async call<T>(name: string, input: object): Promise<T> {
+      const url = new URL(`${base}${operationPath(operationOf(name))}`);
+      if (tenant !== undefined) url.searchParams.set('tenant', tenant);
+      let response: Response;
+      let text: string;
+      try {
+        response = await fetch(url, {
+          method: 'POST',
+          // A redirect would take the key to a place nobody named.
+          redirect: 'error',
+          headers: {
+            'content-type': 'application/json',
+            ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+          },
+          body: JSON.stringify(input),
+          signal: io.signal,
+        });
+        text = await response.text();
+      } catch (error) {
+        if (io.signal.aborted) throw new RuvLLMError('aborted', 'cancelled', { cause: error });
+        const cause = (error as Error).cause;
+        const reason = (cause as NodeJS.ErrnoException | undefined)?.code ?? (error as Error).message;
+        throw new RuvLLMError('io', `${base} cannot be reached: ${reason}`, { cause: error, data: { url: base } });
+      }
+      return readAnswer(response.status, text, base) as T;
+    },
+    async close() {},
+  };
+}
+
+/** `/v1` is where OpenAI's clients are told to go; the memory is not below it. */
+function readUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw usageError(`--url must be such as http://127.0.0.1:8080, got ${JSON.stringify(text)}`, '--url');
+  }
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, '').replace(/\/v1$/, '');
+}
+
+function readAnswer(status: number, text: string, base: string): unknown {
+  let body: unknown = null;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    // Whatever speaks there is no server of ours.
+  }
+  if (status === 200 && typeof body === 'object' && body !== null) return body;
+  const { error } = (body ?? {}) as { error?: { message?: unknown; code?: unknown; param?: unknown } };
+  if (typeof error?.message !== 'string') {
+    throw new RuvLLMError('io', `${base} answered ${status} with ${text.length} characters that are no answer`);
+  }
+  const { message, param } = error;
+  throw new RuvLLMError(CODES[status] ?? 'io', message, {
+    data: { status, ...(typeof param === 'string' ? { option: param } : {}) },
+  });
+}

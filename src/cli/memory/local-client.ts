@@ -1,0 +1,61 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { Memory } from '../../memory/memory.ts';
+import { operationOf } from '../../memory/operations/index.ts';
+import { openNodeMemory } from '../../platform/node/memory/open-memory.ts';
+import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
+import { nameOption } from '../../runtime/name-option.ts';
+import { chooseModel } from '../choose-model.ts';
+import type { CommandContext } from '../command.ts';
+import { PHASE_LABELS } from '../load-model.ts';
+import { openHub } from '../open-hub.ts';
+import type { MemoryClient } from './client.ts';
+
+/** The memory of this machine. */
+export async function openLocalClient(context: CommandContext, needsModel: boolean): Promise<MemoryClient> {
+  const { values, output } = context;
+  const tenant = nameOption(values['--tenant'] ?? DEFAULT_TENANT, '--tenant');
+  const place = values['--memory'] as string | undefined;
+  const modelPath = needsModel ? await findModel(context) : null;
+  let memory: Memory;
+  try {
+    memory = await openNodeMemory({
+      ...(place === undefined ? {} : { place }),
+      modelPath,
+      report: (message) => output.note(message),
+    });
+  } catch (error) {
+    throw explainLock(error, context);
+  }
+  return {
+    call: (name, input) => operationOf(name).run(memory, tenant, input) as Promise<never>,
+    close: () => memory.close(),
+  };
+}
+
+/** Who has the folder open can be asked instead. */
+export function explainLock(error: unknown, { io }: Pick<CommandContext, 'io'>): unknown {
+  if (!(error instanceof RuvLLMError) || error.code !== 'conflict') return error;
+  const port = io.environment['RUVLLM_PORT'] || '8080';
+  const next = `the same command with --url http://127.0.0.1:${port}, when that is ruvllm serve; else wait until it ends`;
+  return new RuvLLMError('conflict', `the memory cannot be opened: ${error.message}`, {
+    cause: error,
+    data: { ...error.data, next },
+    isRetryable: true,
+  });
+}
+
+async function findModel(context: CommandContext): Promise<string> {
+  const reference = context.values['--model'] as string | undefined;
+  if (reference === undefined) return (await chooseModel(context, undefined)).source;
+  const progress = context.output.progress();
+  try {
+    return await openHub().resolveModelPath(reference, {
+      download: true,
+      signal: context.io.signal,
+      onProgress: ({ phase, doneBytes, totalBytes }) =>
+        progress.update({ label: `${PHASE_LABELS[phase]} ${reference}`, doneBytes, totalBytes }),
+    });
+  } finally {
+    progress.finish();
+  }
+}

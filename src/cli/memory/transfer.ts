@@ -1,0 +1,145 @@
+import { once } from 'node:events';
+import { createReadStream, createWriteStream } from 'node:fs';
+import type { Writable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { RuvLLMError } from '../../core/errors.ts';
+import { toFileError } from '../../platform/node/file-errors.ts';
+import type { CommandContext } from '../command.ts';
+import { decodeInput } from '../read-input.ts';
+import type { MemoryClient } from './client.ts';
+
+/** A record has a body of at most 4 MiB; more is the wrong file. */
+const MAX_LINE_BYTES = 16 << 20;
+/** Well below what a server reads, and a batch of the operation. */
+const MAX_BATCH_BYTES = 1 << 20;
+const MAX_BATCH_LINES = 200;
+
+interface Page {
+  readonly next: unknown;
+}
+
+/** Reads page after page and writes each item on a line, to a file or to stdout; how many there were. */
+export async function writePages<P extends Page>(
+  client: MemoryClient,
+  { io, output, values }: CommandContext,
+  task: { operation: string; input: object; itemsOf(page: P): readonly object[]; label: string },
+): Promise<{ count: number; items: object[] | null }> {
+  const path = values['--output'] as string | undefined;
+  const file = path === undefined ? null : createWriteStream(path, { flags: 'w', mode: 0o600 });
+  const progress = output.progress();
+  const kept: object[] | null = output.isJson && file === null ? [] : null;
+  let count = 0;
+  let doneBytes = 0;
+  try {
+    if (file !== null) await once(file, 'open');
+    let after: unknown = undefined;
+    do {
+      io.signal.throwIfAborted();
+      const page: P = await client.call<P>(task.operation, {
+        ...task.input,
+        ...(after === undefined ? {} : { after }),
+      });
+      const items = task.itemsOf(page);
+      count += items.length;
+      const text = items.map((item) => `${JSON.stringify(item)}\n`).join('');
+      doneBytes += text.length;
+      kept?.push(...items);
+      if (file !== null) await write(file, text);
+      else {
+        output.text(text);
+        await drained(io.stdout.stream);
+      }
+      progress.update({ label: `${task.label}: ${count}`, doneBytes, totalBytes: null });
+      after = page.next ?? undefined;
+    } while (after !== undefined);
+    if (file !== null) {
+      file.end();
+      await finished(file);
+    }
+  } catch (error) {
+    file?.destroy();
+    if (io.signal.aborted) throw new RuvLLMError('aborted', 'cancelled while exporting', { cause: error });
+    throw error instanceof RuvLLMError ? error : toFileError(error, 'writing the export', path ?? 'stdout');
+  } finally {
+    progress.finish();
+  }
+  return { count, items: kept };
+}
+
+async function write(stream: Writable, text: string): Promise<void> {
+  if (!stream.write(text)) await once(stream, 'drain');
+}
+
+/** A reader that is slower than we are must not make us hold everything. */
+async function drained(stream: NodeJS.WritableStream): Promise<void> {
+  if ((stream as Writable).writableNeedDrain) await once(stream, 'drain');
+}
+
+export interface ImportBatch {
+  /** Numbers of the lines, from 1. */
+  readonly lines: readonly number[];
+  readonly records: readonly unknown[];
+}
+
+/** The lines of a file, or of stdin, as batches of JSON; an empty line is none, a line that is not JSON is told by its number. */
+export async function* readBatches(
+  path: string | undefined,
+  { io, output }: CommandContext,
+): AsyncGenerator<ImportBatch> {
+  const progress = output.progress();
+  let batch: { lines: number[]; records: unknown[] } = { lines: [], records: [] };
+  let batchBytes = 0;
+  let doneBytes = 0;
+  let number = 0;
+  try {
+    for await (const bytes of readLines(path, io)) {
+      number++;
+      doneBytes += bytes.length + 1;
+      const text = decodeInput(bytes, doneBytes - bytes.length - 1).trim();
+      if (text === '') continue;
+      if (batch.lines.length === MAX_BATCH_LINES || batchBytes + bytes.length > MAX_BATCH_BYTES) {
+        if (batch.lines.length > 0) yield batch;
+        batch = { lines: [], records: [] };
+        batchBytes = 0;
+        progress.update({ label: `importing: line ${number}`, doneBytes, totalBytes: null });
+      }
+      batch.lines.push(number);
+      batch.records.push(parseLine(text, number));
+      batchBytes += bytes.length;
+    }
+    if (batch.lines.length > 0) yield batch;
+  } finally {
+    progress.finish();
+  }
+}
+
+function parseLine(text: string, number: number): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new RuvLLMError('invalid_option', `line ${number} is not JSON`, { cause: error, data: { line: number } });
+  }
+}
+
+async function* readLines(path: string | undefined, io: CommandContext['io']): AsyncGenerator<Uint8Array> {
+  const stream = path === undefined || path === '-' ? io.stdin : createReadStream(path);
+  let rest: Buffer = Buffer.alloc(0);
+  try {
+    for await (const chunk of stream) {
+      if (io.signal.aborted) throw new RuvLLMError('aborted', 'cancelled while importing');
+      const parts: Buffer[] = [rest, Buffer.from(chunk as Uint8Array | string)];
+      let whole = Buffer.concat(parts);
+      for (let end = whole.indexOf(10); end >= 0; end = whole.indexOf(10)) {
+        yield whole.subarray(0, end);
+        whole = whole.subarray(end + 1);
+      }
+      if (whole.length > MAX_LINE_BYTES) {
+        throw new RuvLLMError('invalid_option', `a line has more than ${MAX_LINE_BYTES} bytes: this is no export`);
+      }
+      rest = whole;
+    }
+  } catch (error) {
+    throw error instanceof RuvLLMError ? error : toFileError(error, 'reading the export', path ?? 'stdin');
+  }
+  if (rest.length > 0) yield rest;
+}

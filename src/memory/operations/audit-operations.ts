@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { aggregateQuery } from '../witness/aggregate.ts';
+import { witnessQuery } from '../witness/search.ts';
+import { embedMeaning, given, includeVectors, meaning, minSimilarity } from './inputs.ts';
+import { defineOperation, refuseInput, type MemoryOperation } from './operation.ts';
+import { plainReport, plainWitness } from './plain.ts';
+
+/** Characters of entries that one page of an export holds, about: one answer must not hold a whole log. */
+const MAX_PAGE_CHARS = 4 << 20;
+
+const search = defineOperation({
+  name: 'audit.search',
+  summary: 'Finds requests by time, quality, latency, model, error, words and meaning, in any combination.',
+  scope: 'read',
+  input: witnessQuery
+    .omit({ similarTo: true })
+    .extend({ similarTo: meaning.optional(), minSimilarity: minSimilarity.optional(), includeVectors }),
+  async run(memory, tenant, { similarTo, minSimilarity: least, includeVectors: hasVectors, ...query }) {
+    if (similarTo === undefined && least !== undefined) throw refuseInput('minSimilarity needs similarTo', 'minSimilarity'); // prettier-ignore
+    const near = similarTo === undefined ? undefined : await embedMeaning(memory, similarTo, 'similarTo');
+    const page = await memory.witness.search(
+      tenant,
+      given({ ...query, similarTo: near && given({ ...near, minSimilarity: least }) }) as never,
+    );
+    return { ...page, entries: page.entries.map((entry) => plainWitness(entry, hasVectors)) };
+  },
+});
+
+const stats = defineOperation({
+  name: 'audit.stats',
+  summary: 'Counts, percentiles, trends, use of models and errors of the requests that pass.',
+  scope: 'read',
+  input: aggregateQuery,
+  run: async (memory, tenant, query) => plainReport(await memory.witness.aggregate(tenant, given(query) as never)),
+});
+
+const verify = defineOperation({
+  name: 'audit.verify',
+  summary: 'Computes every hash of the audit log again, and says where its chain breaks.',
+  scope: 'read',
+  input: z.strictObject({}),
+  run: async (memory, tenant) => plainReport(await memory.witness.verify(tenant)),
+});
+
+const exportPage = defineOperation({
+  name: 'audit.export',
+  summary: 'The audit log in the order of its chain, archived entries included, page by page.',
+  scope: 'read',
+  input: z.strictObject({
+    limit: z.int().min(1).max(1000).default(200),
+    /** `next` of the page before: the last sequence that was seen. */
+    after: z.int().min(0).default(0),
+    includeVectors,
+  }),
+  async run(memory, tenant, { limit, after, includeVectors: hasVectors }) {
+    const entries: object[] = [];
+    let last = after;
+    let numChars = 0;
+    for await (const witness of memory.witness.export(tenant, after)) {
+      if (entries.length === limit || numChars > MAX_PAGE_CHARS) return { entries, next: last };
+      const line = plainWitness(witness, hasVectors);
+      numChars += JSON.stringify(line).length;
+      entries.push(line);
+      last = witness.link.sequence;
+    }
+    return { entries, next: null };
+  },
+});
+
+export const auditOperations: readonly MemoryOperation[] = [search, stats, verify, exportPage];

@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import { RuvLLMError } from '../../core/errors.ts';
+import { unpackFloats } from '../common/float-packing.ts';
+import { nameId } from '../common/ids.ts';
+import type { Sha256 } from '../common/services.ts';
+import { MEMORY_FIELDS } from '../fields.ts';
+import { nodeFromRecord, nodeToRecord } from '../schemas/node.ts';
+import { policyFromRecord, policyToRecord } from '../schemas/policy.ts';
+import { count, parseWith, space, text, timeMs, uuid } from '../schemas/primitives.ts';
+import { sessionFromRecord, sessionToRecord, turnFromRecord, turnToRecord } from '../schemas/session.ts';
+import { recordText } from '../search/record-text.ts';
+import { sessionRecordId } from '../sessions/session-id.ts';
+import { checkKeys, checkVector } from '../store/checks.ts';
+import { RECORD_KINDS, type JsonValue, type MemoryRecord, type PutRecord, type RecordKind } from '../types.ts';
+
+/** An edge as it is exported, with the record at either end. */
+export const exportedEdge = z.strictObject({
+  from: uuid,
+  to: uuid,
+  relation: text(128, 1),
+  weight: z.number(),
+  confidence: z.number(),
+});
+
+/** A line of an export. */
+const exportedRecord = z.strictObject({
+  id: uuid,
+  kind: z.enum(RECORD_KINDS),
+  createdMs: timeMs,
+  updatedMs: timeMs.optional(),
+  expiresMs: timeMs.nullable().default(null),
+  version: count.optional(),
+  fields: z.record(z.string().max(40), z.union([z.number(), z.boolean(), text(1024), z.null()])).default({}),
+  /** Checked by the schema of its kind. */
+  body: z.custom<JsonValue>((value) => typeof value === 'object' && value !== null, 'must be an object'),
+  space: space.nullable().default(null),
+  /** 8192 floats in base64. */
+  vector: z.string().max(43_692).nullable().default(null),
+  edges: z.array(exportedEdge).max(1000).default([]),
+});
+type ExportedRecord = z.infer<typeof exportedRecord>;
+
+/** A record that can be written, as soon as it has its vector. */
+export interface ImportedRecord {
+  readonly put: PutRecord;
+  /** What its vector is made of when it comes without one; null: nothing, it does without. */
+  readonly text: string | null;
+  readonly edges: ExportedRecord['edges'];
+}
+
+interface Importer {
+  /** Through the schema of the kind and back: what could not have been written here is not written now. */
+  put(record: MemoryRecord, tenant: string, sha256: Sha256): PutRecord;
+  text(record: MemoryRecord): string | null;
+}
+
+const node: Importer = {
+  put: (record, tenant) => ({ ...nodeToRecord(nodeFromRecord(record), tenant), createdMs: record.createdMs }),
+  text: recordText,
+};
+
+const turn: Importer = {
+  put: (record, tenant) => turnToRecord(turnFromRecord(record), tenant),
+  text: recordText,
+};
+
+/** Records that are found by name have the id of their name, which depends on the tenant. */
+const session: Importer = {
+  put(record, tenant, sha256) {
+    const state = sessionFromRecord(record);
+    return sessionToRecord(state, { id: sessionRecordId(sha256, tenant, state.sessionId), tenant });
+  },
+  text: () => null,
+};
+
+const policy: Importer = {
+  put(record, tenant, sha256) {
+    const entry = policyFromRecord(record);
+    const isCurrent = record.fields['isCurrent'] === true;
+    const version = isCurrent ? [] : [String(entry.policyVersion)];
+    const id = nameId(sha256, tenant, 'policy', entry.policyType, entry.name, ...version);
+    return { ...policyToRecord(entry, { id, tenant, isCurrent }), createdMs: record.createdMs };
+  },
+  text: () => null,
+};
+
+/** Null: it comes by no import. */
+const IMPORTERS: Readonly<Record<RecordKind, Importer | null>> = {
+  document: node,
+  query: node,
+  'agent-step': node,
+  fact: node,
+  'qa-pair': node,
+  concept: node,
+  pattern: node,
+  session,
+  policy,
+  witness: null,
+  state: null,
+};
+
+/** Kinds that can be exported, and come back by an import. */
+export const TRANSFERRED_KINDS = RECORD_KINDS.filter((kind) => IMPORTERS[kind] !== null) as [RecordKind, ...RecordKind[]]; // prettier-ignore
+
+/** Reads a line of an export; throws with why it is refused. */
+export function readExported(
+  line: unknown,
+  { tenant, sha256, ownSpace }: { tenant: string; sha256: Sha256; ownSpace: string | null },
+): ImportedRecord {
+  const given = parseWith<ExportedRecord>(exportedRecord as never, line, 'record');
+  const { kind, id } = given;
+  const importer = kind === 'qa-pair' && given.fields['sessionId'] != null ? turn : IMPORTERS[kind];
+  if (importer === null) throw new RuvLLMError('invalid_option', `a ${kind} cannot be imported: only the log itself writes its chain`); // prettier-ignore
+  const known = Object.keys(MEMORY_FIELDS[kind]);
+  checkKeys(given.fields, `the fields of ${kind}`, known);
+  const hasVector = given.vector !== null && given.space !== null && (ownSpace ?? given.space) === given.space;
+  const record: MemoryRecord = {
+    id,
+    tenant,
+    kind,
+    createdMs: given.createdMs,
+    updatedMs: given.createdMs,
+    expiresMs: given.expiresMs,
+    version: 1,
+    // What is not said is nothing, as it is stored.
+    fields: { ...Object.fromEntries(known.map((field) => [field, null])), ...given.fields },
+    body: given.body,
+    vector: hasVector ? checkVector(unpackFloats(given.vector!), 'vector') : null,
+    space: hasVector ? given.space : null,
+  };
+  return {
+    put: importer.put(record, tenant, sha256),
+    text: hasVector ? null : importer.text(record),
+    edges: given.edges,
+  };
+}

@@ -1,0 +1,30 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import { auditOperations } from './audit-operations.ts';
+import { memoryOperations } from './memory-operations.ts';
+import type { MemoryOperation } from './operation.ts';
+import { policyOperations } from './policy-operations.ts';
+import { sessionOperations } from './session-operations.ts';
+import { tenantOperations } from './tenant-operations.ts';
+import { transferOperations } from './transfer-operations.ts';
+
+/** Everything an operator can do with the memory. */
+export const MEMORY_OPERATIONS: readonly MemoryOperation[] = [
+  ...memoryOperations,
+  ...transferOperations,
+  ...auditOperations,
+  ...sessionOperations,
+  ...policyOperations,
+  ...tenantOperations,
+];
+
+/** The operation of a name that the code itself says. */
+export function operationOf(name: string): MemoryOperation {
+  const found = MEMORY_OPERATIONS.find((operation) => operation.name === name);
+  if (found === undefined) throw new RuvLLMError('internal', `there is no operation ${name}`);
+  return found;
+}
+
+/** Where an operation is over HTTP: all below one path, apart from the sessions of loaded models. */
+export function operationPath({ name }: Pick<MemoryOperation, 'name'>): string {
+  return `/admin/memory/${name.replace(/^memory\./, '').replaceAll('.', '/')}`;
+}
