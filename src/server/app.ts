@@ -14,7 +14,6 @@ import type { ModelHost } from './model-host.ts';
 import { createRequestLog } from './request-log.ts';
 import { createResponseStore } from './response-store.ts';
 import type { Route } from './route.ts';
-import type { Memory } from '../memory/memory.ts';
 import { createRequestMemory } from '../runtime/memory/request-memory.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Services } from './services.ts';
