@@ -8,6 +8,9 @@ export type { KvCacheStats } from './kv-cache/kv-cache.ts';
 export type { KvPacking } from './kv-cache/kv-policy.ts';
 export type { SpillStats } from './kv-cache/types.ts';
 export type { Pooling } from './engine/pooling.ts';
+export type { Memory, MemoryOptions, NewItem } from './memory/memory.ts';
+export type { MemoryQuery, MemorySearchResult } from './memory/search/search.ts';
+export { openNodeMemory as openMemory, type OpenMemoryOptions } from './platform/node/memory/open-memory.ts';
 export type { ChatOptions, ReasoningWish, ToolDefinition } from './runtime/chat-options.ts';
 export type { EmbedOptions } from './runtime/embed-options.ts';
 export type { EmbedInput, EmbedResult } from './runtime/embeddings.ts';
@@ -23,6 +26,7 @@ export type {
 } from './runtime/generation-types.ts';
 export type { KvSpillConfig } from './runtime/kv-spill-option.ts';
 export type { DeviceType, ModelConfig, ModelProgress } from './runtime/model-config.ts';
+export type { MemoryWish } from './runtime/memory/memory-wish.ts';
 export type { ModelInfo } from './runtime/model-info.ts';
 export { type ModelSize, modelSizeOf } from './runtime/model-size.ts';
 export type { Model, TenantOptions } from './runtime/model.ts';
