@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { makeClusteredVectors } from './support/clustered-vectors.ts';
 import { importBuilt } from './support/dist.ts';
 import { median, printTable } from './support/report.ts';
+import { measureBaseMemory, measureMemoryThread } from './support/memory-thread.ts';
 import { openHnswlib, openUsearch } from './support/vector-peers.ts';
 import type { VectorIndex } from '../src/memory/vector-index/types.ts';
 
@@ -175,20 +176,41 @@ printTable([
 ]);
 console.log(`after churn, ${lost} of ${churned} are not found by their own vector`);
 
+const recall = recallOf(nativeRun.search, truth);
+const { memoryBytes } = ours;
+for (const index of [ours, oursWasm, exact, smallExact]) await index.dispose();
+log(`the memory in its own thread, ${count} patterns …`);
+const thread = await measureMemoryThread(vectors, queries, dim);
+const baseMemoryMb = measureBaseMemory();
+printTable([
+  ['in its own thread', 'p50', 'p99'],
+  ['pattern search', `${thread.patternP50Ms.toFixed(2)} ms`, `${thread.patternP99Ms.toFixed(2)} ms`],
+  ['session, in memory', '', `${thread.sessionP99Us.toFixed(1)} µs`],
+  ['session, from the store', '', `${thread.sessionStoreP99Us.toFixed(0)} µs`],
+  ['policy', '', `${thread.policyP99Us.toFixed(1)} µs`],
+  ['entry of the audit log, queued', '', `${thread.enqueueP99Us.toFixed(1)} µs`],
+]);
+console.log(
+  `${thread.putsPerSecond.toFixed(0)} patterns a second to the disk, index built in ${thread.indexSeconds.toFixed(0)} s; ` +
+    `an open memory takes ${baseMemoryMb.toFixed(0)} MiB beyond a bare Node`,
+);
+
 const result = {
   bench: 'memory',
   vectors: count,
-  recall: recallOf(nativeRun.search, truth),
+  recall,
   qps_vs_usearch_native: ratio(nativeRun, usearch),
   qps_vs_hnswlib_native: ratio(nativeRun, hnswlib),
   qps_vs_usearch_wasm: ratio(wasmRun, usearch),
+  pattern_p99_ms: thread.patternP99Ms,
+  session_p99_us: thread.sessionP99Us,
   reopen_ms: median(reopened),
+  base_memory_mb: baseMemoryMb,
   build_s: buildMs === 0 ? null : buildMs / 1000,
-  memory_bytes: ours.memoryBytes,
+  memory_bytes: memoryBytes,
   file_bytes: statSync(path).size,
   recall_by_order: recallByOrder,
   recall_by_filter: Object.fromEntries(filterRows.map(({ percent, recall }) => [percent, recall])),
   lost_after_churn: lost,
 };
-for (const index of [ours, oursWasm, exact, smallExact]) await index.dispose();
 console.log(JSON.stringify(result));

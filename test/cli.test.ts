@@ -129,11 +129,13 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
       'model',
       'promptFormat',
       'promptTokenIds',
+      'reasoning',
       'seed',
       'stopString',
       'text',
       'timings',
       'tokenIds',
+      'toolCalls',
       'usage',
     ]);
     const { promptTokenIds, tokenIds } = document;

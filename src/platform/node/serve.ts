@@ -45,9 +45,10 @@ const MAX_GRACE_MS = 1000;
 export async function listen(server: Server, { host, port, timeouts = TIMEOUTS }: ListenOptions): Promise<Listening> {
   const refusals = createRefusals(server, { maxHeaderBytes: MAX_HEADER_BYTES, timeouts });
   const answer = getRequestListener(
-    async (request, { outgoing }) => {
+    async (request, { incoming, outgoing }) => {
       const response = await server.fetch(request);
-      const text = textOf(response);
+      // One that comes before the end of its request is left to the library, which knows how to stop the client.
+      const text = incoming.complete ? textOf(response) : null;
       if (text === null) return response;
       sendText(outgoing as ServerResponse, response, text);
       return RESPONSE_ALREADY_SENT;

@@ -1,0 +1,150 @@
+// The memory as requests meet it, in its own thread: searches among many patterns, sessions, policies, the queue of the audit log; and
+// what an open memory takes beside a bare Node.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { importBuilt } from './dist.ts';
+import { percentile } from './report.ts';
+
+const { openNodeMemory } = await importBuilt<typeof import('../../src/platform/node/memory/open-memory.ts')>('platform/node/memory/open-memory'); // prettier-ignore
+
+const TENANT = 'bench';
+const SPACE = 'bench-vectors';
+const BATCH = 500;
+const CALLS = 1000;
+const MIB = 2 ** 20;
+
+export interface MemoryThreadTimes {
+  readonly patternP50Ms: number;
+  readonly patternP99Ms: number;
+  /** From the cache, which is where a session in use is. */
+  readonly sessionP99Us: number;
+  readonly sessionStoreP99Us: number;
+  readonly policyP99Us: number;
+  readonly enqueueP99Us: number;
+  /** Rows with vectors, committed to the disk. */
+  readonly putsPerSecond: number;
+  readonly indexSeconds: number;
+}
+
+async function timeEach(calls: number, call: (i: number) => unknown): Promise<number[]> {
+  const times: number[] = [];
+  for (let i = 0; i < calls; i++) {
+    const began = performance.now();
+    const value = call(i);
+    // A value that is there is not waited for, as nobody would.
+    if (value instanceof Promise) await value;
+    times.push(performance.now() - began);
+  }
+  return times.sort((a, b) => a - b);
+}
+
+/** Fills a memory with patterns and sessions, and asks it. */
+export async function measureMemoryThread(
+  vectors: Float32Array,
+  queries: Float32Array,
+  dim: number,
+): Promise<MemoryThreadTimes> {
+  const folder = mkdtempSync(join(tmpdir(), 'ruvllm-bench-memory-'));
+  const memory = await openNodeMemory({ place: folder, masterKey: { key: new Uint8Array(32).fill(5) } });
+  try {
+    const count = vectors.length / dim;
+    const began = performance.now();
+    for (let from = 0; from < count; from += BATCH) {
+      const length = Math.min(BATCH, count - from);
+      await memory.store.put(
+        Array.from({ length }, (_, i) => ({
+          id: uuidOf(from + i),
+          tenant: TENANT,
+          kind: 'pattern',
+          expiresMs: null,
+          fields: { quality: ((from + i) % 100) / 100 },
+          body: { text: `pattern ${from + i}` },
+          vector: vectors.slice((from + i) * dim, (from + i + 1) * dim),
+          space: SPACE,
+        })),
+      );
+    }
+    const putMs = performance.now() - began;
+    const nearest = (i: number) =>
+      memory.store.nearest(TENANT, {
+        vector: queries.slice((i % CALLS) * dim, ((i % CALLS) + 1) * dim),
+        space: SPACE,
+        kinds: ['pattern'],
+        k: 10,
+      });
+    const indexBegan = performance.now();
+    await nearest(0);
+    const indexSeconds = (performance.now() - indexBegan) / 1000;
+    await timeEach(100, nearest);
+    const patterns = await timeEach(CALLS, nearest);
+
+    for (let i = 0; i < CALLS; i++) await memory.sessions.touch(TENANT, `session ${i}`, { userId: `user ${i % 10}` });
+    const read = await timeEach(CALLS * 10, (i) => memory.sessions.get(TENANT, `session ${i % CALLS}`));
+    const ids = (await memory.store.find(TENANT, { kinds: ['session'], order: 'newest', limit: CALLS })).records;
+    const stored = await timeEach(CALLS, (i) => memory.store.get(TENANT, [ids[i % ids.length]!.id]));
+    const policies = await timeEach(CALLS * 10, () => memory.policies.get(TENANT, 'router'));
+    const enqueue = await timeEach(CALLS * 5, (i) => memory.witness.enqueue(TENANT, entryOf(i, dim)));
+    return {
+      patternP50Ms: percentile(patterns, 0.5),
+      patternP99Ms: percentile(patterns, 0.99),
+      sessionP99Us: percentile(read, 0.99) * 1000,
+      sessionStoreP99Us: percentile(stored, 0.99) * 1000,
+      policyP99Us: percentile(policies, 0.99) * 1000,
+      enqueueP99Us: percentile(enqueue, 0.99) * 1000,
+      putsPerSecond: (count * 1000) / putMs,
+      indexSeconds,
+    };
+  } finally {
+    await memory.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Resident MiB of a process with the runtime and an open memory, beyond one that has neither: the median of five of each. */
+export function measureBaseMemory(): number {
+  const entry = fileURLToPath(new URL('../../../../dist/index.js', import.meta.url));
+  const folder = mkdtempSync(join(tmpdir(), 'ruvllm-bench-base-'));
+  const tell = 'setTimeout(() => { gc(); console.log(process.memoryUsage().rss); process.exit(0); }, 500)';
+  const bare = tell;
+  const withMemory = `const { openMemory } = await import(${JSON.stringify(entry)});
+    await openMemory({ place: ${JSON.stringify(folder)}, masterKey: { key: new Uint8Array(32) } }); ${tell}`;
+  const rssOf = (script: string): number =>
+    Number(execFileSync(process.execPath, ['--expose-gc', '--input-type=module', '-e', script], { encoding: 'utf8' }));
+  try {
+    const both = Array.from({ length: 5 }, () => [rssOf(bare), rssOf(withMemory)] as const);
+    const middle = (values: number[]): number =>
+      percentile(
+        values.sort((a, b) => a - b),
+        0.5,
+      );
+    return (middle(both.map(([, full]) => full)) - middle(both.map(([none]) => none))) / MIB;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const uuidOf = (i: number): string => `01900000-0000-7000-8000-${i.toString(16).padStart(12, '0')}`;
+
+function entryOf(i: number, dim: number) {
+  return {
+    requestId: uuidOf(i),
+    sessionId: `session ${i % 100}`,
+    timestampMs: Date.now(),
+    model: 'bench',
+    routing: null,
+    quality: null,
+    latency: { embeddingMs: 0, retrievalMs: 0, routingMs: 0, attentionMs: 0, generationMs: 1, totalMs: 1, ttftMs: 1 },
+    contextDocIds: [],
+    query: 'a question',
+    response: 'an answer',
+    numPromptTokens: 3,
+    numOutputTokens: 3,
+    queryEmbedding: new Float32Array(dim).fill(1),
+    responseEmbedding: null,
+    space: SPACE,
+    error: null,
+  };
+}
