@@ -48,6 +48,19 @@ describe('the memory over HTTP', () => {
     expect(await ask('get', { id }, await keyOf('alice', 'read-only'))).toMatchObject({ status: 200 });
   });
 
+  test('[MR1] a key that only looks changes nothing, and one that generates runs nothing', async () => {
+    const [reader, writer] = [await keyOf('alice', 'read-only'), await keyOf('alice', 'inference')];
+    for (const operation of MEMORY_OPERATIONS) {
+      const path = operationPath(operation).replace('/admin/memory/', '');
+      const isForbidden = async (token: string) => (await ask(path, {}, token)).status === 403;
+      expect([path, await isForbidden(reader), await isForbidden(writer)]).toEqual([
+        path,
+        operation.scope !== 'read',
+        operation.scope === 'admin',
+      ]);
+    }
+  });
+
   test('[MR2] an administrator may name a tenant, nobody else may', async () => {
     const [root, bob] = [await keyOf('root', 'admin'), await keyOf('bob', 'inference')];
     await ask('add?tenant=alice', { text: 'lost card' }, root);
