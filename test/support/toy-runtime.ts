@@ -48,6 +48,7 @@ export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
       createSeed: () => 4711,
       prepareGrammar: null,
       textThread: null,
+      tableThread: null,
     },
     info: createModelInfo(
       { name: 'toy', numParameters: 2e9, quantization: 'Q8_0', fileBytes: 10, pooling: 'mean' },
