@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { recordGrammar } from '../sampling/grammar/index.ts';
+import { buildTableData, recordGrammar } from '../sampling/grammar/index.ts';
 import { createConstraints, type VocabularyData } from './constraints.ts';
 
 /** Every byte is a token; 256 ends a text. */
@@ -57,4 +57,25 @@ test('[E29] a generated text has no more than 20 characters of white space in a 
   for (let i = 0; i < 20; i++) expect(matcher.accept(i === 0 ? 0x0a : 0x20)).toBe(true);
   expect(matcher.accept(0x20)).toBe(false);
   expect(matcher.accept(0x5d)).toBe(true);
+});
+
+test('[TT2] a vocabulary without a table fails the grammar, not the message; one with a table allows the same', () => {
+  const inPlace = open();
+  const ready = createConstraints();
+  ready.setTable(structuredClone(buildTableData(VOCABULARY)));
+  const [expected, matcher] = [inPlace, ready].map((one) => one.open(constant('ab'), null));
+  for (const byte of new TextEncoder().encode('"ab"')) {
+    expect(matcher!.mask()).toEqual(expected!.mask());
+    expect([matcher!.accept(byte), expected!.accept(byte)]).toEqual([true, true]);
+  }
+  expect(matcher!.accept(256)).toBe(true);
+
+  const broken = createConstraints();
+  broken.setVocabulary({
+    bytes: new Uint8Array(5000),
+    offsets: Int32Array.of(0, 5000),
+    isControl: Uint8Array.of(0),
+    endIds: [],
+  });
+  expect(() => broken.open(constant(1), null)).toThrow('token 0 has 5000 bytes, at most 4096');
 });

@@ -5,23 +5,22 @@ import {
   createTokenMatcher,
   createTokenTable,
   type GrammarSource,
+  openTokenTable,
+  openVocabulary,
   type TokenMatcher,
   type TokenTable,
+  type TokenTableData,
+  type VocabularyData,
 } from '../sampling/grammar/index.ts';
 
-/** A tokenizer's tokens as plain data. */
-export interface VocabularyData {
-  /** The bytes of all tokens, one after the other; token i is [offsets[i], offsets[i + 1]); a control token's are its spelling. */
-  readonly bytes: Uint8Array;
-  readonly offsets: Int32Array;
-  /** 1: a control token. */
-  readonly isControl: Uint8Array;
-  readonly endIds: readonly number[];
-}
+export type { TokenTableData, VocabularyData };
 
 /** What texts may be constrained to; the vocabulary comes once, before the first. */
 export interface Constraints {
+  /** Its table is built with the first grammar, which takes a second at 150 000 tokens. */
   setVocabulary(data: VocabularyData): void;
+  /** The vocabulary with its table, which another thread built. */
+  setTable(data: TokenTableData): void;
   /** Whether `open` would not have to compile. */
   has(source: GrammarSource): boolean;
   /**
@@ -65,6 +64,8 @@ export function createConstraints({
   maxGrammars = MAX_GRAMMARS,
   maxBytes = MAX_BYTES,
 }: ConstraintsOptions = {}): Constraints {
+  // Not when the vocabulary comes: what it throws is for the one who asks, in the message's handler it would end the engine.
+  let createTable: (() => TokenTable) | null = null;
   let table: TokenTable | null = null;
   const compiled = new Map<string, Kept>();
 
@@ -99,17 +100,16 @@ export function createConstraints({
   }
 
   return {
-    setVocabulary({ bytes, offsets, isControl, endIds }) {
-      table = createTokenTable({
-        size: isControl.length,
-        bytes: (id) => bytes.subarray(offsets[id]!, offsets[id + 1]!),
-        isControl: (id) => isControl[id] === 1,
-        endIds,
-      });
+    setVocabulary(data) {
+      createTable = () => createTokenTable(openVocabulary(data));
+    },
+    setTable(data) {
+      createTable = () => openTokenTable(data);
     },
     has: (source) => compiled.has(JSON.stringify(source)),
     open(source, automata) {
-      assert(table !== null, 'a grammar came before the vocabulary');
+      assert(createTable !== null, 'a grammar came before the vocabulary');
+      table ??= createTable();
       return createTokenMatcher(compile(source, automata), table, { cacheBytes: MASK_BYTES });
     },
     get sizeBytes() {

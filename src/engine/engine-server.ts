@@ -221,6 +221,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     generate: ({ request }) => generate(request),
     embed: ({ request }) => embed(request),
     vocabulary: ({ vocabulary }) => constraints.setVocabulary(vocabulary),
+    tokenTable: ({ table }) => constraints.setTable(table),
     abort({ id }) {
       const at = uncompiled.findIndex((request) => request.id === id);
       if (at >= 0) uncompiled.splice(at, 1);

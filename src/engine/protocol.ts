@@ -5,7 +5,7 @@ import type { Retention } from '../kv-cache/types.ts';
 import type { DecoderShape, LoadedModel } from '../models/types.ts';
 import type { GrammarSource } from '../sampling/grammar/index.ts';
 import type { SamplingParams } from '../sampling/types.ts';
-import type { VocabularyData } from './constraints.ts';
+import type { TokenTableData, VocabularyData } from './constraints.ts';
 import type { Pooling } from './pooling.ts';
 import type { EngineEvent, EngineStats } from './types.ts';
 
@@ -17,8 +17,9 @@ export type ClientMessage =
   | { readonly type: 'load'; readonly spec: ModelSpec }
   | { readonly type: 'generate'; readonly request: GenerateRequest }
   | { readonly type: 'embed'; readonly request: EmbedRequest }
-  /** Before the first request with a grammar. */
+  /** One of the two before the first request with a grammar. */
   | { readonly type: 'vocabulary'; readonly vocabulary: VocabularyData }
+  | { readonly type: 'tokenTable'; readonly table: TokenTableData }
   | { readonly type: 'abort'; readonly id: number }
   | { readonly type: 'stats'; readonly callId: number }
   | { readonly type: 'dispose' };

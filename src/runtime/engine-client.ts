@@ -1,5 +1,5 @@
 import { deserializeError, RuvLLMError, serializeError } from '../core/errors.ts';
-import type { VocabularyData } from '../engine/constraints.ts';
+import type { TokenTableData, VocabularyData } from '../engine/constraints.ts';
 import type {
   ClientMessage,
   EmbedRequest,
@@ -32,8 +32,9 @@ export interface EngineClient {
   generate(request: Omit<GenerateRequest, 'id'>, onEvent: (event: EngineEvent) => void): { abort(): void };
   /** Starts a sequence that becomes a vector; `onEvent` hears `embedded` or `failed`. */
   embed(request: Omit<EmbedRequest, 'id'>, onEvent: (event: EngineEvent) => void): { abort(): void };
-  /** Before the first request with a grammar. */
+  /** One of the two before the first request with a grammar. */
   sendVocabulary(vocabulary: VocabularyData): void;
+  sendTokenTable(table: TokenTableData): void;
   stats(): Promise<EngineStats>;
   /** Fails what is in progress with `not_loaded`, frees the model and ends the other side. */
   dispose(): Promise<void>;
@@ -163,6 +164,10 @@ export function createEngineClient(transport: Transport): EngineClient {
       requireAlive();
       transport.post({ type: 'vocabulary', vocabulary });
     },
+    sendTokenTable(table) {
+      requireAlive();
+      transport.post({ type: 'tokenTable', table });
+    },
     generate: (request, onEvent) => start(onEvent, (id) => ({ type: 'generate', request: { ...request, id } })),
     embed: (request, onEvent) => start(onEvent, (id) => ({ type: 'embed', request: { ...request, id } })),
     async stats() {
@@ -191,4 +196,20 @@ export function createEngineClient(transport: Transport): EngineClient {
 /** The error of a call whose signal fired. */
 export function abortError(signal: AbortSignal): RuvLLMError {
   return new RuvLLMError('aborted', 'aborted by the caller', { cause: signal.reason });
+}
+
+/** The result, unless the signal fires first. */
+export async function raceAbort<T>(result: Promise<T>, signal: AbortSignal | null): Promise<T> {
+  if (signal === null) return result;
+  let onAbort = (): void => {};
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(abortError(signal));
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([result, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
 }

@@ -4,13 +4,13 @@ import type { ToolCall } from '../chat/types.ts';
 import type { GrammarSource } from '../sampling/grammar/index.ts';
 import { planAnswer } from './answers/answer-plan.ts';
 import { createChunkQueue } from './chunk-queue.ts';
-import { abortError, type EngineClient } from './engine-client.ts';
+import { abortError, type EngineClient, raceAbort } from './engine-client.ts';
 import { checkLogitBias, fitMaxTokens, type ResolvedGenerateOptions } from './generate-options.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
 import type { Prompt } from './prompt.ts';
 import { preparePromptAside, type TextContext } from './text/text-thread.ts';
 import { createTextAssembler, type TextAssembler } from './text-assembler.ts';
-import { sendVocabulary } from './vocabulary.ts';
+import { sendVocabulary, type TableThread } from './vocabulary.ts';
 
 /**
  * Compiles a grammar where nobody waits for it, and gives what `compileGrammar` can use of that. Fails with a typed error for
@@ -32,6 +32,8 @@ export interface GenerationContext extends TextContext {
   readonly createSeed: () => number;
   /** null: the engine compiles grammars by itself, between two steps. */
   readonly prepareGrammar: PrepareGrammar | null;
+  /** null: the engine prepares the vocabulary by itself, between two steps. */
+  readonly tableThread: TableThread | null;
 }
 
 /** Generates as the reader reads; leaving early, an error or the signal aborts the sequence and frees its pages. */
@@ -93,7 +95,6 @@ export async function* generateChunks(
       hasLogprobs: params.topLogprobs !== null,
       elapsedMs: () => context.now() - startMs,
     });
-    if (plan.grammar !== null) sendVocabulary(context.client, context.tokenizer, context.endIds);
     call = context.client.generate(
       {
         promptIds,
@@ -112,11 +113,14 @@ export async function* generateChunks(
     );
   };
   if (plan.grammar !== null) {
+    const sent = sendVocabulary(context); // while the grammar is compiled
     try {
       automata = (await context.prepareGrammar?.(plan.grammar, { tenant: options.tenant, signal })) ?? null;
+      await raceAbort(sent, signal);
     } catch (error) {
       if (plan.fallback === null || !(error instanceof RuvLLMError) || error.code !== 'unsupported') throw error;
       plan = plan.fallback;
+      automata = null;
     }
   }
   if (signal?.aborted) throw abortError(signal); // meanwhile, when nobody listened

@@ -13,6 +13,7 @@ import type { PromptContext } from './prompt.ts';
 import { createSessionTable, type SessionRecords } from './sessions/session-table.ts';
 import { readTextSide } from './text/text-side.ts';
 import type { TextThread } from './text/text-thread.ts';
+import type { TableThread } from './vocabulary.ts';
 
 /** What a platform gives: files, a thread for the engine, a clock and chance. */
 export interface RuntimePlatform {
@@ -33,6 +34,8 @@ export interface RuntimePlatform {
   readonly prepareGrammar?: PrepareGrammar;
   /** A thread that renders and tokenizes what is long, for the model at `path`; without it the caller's thread does. */
   openTextThread?(path: string): TextThread;
+  /** A thread that prepares the vocabulary of the model at `path` for grammars; without it the engine does. */
+  openTableThread?(path: string): TableThread;
 }
 
 /** What outlives the process. */
@@ -74,6 +77,7 @@ export async function loadModelFile(
         createSeed,
         prepareGrammar: platform.prepareGrammar ?? null,
         textThread: platform.openTextThread?.(path) ?? null,
+        tableThread: platform.openTableThread?.(path) ?? null,
       },
       info: createModelInfo(describeFile(gguf), report, {
         path,

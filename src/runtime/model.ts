@@ -99,7 +99,7 @@ export function createModel({ context, info, sessions: table, requests }: ModelP
   };
 
   const dispose = async (): Promise<void> => {
-    await Promise.all([client.dispose(), context.textThread?.dispose()]);
+    await Promise.all([client.dispose(), context.textThread?.dispose(), context.tableThread?.dispose()]);
     await requests?.settle(); // calls that were cut off are written down, too
   };
 

@@ -1,15 +1,41 @@
-import type { VocabularyData } from '../engine/constraints.ts';
+import type { TokenTableData, VocabularyData } from '../engine/constraints.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
 import type { EngineClient } from './engine-client.ts';
 
-/** Engines that have heard it: it is megabytes, and most never need it. */
-const informed = new WeakSet<EngineClient>();
+/** A thread that has read the same model file, and prepares its vocabulary for grammars. */
+export interface TableThread {
+  /** null: it cannot be done there, and nothing is wrong with the vocabulary. */
+  build(endIds: readonly number[]): Promise<TokenTableData | null>;
+  /** Ends it; whoever waits fails with `not_loaded`. */
+  dispose(): Promise<void>;
+}
+
+export interface VocabularyContext {
+  readonly client: EngineClient;
+  readonly tokenizer: Tokenizer;
+  readonly endIds: readonly number[];
+  readonly tableThread: TableThread | null;
+}
+
+/** Engines that have heard it, or will: it is megabytes, and most never need it. */
+const informed = new WeakMap<EngineClient, Promise<void>>();
 
 /** Tells an engine, once, how the tokens of its model are spelled. */
-export function sendVocabulary(client: EngineClient, tokenizer: Tokenizer, endIds: readonly number[]): void {
-  if (informed.has(client)) return;
-  client.sendVocabulary(flattenVocabulary(tokenizer, endIds));
-  informed.add(client);
+export function sendVocabulary(context: VocabularyContext): Promise<void> {
+  const { client } = context;
+  let sent = informed.get(client);
+  if (sent === undefined) {
+    sent = inform(context);
+    informed.set(client, sent);
+    sent.catch(() => informed.delete(client)); // the next one tries again; and those who wait may all have left
+  }
+  return sent;
+}
+
+async function inform({ client, tokenizer, endIds, tableThread }: VocabularyContext): Promise<void> {
+  const table = (await tableThread?.build(endIds)) ?? null;
+  if (table !== null) client.sendTokenTable(table);
+  else client.sendVocabulary(flattenVocabulary(tokenizer, endIds));
 }
 
 export function flattenVocabulary(tokenizer: Tokenizer, endIds: readonly number[]): VocabularyData {

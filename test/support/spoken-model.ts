@@ -102,6 +102,7 @@ export function createSpokenModel(answers: readonly string[], options: SpokenMod
   const client: Partial<EngineClient> = {
     isAlive: true,
     sendVocabulary() {},
+    sendTokenTable() {},
     generate(request, onEvent) {
       let isAborted = false;
       const prompt = tokenizer.decode(request.promptIds, { skipSpecial: false });
@@ -143,6 +144,7 @@ export function createSpokenModel(answers: readonly string[], options: SpokenMod
       endIds: [NUM_BYTES + 1],
       prepareGrammar: null,
       textThread: null,
+      tableThread: null,
       now: () => 0,
       createSeed: () => 1,
     },

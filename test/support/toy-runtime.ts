@@ -50,6 +50,7 @@ export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
       createSeed: () => 4711,
       prepareGrammar: null,
       textThread,
+      tableThread: null,
     },
     info: createModelInfo(
       { name: 'toy', numParameters: 2e9, quantization: 'Q8_0', fileBytes: 10, pooling: 'mean' },

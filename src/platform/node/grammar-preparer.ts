@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { deserializeError, RuvLLMError, type SerializedError } from '../../core/errors.ts';
-import { abortError } from '../../runtime/engine-client.ts';
+import { raceAbort } from '../../runtime/engine-client.ts';
 import type { PrepareGrammar } from '../../runtime/generation.ts';
 import type { GrammarSource } from '../../sampling/grammar/index.ts';
 
@@ -178,7 +178,7 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
     count(1);
     next();
     try {
-      return await (signal === null ? job.result : raceAbort(job.result, signal));
+      return await raceAbort(job.result, signal);
     } finally {
       count(-1);
     }
@@ -192,20 +192,6 @@ function writeSource(source: GrammarSource): string {
   } catch (cause) {
     const reason = cause instanceof RangeError ? 'nested too deeply to write' : 'not plain JSON';
     throw new RuvLLMError('invalid_option', `grammar: ${reason}`, { cause, data: { option: 'grammar' } });
-  }
-}
-
-async function raceAbort<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
-  let onAbort = (): void => {};
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(abortError(signal));
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([result, aborted]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
   }
 }
 

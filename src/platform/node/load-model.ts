@@ -9,6 +9,7 @@ import { openKeptState } from './kept-state.ts';
 import { openModelFile } from './open-model-file.ts';
 import { spawnEngine } from './spawn-engine.ts';
 import { readSystemInfo } from './system-info.ts';
+import { openTableThread } from './table-thread.ts';
 import { openTextThread } from './text-thread.ts';
 
 /** `randomInt` draws below 2^48; seeds may be larger, but nobody needs more different ones. */
@@ -24,6 +25,7 @@ const platform: RuntimePlatform = {
   openKeptState,
   prepareGrammar: createGrammarPreparer(),
   openTextThread,
+  openTableThread,
 };
 
 /**

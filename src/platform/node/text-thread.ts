@@ -1,16 +1,8 @@
 import { Worker } from 'node:worker_threads';
 import type { TextResult, TextTask } from '../../runtime/text/text-tasks.ts';
 import type { TextThread } from '../../runtime/text/text-thread.ts';
-import { type FileIdentity, identifyFiles } from './content-identity.ts';
-import { modelPartPaths } from './open-model-file.ts';
+import { identifyModel, type ModelFiles } from './same-model.ts';
 import { createTaskThread, type TaskThreadOptions } from './task-thread.ts';
-
-/** What the worker is started with. */
-export interface TextWorkerData {
-  readonly path: string;
-  /** Of the files as they were loaded: others have another vocabulary, perhaps. */
-  readonly digest: string;
-}
 
 /** A result as it crosses the border: ids are moved, not copied. */
 export interface PackedResult {
@@ -29,7 +21,7 @@ const DEFAULTS: Omit<TaskThreadOptions, 'spawn'> = {
   idleMs: 60_000,
 };
 
-function spawnWorker(workerData: TextWorkerData): Worker {
+function spawnWorker(workerData: ModelFiles): Worker {
   return new Worker(new URL('./text-worker.js', import.meta.url), {
     name: 'ruvllm-text',
     execArgv: [],
@@ -40,10 +32,10 @@ function spawnWorker(workerData: TextWorkerData): Worker {
 
 /** A thread for the long texts of the model at `path`; it starts with the first of them. Called when the model is loaded. */
 export function openTextThread(path: string, options: Partial<TaskThreadOptions> = {}): TextThread {
-  const identity = identify(path);
+  const files = identifyModel(path);
   const thread = createTaskThread<TextTask, PackedResult>({
     ...DEFAULTS,
-    spawn: () => spawnWorker({ path, digest: identity?.digest ?? '' }),
+    spawn: () => spawnWorker(files),
     ...options,
   });
   return {
@@ -53,15 +45,6 @@ export function openTextThread(path: string, options: Partial<TaskThreadOptions>
     },
     dispose: () => thread.dispose(),
   };
-}
-
-/** null: the files are gone already, and the thread will not find them either. */
-function identify(path: string): FileIdentity | null {
-  try {
-    return identifyFiles(modelPartPaths(path));
-  } catch {
-    return null;
-  }
 }
 
 const unpack = ({ lists, text }: PackedResult): TextResult => ({ lists: lists.map(toArray), text });

@@ -4,28 +4,12 @@ import { assert, serializeError } from '../../core/errors.ts';
 import type { PromptContext } from '../../runtime/prompt.ts';
 import { runTextTask, type TextTask } from '../../runtime/text/text-tasks.ts';
 import { readTextSide } from '../../runtime/text/text-side.ts';
-import { identifyFiles } from './content-identity.ts';
-import { modelPartPaths, openModelFile } from './open-model-file.ts';
+import { type ModelFiles, readSameModel } from './same-model.ts';
 import type { TaskAnswer } from './task-thread.ts';
-import type { PackedResult, TextWorkerData } from './text-thread.ts';
+import type { PackedResult } from './text-thread.ts';
 
 const port = parentPort;
 assert(port !== null, 'text-worker runs as a worker thread');
-
-/** null: the files are not those any more that the model was loaded from. */
-function openTextSide({ path, digest }: TextWorkerData): PromptContext | null {
-  try {
-    const gguf = openModelFile(path);
-    try {
-      const context = readTextSide(gguf.metadata);
-      return identifyFiles(modelPartPaths(path)).digest === digest ? context : null;
-    } finally {
-      gguf.source.close();
-    }
-  } catch {
-    return null; // the same file was good when the model was loaded
-  }
-}
 
 function answer(task: TextTask, context: PromptContext): TaskAnswer<PackedResult> {
   try {
@@ -36,7 +20,7 @@ function answer(task: TextTask, context: PromptContext): TaskAnswer<PackedResult
   }
 }
 
-const context = openTextSide(workerData as TextWorkerData);
+const context = readSameModel(workerData as ModelFiles, readTextSide);
 if (context !== null) {
   port.on('message', (task: TextTask) => {
     const answered = answer(task, context);

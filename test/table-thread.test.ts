@@ -1,0 +1,44 @@
+// The thread of the built package that prepares vocabularies, on a file of its own.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { flattenVocabulary } from '../src/runtime/vocabulary.ts';
+import { buildTableData } from '../src/sampling/grammar/index.ts';
+import { createTokenizer } from '../src/tokenizers/index.ts';
+import { openModelFile } from '../src/platform/node/open-model-file.ts';
+import { buildRandomModel } from './support/random-model.ts';
+
+const built = new URL('../dist/platform/node/table-thread.js', import.meta.url);
+const { openTableThread } = (await import(
+  pathToFileURL(fileURLToPath(built)).href
+)) as typeof import('../src/platform/node/table-thread.ts');
+
+let folder = '';
+let path = '';
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'ruvllm-table-'));
+  path = join(folder, 'model.gguf');
+  writeFileSync(path, buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 3 }));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('[TT5] the table of the thread is the one built in place, in shared memory', async () => {
+  const gguf = openModelFile(path);
+  const tokenizer = createTokenizer(gguf.metadata);
+  gguf.source.close();
+  const thread = openTableThread(path);
+  const table = await thread.build([2]);
+  expect(table).toEqual(buildTableData(flattenVocabulary(tokenizer, [2])));
+  expect(table!.vocabulary.isControl.filter((value) => value === 1).length).toBeGreaterThan(1);
+  expect(table!.skip.buffer).toBeInstanceOf(SharedArrayBuffer);
+  await thread.dispose();
+});
+
+test('[TT1] files that changed since the model was loaded are not read', async () => {
+  const thread = openTableThread(path);
+  writeFileSync(path, buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 4 }));
+  expect(await thread.build([2])).toBe(null);
+  await thread.dispose();
+});
