@@ -35,6 +35,8 @@ export interface Listening {
 /** Headers of a request together; Node answers 431 itself. */
 const MAX_HEADER_BYTES = 16 * 1024;
 const TIMEOUTS: SocketTimeouts = { headersMs: 10_000, requestMs: 60_000, checkMs: 1000 };
+/** For a client that still sends to read its answer. */
+const LINGER_MS = 500;
 /** Open connections, idle ones included: each takes memory. */
 const MAX_CONNECTIONS = 2048;
 
@@ -47,10 +49,10 @@ export async function listen(server: Server, { host, port, timeouts = TIMEOUTS }
   const answer = getRequestListener(
     async (request, { incoming, outgoing }) => {
       const response = await server.fetch(request);
-      // One that comes before the end of its request is left to the library, which knows how to stop the client.
-      const text = incoming.complete ? textOf(response) : null;
+      const text = textOf(response);
       if (text === null) return response;
-      sendText(outgoing as ServerResponse, response, text);
+      if (incoming.complete) sendText(outgoing as ServerResponse, response, text);
+      else sendEarly(outgoing as ServerResponse, response, text);
       return RESPONSE_ALREADY_SENT;
     },
     { overrideGlobalObjects: false, errorHandler: () => refusals.malformed() },
@@ -112,4 +114,16 @@ function bind(http: HttpServer, host: string, port: number): Promise<void> {
     });
     http.listen(port, host, () => resolve());
   });
+}
+
+/**
+ * An answer before the end of its request. Closing at once would reset the connection, and the client lose the answer that it has not read
+ * yet; reading on would take what is refused for its size.
+ */
+function sendEarly(outgoing: ServerResponse, { status, headers }: Response, text: string): void {
+  const length = Buffer.byteLength(text);
+  outgoing.writeHead(status, { ...Object.fromEntries(headers), 'content-length': length, connection: 'close' });
+  outgoing.write(text);
+  const timer = setTimeout(() => outgoing.end(), LINGER_MS);
+  outgoing.once('close', () => clearTimeout(timer));
 }
