@@ -157,7 +157,7 @@ test('[G22] JSON without a text writes that text with escapes', () => {
   expect(() => compile({ kind: 'raw', until: '>b', without: 'a>' })).toThrow(/inside "until"/);
 });
 
-test('[G23] raw text has as many characters as its bounds say, not counting what ends it', () => {
+test('[G27] raw text has as many characters as its bounds say, not counting what ends it', () => {
   const words = (letters: readonly string[], most: number): string[] =>
     most === 0 ? [''] : ['', ...letters.flatMap((letter) => words(letters, most - 1).map((rest) => letter + rest))];
   const cases: [until: string, without: string | undefined, letters: string[]][] = [
