@@ -7,8 +7,14 @@ export type StructureNode =
   | { readonly kind: 'text'; readonly text: string }
   /** A JSON value that satisfies the schema; where `without` is given its text does not contain that. */
   | { readonly kind: 'json'; readonly schema: unknown; readonly without?: string }
-  /** Any text that contains neither `until` nor `without`, then `until`. */
-  | { readonly kind: 'raw'; readonly until: string; readonly without?: string }
+  /** Any text that contains neither `until` nor `without`, then `until`. The lengths are in characters of the text before it. */
+  | {
+      readonly kind: 'raw';
+      readonly until: string;
+      readonly without?: string;
+      readonly minLength?: number;
+      readonly maxLength?: number;
+    }
   | { readonly kind: 'sequence'; readonly items: readonly StructureNode[] }
   | { readonly kind: 'choice'; readonly items: readonly StructureNode[] }
   | {

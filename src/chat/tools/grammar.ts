@@ -1,3 +1,4 @@
+import { checkParameterList, checkReferences, pointerTo, resolveRoot, unsupportedSchema } from './parameter-schema.ts';
 import type { ArgumentsGrammar, CallGrammar, GrammarRequest, ParameterGrammar, ToolSpec } from './types.ts';
 
 /** How a family writes calls, from which its grammar is made. */
@@ -19,7 +20,12 @@ export interface ParameterSpelling {
   end(name: string, isRaw: boolean): string;
   /** What no value's text may contain: here the parser would end the value or the call. */
   readonly stop: string;
+  /** The names that the family's own parser reads back. Default: those without markup, quotes and line breaks. */
+  readonly names?: RegExp;
 }
+
+// The longest is less than what parsers read for a name.
+const PLAIN_NAMES = /^[^<>/"\r\n\p{Surrogate}]{1,200}$/u;
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -42,17 +48,34 @@ export function isRawString(schema: unknown): boolean {
 
 /** The schema of each named argument. */
 export function propertiesOf(tool: ToolSpec): ReadonlyMap<string, unknown> {
-  const properties = tool.parameters?.['properties'];
+  const properties = tool.parameters === undefined ? undefined : resolveRoot(tool.parameters)?.['properties'];
   return new Map(typeof properties === 'object' && properties !== null ? Object.entries(properties) : []);
 }
 
 function argumentsGrammar(tool: ToolSpec, spelling: ParameterSpelling | undefined): ArgumentsGrammar {
-  const schema = argumentsSchema(tool);
-  if (spelling === undefined) return { kind: 'json', schema };
+  const whole = argumentsSchema(tool);
+  if (spelling === undefined) return { kind: 'json', schema: whole };
+  const schema = resolveRoot(whole);
+  checkParameterList(tool.name, schema);
   const required = Array.isArray(schema['required']) ? new Set<unknown>(schema['required']) : new Set<unknown>();
-  const parameters = Array.from(propertiesOf(tool), ([name, own]): ParameterGrammar => {
+  const { names = PLAIN_NAMES } = spelling;
+  const written = Array.from(propertiesOf(tool)).filter(([, own]) => own !== false);
+  for (const [, definitions] of Object.entries(schema).filter(([key]) => /^(\$defs|definitions)$/.test(key))) {
+    checkReferences(tool.name, '', definitions);
+  }
+  const parameters = written.map(([name, own]): ParameterGrammar => {
     const isRaw = isRawString(own);
+    if (!names.test(name)) {
+      throw unsupportedSchema(
+        tool.name,
+        'properties',
+        pointerTo(name),
+        'the format of the model cannot write the name',
+      );
+    }
+    checkReferences(tool.name, pointerTo(name), own);
     return {
+      tool: tool.name,
       name,
       begin: spelling.begin(name, isRaw),
       isRaw,

@@ -66,8 +66,8 @@ interface Vocabulary {
 }
 
 /** All bytes, some pieces, the format's markers as control tokens, an end. */
-function vocabularyOf(format: ToolFormat): Vocabulary {
-  const grammar = format.grammar({ tools: TOOLS, choice: 'auto', allowsParallel: true });
+function vocabularyOf(format: ToolFormat, tools = TOOLS): Vocabulary {
+  const grammar = format.grammar({ tools, choice: 'auto', allowsParallel: true });
   const written = JSON.stringify([grammar.triggers, grammar.begin, grammar.separator, grammar.end, grammar.calls[0]]);
   const controls = new Set(written.match(CONTROL));
   const pieces = ['": ', '"}', '", "', ': "', '\n</', 'now', 'weather', '{"', 'é', '</parameter>', '}}', '"\n'];
@@ -109,16 +109,21 @@ function babble({ texts, endId }: Vocabulary, matcher: TokenMatcher, maxTokens: 
 const textOf = ({ texts }: Vocabulary, ids: readonly number[]): string =>
   new TextDecoder().decode(Uint8Array.from(ids.flatMap((id) => [...texts[id]!])));
 
-function parse(format: ToolFormat, text: string) {
-  const parser = createOutputParser({ format, tools: TOOLS, reasoning: null });
+function parse(format: ToolFormat, text: string, tools = TOOLS) {
+  const parser = createOutputParser({ format, tools, reasoning: null });
   const events = [...parser.push(text), ...parser.finish()];
   const first = events.findIndex(({ type }) => type === 'toolCallStart');
   return { ...collect(events), before: collect(events.slice(0, Math.max(first, 0))).content };
 }
 
-function expectValid(calls: ReturnType<typeof collect>['calls'], names: readonly string[], where: string): void {
+function expectValid(
+  calls: ReturnType<typeof collect>['calls'],
+  names: readonly string[],
+  where: string,
+  tools = TOOLS,
+): void {
   for (const call of calls) {
-    const tool = TOOLS.find(({ name }) => name === call.name)!;
+    const tool = tools.find(({ name }) => name === call.name)!;
     expect(names, where).toContain(call.name);
     expect(call.outcome, where).toBe('complete');
     const value: unknown = JSON.parse(call.arguments);
@@ -194,3 +199,110 @@ test.each(TOOL_FORMATS.map((format) => [format.name, format] as const))(
     }
   },
 );
+
+const LIST_FORMATS = TOOL_FORMATS.filter((format) => {
+  const [call] = format.grammar({ tools: TOOLS, choice: 'required', allowsParallel: false }).calls;
+  return call!.arguments.kind === 'parameters';
+}).map((format) => [format.name, format] as const);
+const one = (schema: object) => object({ p: schema }, ['p']);
+const recursive = { ...object({ k: { $ref: '#/$defs/k' } }, ['k']), $defs: { k: { type: 'string', maxLength: 1 } } };
+
+const ENFORCED: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
+  ['maxLength', one({ type: 'string', maxLength: 2 })],
+  ['maxLength of nothing', one({ type: 'string', maxLength: 0 })],
+  ['minLength', one({ type: 'string', minLength: 3 })],
+  ['both', object({ p: { type: 'string', minLength: 2, maxLength: 4 }, q: { type: 'string', maxLength: 40 } }, ['p'])],
+  ['one length', one({ type: 'string', minLength: 3, maxLength: 3 })],
+  ['enum and lengths', one({ type: 'string', enum: ['a', 'bbb', 'cc', 7, 'dddd'], minLength: 2, maxLength: 3 })],
+  ['enum and const', one({ type: 'string', enum: ['a', 'b'], const: 'b' })],
+  ['an empty string', one({ enum: [''] })],
+  ['a member that is never there', object({ p: false, q: { type: 'null' } }, ['q'])],
+  ['a definition with a length', recursive],
+  [
+    'a reference at the root',
+    { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: one({ type: 'string', maxLength: 1 }) } },
+  ],
+  ['members that are not listed', { type: 'object', properties: {}, additionalProperties: { type: 'integer' } }],
+  ['as few as are required', { ...one({ type: 'string' }), minProperties: 1, maxProperties: 1 }],
+  ['names', object({ 'a b-é.$': { type: 'string', maxLength: 2 } }, ['a b-é.$'])],
+];
+
+test.each(LIST_FORMATS)('%s: what a list of parameters can say of its schema is kept', (name, format) => {
+  for (const [what, parameters] of ENFORCED) {
+    if (name === 'gemma-4' && what === 'names') continue; // refused: its keys stand bare
+    const tools = [{ name: 'f', parameters }];
+    const vocabulary = vocabularyOf(format, tools);
+    const grammar = format.grammar({ tools, choice: 'required', allowsParallel: true });
+    const compiled = compileGrammar({ type: 'structure', root: toStructure(grammar) });
+    const least = createTokenMatcher(compiled, vocabulary.table).closingTokens()!.length;
+    for (let seed = 0; seed < 6; seed++) {
+      const matcher = createTokenMatcher(compiled, vocabulary.table);
+      const text = textOf(vocabulary, babble(vocabulary, matcher, least + 17 * seed, seed));
+      const { calls, content } = parse(format, text, tools);
+      const where = `${name} ${what} ${text}`;
+      expect(calls.length, where).toBeGreaterThan(0);
+      expectValid(calls, ['f'], where, tools);
+      expect([where, content.trim()]).toEqual([where, '']);
+    }
+  }
+});
+
+const REFUSED: readonly (readonly [string, string, Readonly<Record<string, unknown>>])[] = [
+  ...[{ pattern: '^a$' }, { not: { const: 'a' } }, { anyOf: [{ maxLength: 1 }] }, { allOf: [{ maxLength: 1 }] }].map(
+    (more) => [Object.keys(more)[0]!, '/properties/p', one({ type: 'string', ...more })] as const,
+  ),
+  ['maxLength', '/properties/p', one({ type: 'string', minLength: 2, maxLength: 1 })],
+  ['minLength', '/properties/p', one({ type: 'string', minLength: 0.5 })],
+  ['enum', '/properties/p', one({ type: 'string', enum: ['abc'], maxLength: 1 })],
+  ['const', '/properties/p', one({ type: 'string', const: 7 })],
+  ['$ref', '/properties/p', one({ $ref: '#/properties/q' })],
+  ['$ref', '', { $ref: 'https://example.com/a' }],
+  ['$ref', '', { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } }],
+  ['$ref', '', { $ref: '#/$defs/a', required: ['b'], $defs: { a: one({}) } }],
+  ['required', '', { type: 'object', properties: {}, required: ['zz'] }],
+  ['required', '', object({ p: false }, ['p'])],
+  ['minProperties', '', { ...object({ a: {} }), minProperties: 1 }],
+  ['maxProperties', '', { ...object({ a: {}, b: {} }), maxProperties: 1 }],
+  ...[
+    { allOf: [{ required: ['p'] }] },
+    { anyOf: [{ required: ['p'] }] },
+    { oneOf: [{ required: ['p'] }] },
+    { not: {} },
+    { if: {}, ['the' + 'n']: { required: ['p'] } },
+    { patternProperties: { p: { type: 'null' } } },
+    { propertyNames: { maxLength: 0 } },
+    { dependentRequired: { p: ['q'] } },
+    { dependentSchemas: { p: { required: ['q'] } } },
+    { const: { p: 1 } },
+  ].map((more) => [Object.keys(more)[0]!, '', { ...object({ p: {} }), ...more }] as const),
+  ...['<', 'a>', 'a/b', 'a\nb', '"', '', 'x'.repeat(300), '\ud800'].map(
+    (name) =>
+      [
+        'properties',
+        `/properties/${name.replace('/', '~1').slice(0, 200)}`,
+        object({ [name]: { type: 'string' } }),
+      ] as const,
+  ),
+];
+
+test.each(LIST_FORMATS)('%s: what it cannot say is refused with the keyword and the place', (name, format) => {
+  for (const [keyword, pointer, parameters] of REFUSED) {
+    if (name === 'gemma-4' && keyword === 'properties' && /[>~]/.test(pointer)) continue; // no markup there
+    const make = () =>
+      toStructure(format.grammar({ tools: [{ name: 'f', parameters }], choice: 'required', allowsParallel: true }));
+    let caught: unknown = null;
+    try {
+      make();
+    } catch (error) {
+      caught = error;
+    }
+    expect([JSON.stringify(parameters), caught]).toMatchObject([
+      JSON.stringify(parameters),
+      {
+        code: 'unsupported',
+        message: expect.stringContaining(keyword) as string,
+        data: { tool: 'f', keyword, pointer },
+      },
+    ]);
+  }
+});

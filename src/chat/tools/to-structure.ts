@@ -1,4 +1,5 @@
 import type { StructureNode } from '../../core/structure-node.ts';
+import { pointerTo, readTextRule, unsupportedSchema } from './parameter-schema.ts';
 import type { ArgumentsGrammar, CallGrammar, ParameterGrammar } from './types.ts';
 
 const NOTHING: StructureNode = { kind: 'text', text: '' };
@@ -90,15 +91,26 @@ function parameterNode(parameter: ParameterGrammar, whole: Readonly<Record<strin
   return sequence(text(begin), { kind: 'json', schema: withDefinitions(parameter, whole), without: stop }, text(end));
 }
 
-function rawNode({ schema, end, stop }: ParameterGrammar): StructureNode {
-  const listed = schema['const'] === undefined ? schema['enum'] : [schema['const']];
-  if (Array.isArray(listed)) {
-    const texts = listed.filter((value): value is string => typeof value === 'string');
+function rawNode({ tool, name, schema, end, stop }: ParameterGrammar): StructureNode {
+  const { values, minLength, maxLength } = readTextRule(tool, pointerTo(name), schema);
+  if (values !== null) {
     // One that contains what ends the value cannot be written bare.
-    const writable = texts.filter((value) => !value.includes(stop) && !value.includes(end));
+    const writable = values.filter((value) => !value.includes(stop) && !value.includes(end) && value.isWellFormed());
     if (writable.length > 0) return choice(writable.map((value) => text(value + end)));
+    const keyword = 'const' in schema ? 'const' : 'enum';
+    throw unsupportedSchema(tool, keyword, pointerTo(name), 'the format of the model can write none of the values');
   }
   const at = end.indexOf(stop);
+  if (minLength > 0 || maxLength < Infinity) {
+    const lengths = { minLength, ...(maxLength < Infinity ? { maxLength } : {}) };
+    if (at < 0) return { kind: 'raw', until: end, without: stop, ...lengths };
+    // What ends the value on its own lines must be there: it does not count.
+    const until = end.slice(0, at + stop.length);
+    return sequence(
+      { kind: 'raw', until, ...(at > 0 ? { without: stop } : {}), ...lengths },
+      text(end.slice(until.length)),
+    );
+  }
   if (at < 0) return { kind: 'raw', until: end, without: stop };
   // The line break that ends a value on its own lines is the last of the raw text.
   return sequence({ kind: 'raw', until: stop }, text(end.slice(at + stop.length)));
@@ -111,5 +123,6 @@ function withDefinitions(
 ): Readonly<Record<string, unknown>> {
   const shared = ['$schema', '$defs', 'definitions'].filter((key) => whole[key] !== undefined);
   if (shared.length === 0) return schema;
-  return { ...Object.fromEntries(shared.map((key) => [key, whole[key]])), ...schema };
+  // Its own definitions are not those that references from the root mean.
+  return { ...schema, ...Object.fromEntries(shared.map((key) => [key, whole[key]])) };
 }

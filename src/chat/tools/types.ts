@@ -36,6 +36,8 @@ export type ArgumentsGrammar =
     };
 
 export interface ParameterGrammar {
+  /** Whose parameter it is. */
+  readonly tool: string;
   readonly name: string;
   readonly begin: string;
   /** True: the value is the bare text up to `end`; false: JSON that satisfies `schema`. */

@@ -63,7 +63,9 @@ export function planAnswer(
   const contentSchema = grammar === null ? null : readContentSchema(grammar);
   const isFree = toolChoice === 'auto' && contentSchema === null;
   if (isFree && params.ignoreEos) return loose; // a bound text ends; this one shall not
-  const root = createCallStructure({
+  const isStrict = tools.some((tool) => tool.function.strict === true);
+  const fallback = isFree && !isStrict ? loose : null;
+  const structure = {
     dialect,
     tools: specs,
     choice: toolChoice,
@@ -71,14 +73,15 @@ export function planAnswer(
     isReasoning,
     contentSchema,
     endSpellings: context.endIds.map((id) => tokenizer.piece(id)),
-  });
-  const isStrict = tools.some((tool) => tool.function.strict === true);
-  return {
-    promptIds,
-    grammar: { type: 'structure', root },
-    fallback: isFree && !isStrict ? loose : null,
-    createReader: createReader('stream'),
   };
+  try {
+    const root = createCallStructure(structure);
+    return { promptIds, grammar: { type: 'structure', root }, fallback, createReader: createReader('stream') };
+  } catch (error) {
+    // A schema that the dialect cannot spell is as one that the grammar cannot enforce.
+    if (fallback === null || !(error instanceof RuvLLMError) || error.code !== 'unsupported') throw error;
+    return fallback;
+  }
 }
 
 /** A user's own grammar beside tools: JSON can be told from a call, other texts cannot. */

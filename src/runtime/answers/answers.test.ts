@@ -142,6 +142,58 @@ describe('what the grammar cannot enforce', () => {
     });
   });
 
+  // Calls as Qwen3-Coder writes them: a tag for each parameter.
+  const template = HERMES_TEMPLATE.replace(
+    /\{"name": .*\}(?=\n<\/tool_call>)/,
+    `<function={{ call.function.name }}>{% for key, value in call.function.arguments | items %}
+<parameter={{ key }}>
+{{ value }}
+</parameter>{% endfor %}
+</function>`,
+  );
+  const toolOf = (city: object, strict: boolean, more: object = {}): ToolDefinition => ({
+    type: 'function',
+    function: {
+      name: 'weather',
+      parameters: { type: 'object', properties: { city }, required: ['city'], ...more },
+      strict,
+    },
+  });
+  const TAGGED = '<tool_call>\n<function=weather>\n<parameter=city>\nRome\n</parameter>\n</function>\n</tool_call>';
+
+  test.each([
+    ['pattern', '/properties/city', [{ type: 'string', pattern: '^R' }]],
+    ['required', '', [{ type: 'string' }, { required: ['zz'] }]],
+    ['anyOf', '', [{ type: 'string' }, { anyOf: [{ required: ['city'] }] }]],
+  ] as const)(
+    'nor the format spell: %s is a wish or a refusal before anything is asked',
+    async (keyword, pointer, how) => {
+      const [city, more] = how;
+      const wish = await ask(TAGGED, { tools: [toolOf(city, false, more)] }, { template });
+      expect(wish.toolCalls).toMatchObject([{ name: 'weather', arguments: '{"city": "Rome"}' }]);
+      expect(wish.requests.map(({ grammar }) => grammar)).toEqual([null]);
+      for (const options of [
+        { tools: [toolOf(city, true, more)] },
+        { tools: [toolOf(city, false, more)], toolChoice: 'required' as const },
+      ]) {
+        await expect(ask(TAGGED, options, { template })).rejects.toMatchObject({
+          code: 'unsupported',
+          message: expect.stringContaining(keyword),
+          data: { tool: 'weather', keyword, pointer },
+        });
+      }
+    },
+  );
+
+  test('lengths of what stands between tags are enforced', async () => {
+    const tools = [toolOf({ type: 'string', minLength: 1, maxLength: 4 }, true)];
+    const { requests, toolCalls } = await ask(TAGGED, { tools }, { template });
+    expect(JSON.stringify(requests[0]!.grammar)).toContain(
+      '"kind":"raw","until":"\\n</parameter>","without":"</parameter>","minLength":1,"maxLength":4',
+    );
+    expect(toolCalls).toMatchObject([{ arguments: '{"city": "Rome"}' }]);
+  });
+
   test("a user's JSON schema binds what is said; other grammars and tools do not go together", async () => {
     const grammar = { type: 'json_schema', schema: { type: 'object' } } as const;
     const { requests } = await ask('{"a": 1}', { tools: [weather], grammar });

@@ -53,7 +53,7 @@ function cacheOf(grammar: CompiledGrammar, table: TokenTable): MaskCache {
 
 function readMask(grammar: CompiledGrammar, table: TokenTable, state: GrammarState, cacheBytes: number): Uint32Array {
   const cache = cacheOf(grammar, table);
-  const key = grammar.keyOf(state);
+  const key = grammar.keyOf(state, table.below[0]!);
   const known = cache.masks.get(key);
   if (known !== undefined) {
     cache.masks.delete(key);

@@ -46,8 +46,8 @@ export interface CompiledGrammar {
   step(state: GrammarState, byte: number): GrammarState | null;
   /** Whether the text so far is whole. */
   isComplete(state: GrammarState): boolean;
-  /** Equal for states with equal futures. */
-  keyOf(state: GrammarState): string;
+  /** Equal for states with equal futures, as far as the next `maxBytes` bytes go. Default: all of them. */
+  keyOf(state: GrammarState, maxBytes?: number): string;
   /** Bytes of the shortest completion. */
   closingBytes(state: GrammarState): number;
   /** The shortest completion, or null when it is longer than `maxBytes`. */

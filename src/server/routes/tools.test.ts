@@ -277,7 +277,7 @@ describe('messages', () => {
       stop_reason: 'tool_use',
       content: [
         { type: 'text', text: 'Wait.' },
-        { type: 'tool_use', id: expect.stringMatching(/^call_/), name: 'weather', input: { city: 'Rome' } },
+        { type: 'tool_use', id: expect.stringMatching(/^toolu_\w{24}$/), name: 'weather', input: { city: 'Rome' } },
       ],
     });
     const result = { type: 'tool_result', tool_use_id: first.content[1].id, content: [{ type: 'text', text: 'sun' }] };

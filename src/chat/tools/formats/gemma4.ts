@@ -28,6 +28,7 @@ export const gemma4 = createBodyFormat({
       separator: ',',
       end: (_, isRaw) => (isRaw ? QUOTE : ''),
       stop: '}<tool_call|>',
+      names: /^[^\s[\]{},:"<\p{Surrogate}]{1,200}$/u,
     },
   },
 });

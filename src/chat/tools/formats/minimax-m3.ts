@@ -1,5 +1,5 @@
 import { createBodyFormat } from '../body-calls.ts';
-import { propertiesOf } from '../grammar.ts';
+import { isRawString, propertiesOf } from '../grammar.ts';
 import { MAX_JSON_DEPTH } from '../limits.ts';
 import { toJsonValue } from '../parameter-calls.ts';
 
@@ -37,7 +37,7 @@ type Schema = { properties?: Record<string, unknown>; items?: unknown; type?: un
 function readElement(text: string, schema: Schema, depth: number): string | null {
   if (depth > MAX_JSON_DEPTH) return null;
   if (!text.includes(MARK)) {
-    if (text === '' && schema?.type !== 'string') return 'null';
+    if (text === '' && !isRawString(schema)) return 'null';
     return toJsonValue(text, schema, undefined);
   }
   const members: [string, string][] = [];

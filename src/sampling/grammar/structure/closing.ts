@@ -1,13 +1,30 @@
 import { escapeWithout } from './json-without.ts';
-import type { JsonPart, Part } from './parts.ts';
+import type { JsonPart, Part, RawPart } from './parts.ts';
 import type { GrammarState } from '../types.ts';
+import { closeBounded, closingLength, type RawClosing, spellClosing } from './raw-bounds.ts';
 import type { Frame, RawThread, Thread } from './threads.ts';
 import { utf8Filler, utf8Step } from './utf8-steps.ts';
 
 const NOTHING = new Uint8Array(0);
 
+const boundedClosing = (thread: RawThread): RawClosing =>
+  closeBounded(thread.place.part, thread.place.part.bounds!, thread)!; // a text that cannot end was not let come this far
+
+/** Bytes of the rest of a raw text, which may be too many to write. */
+function rawClosingBytes(thread: RawThread): number {
+  const { part } = thread.place;
+  if (part.bounds !== null) return closingLength(part, boundedClosing(thread));
+  return closeRaw(thread, Infinity)!.length;
+}
+
 /** The rest of a raw text: an unfinished character, then `until`. */
-function closeRaw({ place, utf8, until }: RawThread): Uint8Array {
+function closeRaw(thread: RawThread, maxBytes: number): Uint8Array | null {
+  const { place, utf8, until } = thread;
+  const { bounds } = place.part;
+  if (bounds !== null) {
+    const closing = boundedClosing(thread);
+    return closingLength(place.part, closing) > maxBytes ? null : spellClosing(place.part, bounds, closing);
+  }
   const { bytes, next } = place.part.until;
   // Half a character of `until` itself goes on as that.
   if (utf8 !== 0 && utf8Step(utf8, bytes[until]!) >= 0) return bytes.subarray(until);
@@ -20,6 +37,12 @@ function closeRaw({ place, utf8, until }: RawThread): Uint8Array {
     at = next(at, byte);
   }
   return head.length === 0 ? bytes.subarray(at) : Uint8Array.from([...head, ...bytes.subarray(at)]);
+}
+
+function startRaw(part: RawPart, maxBytes: number): Uint8Array | null {
+  const { bounds, least } = part;
+  if (bounds === null) return part.until.bytes;
+  return least > maxBytes ? null : spellClosing(part, bounds, { head: [], numFillers: bounds.min, from: 0 });
 }
 
 function closeJson(part: JsonPart, state: GrammarState, without: number, maxBytes: number): Uint8Array | null {
@@ -38,7 +61,7 @@ export function closingBytes(thread: Thread): number {
   if (thread.kind === 'done') return 0;
   const around = ('place' in thread ? thread.place.up : thread.up)?.least ?? 0;
   if (thread.kind === 'text') return thread.part.bytes.length - thread.at + around;
-  if (thread.kind === 'raw') return closeRaw(thread).length + around;
+  if (thread.kind === 'raw') return rawClosingBytes(thread) + around;
   if (thread.kind === 'free') return around;
   return jsonClosingBytes(thread.part, thread.state, thread.without) + around;
 }
@@ -61,7 +84,7 @@ export function closeThread(thread: Thread, maxBytes: number): Uint8Array | null
       case 'json':
         return write(closeJson(part, part.grammar.start, 0, maxBytes));
       case 'raw':
-        return write(part.until.bytes);
+        return write(startRaw(part, maxBytes));
       case 'free':
         return true;
       case 'sequence':
@@ -89,7 +112,7 @@ export function closeThread(thread: Thread, maxBytes: number): Uint8Array | null
   };
   const writeThread = (): boolean => {
     if (thread.kind === 'text') return write(thread.part.bytes.subarray(thread.at));
-    if (thread.kind === 'raw') return write(closeRaw(thread));
+    if (thread.kind === 'raw') return write(closeRaw(thread, maxBytes));
     if (thread.kind === 'json') return write(closeJson(thread.part, thread.state, thread.without, maxBytes));
     return true;
   };

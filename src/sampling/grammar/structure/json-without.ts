@@ -44,9 +44,9 @@ export function escapeWithout(json: Uint8Array, without: TextSearch, place: numb
   return Uint8Array.from(out);
 }
 
-/** Whether an occurrence of `text` could end inside an occurrence of `next` that begins after it. */
+/** Whether an occurrence of `text` could end inside an occurrence of `next`, before that does. */
 export function overlaps(text: Uint8Array, next: Uint8Array): boolean {
-  for (let length = 1; length <= next.length; length++) {
+  for (let length = 1; length < next.length; length++) {
     const end = text.subarray(Math.max(0, text.length - length));
     const begin = next.subarray(Math.max(0, length - text.length), length);
     if (end.every((byte, i) => byte === begin[i])) return true;

@@ -63,7 +63,8 @@ export function createMoves(fuel: Fuel): Moves {
       else out.push({ kind: 'text', part, at: 0, up });
     },
     json: (part, up, out) => out.push({ kind: 'json', part, state: part.grammar.start, without: 0, up }),
-    raw: (part, up, out) => out.push({ kind: 'raw', place: rawPlace(part, up), utf8: 0, until: 0, without: 0 }),
+    raw: (part, up, out) =>
+      out.push({ kind: 'raw', place: rawPlace(part, up), utf8: 0, until: 0, without: 0, count: 0 }),
     sequence: (part, up, out) => enterItem(part, 0, up, out),
     choice(part, up, out) {
       for (const item of part.items) enter(item, up, out);

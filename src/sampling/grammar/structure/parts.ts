@@ -1,4 +1,5 @@
 import type { CompiledGrammar } from '../types.ts';
+import type { RawBounds } from './raw-bounds.ts';
 import type { TextSearch, TriggerSearch } from './text-search.ts';
 
 /** A node of a structure, checked and ready to be walked. `least` is the bytes of its shortest text. */
@@ -29,6 +30,8 @@ export interface RawPart extends PartBase {
   /** `until` as a literal, for control tokens that spell it. */
   readonly untilText: TextPart;
   readonly without: TextSearch | null;
+  /** Null: any length. */
+  readonly bounds: RawBounds | null;
 }
 
 export interface SequencePart extends PartBase {

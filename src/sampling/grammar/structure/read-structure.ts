@@ -6,6 +6,7 @@ import type { CompiledGrammar } from '../types.ts';
 import { jsonClosingBytes } from './closing.ts';
 import type { JsonPart, Part, TextPart } from './parts.ts';
 import { isEscapable, mayForce, overlaps } from './json-without.ts';
+import { createRawBounds, type RawBounds } from './raw-bounds.ts';
 import { createTextSearch, createTriggerSearch } from './text-search.ts';
 import type { TextSearch } from './text-search.ts';
 
@@ -16,7 +17,7 @@ type ReadNode = (node: JsonObject, pointer: string, depth: number) => Part;
 const MEMBERS: { readonly [K in Kind]: readonly [needed: readonly string[], optional: readonly string[]] } = {
   text: [['text'], []],
   json: [['schema'], ['without']],
-  raw: [['until'], ['without']],
+  raw: [['until'], ['without', 'minLength', 'maxLength']],
   sequence: [['items'], []],
   choice: [['items'], []],
   repeat: [['item', 'separator', 'min', 'max'], []],
@@ -70,6 +71,15 @@ export function readStructure(root: unknown, compileSchema: (schema: unknown) =>
     if (!Number.isSafeInteger(value) || (value as number) < 0) fail(pointer, 'a count expected');
     return value as number;
   };
+  const readBounds = (node: JsonObject, until: TextSearch, without: TextSearch | null, pointer: string) => {
+    const { minLength, maxLength } = node;
+    if (minLength === undefined && maxLength === undefined) return null;
+    const min = minLength === undefined ? 0 : readCount(minLength, `${pointer}/minLength`);
+    const max = maxLength === undefined ? Infinity : readCount(maxLength, `${pointer}/maxLength`);
+    if (min > max) fail(pointer, `minLength is ${min}, maxLength ${max}`);
+    const bounds: RawBounds | null = createRawBounds(min, max, { until, without });
+    return bounds ?? fail(`${pointer}/until`, 'no character is left to fill the text with');
+  };
   const textPart = (bytes: Uint8Array): TextPart => ({ kind: 'text', id: ++numNodes, least: bytes.length, bytes });
   const compile = (schema: unknown): CompiledGrammar => {
     const key = JSON.stringify(schema);
@@ -95,7 +105,9 @@ export function readStructure(root: unknown, compileSchema: (schema: unknown) =>
         fail(`${pointer}/without`, 'it could end inside "until"');
       }
       const untilText = textPart(until.bytes);
-      return { kind: 'raw', id: ++numNodes, least: until.bytes.length, until, untilText, without };
+      const bounds = readBounds(node, until, without, pointer);
+      const least = (bounds?.min ?? 0) + until.bytes.length;
+      return { kind: 'raw', id: ++numNodes, least, until, untilText, without, bounds };
     },
     sequence(node, pointer, depth) {
       const items = readList(node['items'], `${pointer}/items`, depth, 0);

@@ -10,7 +10,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
 const compile = (root: unknown, limits?: Partial<GrammarLimits>): CompiledGrammar =>
   compileGrammar({ type: 'structure', root: root as StructureNode }, limits);
 const text = (value: string): StructureNode => ({ kind: 'text', text: value });
-const raw = (until: string): StructureNode => ({ kind: 'raw', until });
+const raw = (until: string) => ({ kind: 'raw', until }) as const;
 const sequence = (...items: StructureNode[]): StructureNode => ({ kind: 'sequence', items });
 const NUMBER: StructureNode = { kind: 'json', schema: { type: 'integer', minimum: 0, maximum: 20 } };
 
@@ -157,10 +157,60 @@ test('[G22] JSON without a text writes that text with escapes', () => {
   expect(() => compile({ kind: 'raw', until: '>b', without: 'a>' })).toThrow(/inside "until"/);
 });
 
+test('[G28] raw text has as many characters as its bounds say, not counting what ends it', () => {
+  const words = (letters: readonly string[], most: number): string[] =>
+    most === 0 ? [''] : ['', ...letters.flatMap((letter) => words(letters, most - 1).map((rest) => letter + rest))];
+  const cases: [until: string, without: string | undefined, letters: string[]][] = [
+    ['<>', undefined, ['<', '>', 'é']],
+    ['aa', undefined, ['a', 'é']],
+    ['aab', undefined, ['a', 'b']],
+    ['\n<>', '<>', ['\n', '<', '>']],
+    ['é>', undefined, ['é', '>', 'x']],
+  ];
+  for (const [until, without, letters] of cases) {
+    const end = encoder.encode(until).length;
+    for (const [min, max] of [
+      [0, 0],
+      [0, 2],
+      [2, null],
+      [1, 3],
+      [2, 2],
+    ] as const) {
+      const grammar = compile({
+        ...raw(until),
+        ...(without === undefined ? {} : { without }),
+        minLength: min,
+        ...(max === null ? {} : { maxLength: max }),
+      });
+      expect(grammar.closingBytes(grammar.start)).toBe(min + end);
+      for (const word of new Set(words(letters, 6))) {
+        const content = word.slice(0, word.length - until.length);
+        const isRaw = word.endsWith(until) && word.indexOf(until) === content.length;
+        const length = [...content].length;
+        const isGood =
+          isRaw && !(without !== undefined && content.includes(without)) && length >= min && length <= (max ?? 99);
+        const where = JSON.stringify([until, min, max, word]);
+        expect([where, accepts(grammar, word)]).toEqual([where, isGood]);
+        const bytes = encoder.encode(word);
+        for (const cut of [bytes, bytes.subarray(0, -1)]) {
+          const state = after(grammar, cut);
+          if (state === null) continue;
+          const rest = grammar.closing(state, 100)!;
+          expect([where, rest.length]).toEqual([where, grammar.closingBytes(state)]);
+          expect([where, grammar.isComplete(after(grammar, rest, state)!)]).toEqual([where, true]);
+        }
+      }
+    }
+  }
+});
+
 test('[G9] a minimum of a billion items costs nothing until it is written', () => {
   const grammar = compile({ kind: 'repeat', item: text('ab'), separator: ',', min: 1e9, max: null });
   expect(grammar.closingBytes(after(grammar, encoder.encode('ab,a'))!)).toBe(3e9 - 1 - 4);
   expect(grammar.closing(grammar.start, 65_536)).toBeNull();
+  const long = compile(sequence({ ...raw('<'), minLength: 1e9 }, text('!')));
+  expect(long.closingBytes(long.start)).toBe(1e9 + 2);
+  expect(long.closing(after(long, encoder.encode('abc'))!, 65_536)).toBeNull();
 });
 
 test('[G8] what is malformed, too large or nested too deeply gets one error with the place and the numbers', () => {
@@ -174,6 +224,8 @@ test('[G8] what is malformed, too large or nested too deeply gets one error with
     [{ kind: 'text', text: 7 }, /\/root\/text: a text expected, not number/],
     [text('a\ud800b'), /half a surrogate pair/],
     [text('12345'), /\/root\/text: 5 bytes, at most 4/, { maxTextBytes: 4 }],
+    [{ ...raw('b'), minLength: 2, maxLength: 1 }, /minLength is 2, maxLength 1/],
+    [{ ...raw('b'), maxLength: -1 }, /\/root\/maxLength: a count expected/],
     [raw(''), /\/root\/until: a text of at least one character/],
     [{ kind: 'choice', items: [] }, /\/root\/items: an empty list/],
     [sequence(text('a'), text('b'), text('c')), /\/root\/items\/2: more than 2 nodes/, { maxNodes: 2 }],

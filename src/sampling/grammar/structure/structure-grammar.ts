@@ -4,8 +4,9 @@ import { CONTROL_BEGIN, CONTROL_END } from '../types.ts';
 import type { CompiledGrammar } from '../types.ts';
 import { closeThread, closingBytes } from './closing.ts';
 import { createMoves } from './moves.ts';
+import { closeBounded, countByte, mayEnd } from './raw-bounds.ts';
 import { readStructure } from './read-structure.ts';
-import type { FreePlace, JsonThread, RawPlace, StructureState, Thread } from './threads.ts';
+import type { FreePlace, JsonThread, RawThread, StructureState, Thread } from './threads.ts';
 import { DONE, keyOf } from './threads.ts';
 import { utf8Step } from './utf8-steps.ts';
 
@@ -29,7 +30,7 @@ export function createStructureGrammar(
     if (threads.length > 1) return manyThreads(threads, isControl);
     const thread = threads[0]!;
     if (thread.kind === 'free') return freeState(thread.place, thread.at, isControl);
-    if (thread.kind === 'raw' && !isControl) return rawState(thread.place, thread.utf8, thread.until, thread.without);
+    if (thread.kind === 'raw' && !isControl) return rawState(thread);
     if (thread.kind !== 'json' || isControl) return { freeRoom: 0, threads, isControl };
     const { part, state, without } = thread;
     const avoid = part.without === null ? null : { search: part.without, at: without };
@@ -37,7 +38,7 @@ export function createStructureGrammar(
     return { freeRoom: state.freeRoom, taken: taken ?? null, avoid, threads, isControl };
   }
   function manyThreads(threads: readonly Thread[], isControl: boolean): StructureState | null {
-    const distinct = [...new Map(threads.map((thread) => [keyOf(thread), thread])).values()];
+    const distinct = [...new Map(threads.map((thread) => [keyOf(thread, Infinity), thread])).values()];
     if (distinct.length > MAX_THREADS)
       throw unsupported('structure', null, `more than ${MAX_THREADS} readings of the text at once`);
     if (distinct.length === 1) return stateOf(distinct, isControl);
@@ -54,12 +55,16 @@ export function createStructureGrammar(
       isControl,
     });
   }
-  function rawState(place: RawPlace, utf8: number, until: number, without: number): StructureState {
+  function rawState({ place, utf8, until, without, count }: Omit<RawThread, 'kind'>): StructureState {
+    // Each count would be a state to keep.
+    if (place.part.bounds !== null) {
+      return { freeRoom: 0, threads: [{ kind: 'raw', place, utf8, until, without, count }], isControl: false };
+    }
     const numPlaces = place.part.until.bytes.length;
     const index = ((place.part.without?.bytes.length ?? 1) * utf8 + without) * numPlaces + until;
     let state = place.states.get(index);
     if (state === undefined) {
-      state = { freeRoom: 0, threads: [{ kind: 'raw', place, utf8, until, without }], isControl: false };
+      state = { freeRoom: 0, threads: [{ kind: 'raw', place, utf8, until, without, count: 0 }], isControl: false };
       place.states.set(index, state);
     }
     return state;
@@ -95,19 +100,25 @@ export function createStructureGrammar(
       stepJson(thread, byte, out);
     } else if (!isControl && thread.kind === 'raw') {
       const { place } = thread;
-      const next = stepRaw(place, thread.utf8, thread.until, thread.without, byte);
+      const next = stepRaw(thread, byte);
       if (next === 'end') leave(place.up, out);
       else if (next !== null) out.push(next.threads[0]!);
     }
   }
-  function stepRaw(place: RawPlace, utf8: number, until: number, without: number, byte: number) {
+  function stepRaw(from: RawThread, byte: number) {
+    const { place } = from;
     const { part } = place;
-    const character = utf8Step(utf8, byte);
-    if (character < 0) return null;
-    const nextWithout = part.without === null ? 0 : part.without.next(without, byte);
-    if (nextWithout === part.without?.bytes.length) return null;
-    const next = part.until.next(until, byte);
-    return next === part.until.bytes.length ? 'end' : rawState(place, character, next, nextWithout);
+    const { bounds } = part;
+    const utf8 = utf8Step(from.utf8, byte);
+    if (utf8 < 0) return null;
+    const until = part.until.next(from.until, byte);
+    const count = bounds === null ? 0 : countByte(bounds, from.count, byte);
+    // First of all: where `without` ends with `until`, the text before that is without it.
+    if (until === part.until.bytes.length) return bounds === null || mayEnd(bounds, count, until) ? 'end' : null;
+    const without = part.without === null ? 0 : part.without.next(from.without, byte);
+    if (without === part.without?.bytes.length) return null;
+    const next = { place, utf8, until, without, count };
+    return bounds === null || closeBounded(part, bounds, next) !== null ? rawState(next) : null;
   }
 
   /** The readings in which a control token may begin here. */
@@ -119,7 +130,9 @@ export function createStructureGrammar(
       const { part, up } = thread.place;
       // Whatever of `until` the text ends with, the control token may spell the rest.
       for (let at = thread.until; ; at = part.until.shorter[at]!) {
-        out.push({ kind: 'text', part: part.untilText, at, up });
+        if (part.bounds === null || mayEnd(part.bounds, thread.count, at)) {
+          out.push({ kind: 'text', part: part.untilText, at, up });
+        }
         if (at === 0) break;
       }
     }
@@ -151,7 +164,7 @@ export function createStructureGrammar(
           const at = search.next(thread.at, byte);
           if (search.found(at).length === 0) return freeState(thread.place, at, isControl);
         } else if (thread.kind === 'raw' && !isControl) {
-          const next = stepRaw(thread.place, thread.utf8, thread.until, thread.without, byte);
+          const next = stepRaw(thread, byte);
           if (next !== 'end') return next;
         }
       }
@@ -160,9 +173,9 @@ export function createStructureGrammar(
       return out.length === 1 && out[0] === thread && threads.length === 1 ? state : stateOf(out, isControl);
     },
     isComplete: (state) => !(state as StructureState).isControl && (state as StructureState).threads.some(isWhole),
-    keyOf(state) {
+    keyOf(state, maxBytes = Infinity) {
       const { threads, isControl } = state as StructureState;
-      return `${isControl ? '#' : ''}${threads.map(keyOf).join('\n')}`;
+      return `${isControl ? '#' : ''}${threads.map((thread) => keyOf(thread, maxBytes)).join('\n')}`;
     },
     closingBytes: (state) => Math.min(...(state as StructureState).threads.map(closingBytes)),
     closing(state, maxBytes) {

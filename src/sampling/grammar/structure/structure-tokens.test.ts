@@ -65,6 +65,8 @@ const STRUCTURES: readonly StructureNode[] = [
   { kind: 'repeat', item: sequence(text('<q>'), { kind: 'raw', until: '</call>' }), separator: '<q>', min: 1, max: 2 },
   sequence({ kind: 'raw', until: '<q>', without: '</call>' }, json({ type: 'string' }, '</call>'), text('</call>')),
   sequence(text('"'), json({}, '</call>'), text('"</call>')),
+  { kind: 'raw', until: '</call>', minLength: 12, maxLength: 40 },
+  { kind: 'raw', until: '\n</call>', without: '</call>', minLength: 3 },
 ];
 
 test('[G13] the mask has exactly the tokens that are accepted one by one, and the text can always be finished', () => {

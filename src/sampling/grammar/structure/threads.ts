@@ -1,4 +1,5 @@
 import type { GrammarState } from '../types.ts';
+import { countKey } from './raw-bounds.ts';
 import type { FreePart, JsonPart, RawPart, RepeatPart, SequencePart, TextPart } from './parts.ts';
 
 /** What follows the part that is being read. Never changes. `least` is the bytes of the shortest way through all of it. */
@@ -36,6 +37,8 @@ export interface RawThread {
   readonly utf8: number;
   readonly until: number;
   readonly without: number;
+  /** Characters so far; 0 where nobody counts. */
+  readonly count: number;
 }
 
 export interface FreeThread {
@@ -75,17 +78,20 @@ export interface StructureState extends GrammarState {
 
 const upKey = (up: Frame | null): string => up?.key ?? '';
 
-type Keys = { [K in Thread['kind']]: (thread: Extract<Thread, { kind: K }>) => string };
+type Keys = { [K in Thread['kind']]: (thread: Extract<Thread, { kind: K }>, maxBytes: number) => string };
 
 const KEYS: Keys = {
   text: (t) => `T${t.part.id},${t.at}<${upKey(t.up)}`,
   json: (t) => `J${t.part.id},${t.without},${t.part.grammar.keyOf(t.state)}<${upKey(t.up)}`,
-  raw: (t) => `R${t.place.part.id},${t.utf8},${t.until},${t.without}<${upKey(t.place.up)}`,
+  raw({ place: { part, up }, utf8, until, without, count }, maxBytes) {
+    const counted = part.bounds === null ? '' : `,${countKey(part.bounds, count, maxBytes)}`;
+    return `R${part.id},${utf8},${until},${without}${counted}<${upKey(up)}`;
+  },
   free: (t) => `F${t.place.part.id},${t.at}<${upKey(t.place.up)}`,
   done: () => 'D',
 };
 
-/** Equal for threads that accept the same continuations. */
-export function keyOf(thread: Thread): string {
-  return (KEYS[thread.kind] as (thread: Thread) => string)(thread);
+/** Equal for threads that accept the same continuations of at most `maxBytes`. */
+export function keyOf(thread: Thread, maxBytes: number): string {
+  return (KEYS[thread.kind] as (thread: Thread, maxBytes: number) => string)(thread, maxBytes);
 }

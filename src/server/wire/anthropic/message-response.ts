@@ -64,7 +64,14 @@ function writeBlock(part: OutputPart): object {
 
 /** A call as it begins in a stream: without its input. */
 export function startToolUse({ id, name }: Extract<OutputPart, { type: 'tool_call' }>) {
-  return { type: 'tool_use', id, name, input: {} as unknown, caller: { type: 'direct' } };
+  // Clients tell ids of calls by their beginning; what comes back is taken as it is, in the call and in its result.
+  return {
+    type: 'tool_use',
+    id: `toolu_${id.replace(/^call_/, '')}`,
+    name,
+    input: {} as unknown,
+    caller: { type: 'direct' },
+  };
 }
 
 /** Arguments that broke off at `max_tokens` are no JSON; the reason says that they are not whole. */
