@@ -204,6 +204,7 @@ test('the grammar names the chosen tools, and several calls only where they are 
     kind: 'parameters',
     parameters: [
       {
+        tool: TOOLS[0]!.name,
         name: 'city',
         begin: '<arg_key>city</arg_key>\n<arg_value>',
         isRaw: true,
@@ -213,6 +214,7 @@ test('the grammar names the chosen tools, and several calls only where they are 
         isRequired: false,
       },
       {
+        tool: TOOLS[0]!.name,
         name: 'days',
         begin: '<arg_key>days</arg_key>\n<arg_value>',
         isRaw: false,

@@ -268,7 +268,7 @@ const REFUSED: readonly (readonly [string, string, Readonly<Record<string, unkno
     { anyOf: [{ required: ['p'] }] },
     { oneOf: [{ required: ['p'] }] },
     { not: {} },
-    { if: {}, ['the' + 'n']: { required: ['p'] } },
+    { if: { required: ['q'] }, else: { required: ['p'] } },
     { patternProperties: { p: { type: 'null' } } },
     { propertyNames: { maxLength: 0 } },
     { dependentRequired: { p: ['q'] } },

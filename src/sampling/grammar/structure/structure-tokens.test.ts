@@ -162,3 +162,19 @@ test('[G15] closing tokens are control tokens where they can be', () => {
   const matcher = open(sequence(text('<call>'), json({ const: 12 }), text('</call>')));
   expect(matcher.closingTokens()).toEqual([control('<call>'), plain('12'), control('</call>')]);
 });
+
+test('[G13][G27] a counted text has its masks at every length, and ends with a control token only within its bounds', () => {
+  const matcher = open({ kind: 'raw', until: '</call>', minLength: 30, maxLength: 70 });
+  for (let length = 0; length <= 70; length++) {
+    const mask = matcher.mask();
+    for (let id = 0; id < vocabulary.size; id++) {
+      expect([length, id, has(mask, id)]).toEqual([length, id, matcher.clone().accept(id)]);
+    }
+    expect([length, allowedControls(matcher)]).toEqual([length, length < 30 ? [] : ['</call>']]);
+    // Half of what ends it is no character of the text, if the rest follows.
+    const half = write(matcher.clone(), '</');
+    expect([length, half.accept(plain('call>'))]).toEqual([length, length >= 30]);
+    if (length < 70) write(matcher, 'x');
+  }
+  expect(matcher.clone().accept(120)).toBe(false);
+});
