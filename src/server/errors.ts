@@ -77,14 +77,16 @@ export interface RefusalOptions {
   readonly type?: string;
   readonly retryAfterSeconds?: number | null;
   readonly cause?: unknown;
+  /** Who is refused, for the log. */
+  readonly caller?: { readonly tenant: string; readonly keyId: string };
 }
 
 /** A refusal with a status of its own, for what only HTTP knows: keys, routes, sizes, rates. */
 export function refusal(status: number, code: string, message: string, options: RefusalOptions = {}): RuvLLMError {
-  const { param = null, type = 'invalid_request_error', retryAfterSeconds = null, cause } = options;
+  const { param = null, type = 'invalid_request_error', retryAfterSeconds = null, cause, caller } = options;
   return new RuvLLMError('invalid_option', message, {
     cause,
-    data: { httpStatus: status, httpType: type, httpCode: code, option: param, retryAfterSeconds },
+    data: { httpStatus: status, httpType: type, httpCode: code, option: param, retryAfterSeconds, ...caller },
     isRetryable: retryAfterSeconds !== null,
   });
 }
@@ -92,6 +94,12 @@ export function refusal(status: number, code: string, message: string, options: 
 /** Whether an error says no on purpose: it is no failure of ours, whatever its status. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof RuvLLMError && typeof error.data['httpStatus'] === 'number';
+}
+
+/** Who a refusal was for, where it says so. */
+export function refusedCaller(error: unknown): RefusalOptions['caller'] {
+  const { tenant, keyId } = serializeError(error).data;
+  return isRefusal(error) && typeof tenant === 'string' && typeof keyId === 'string' ? { tenant, keyId } : undefined;
 }
 
 /** What an error is to a client. The words of a bug stay in the log. */
