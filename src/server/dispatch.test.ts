@@ -153,6 +153,7 @@ test('[S4] what a client of the API can send is used, has no effect by name, or 
     [{ best_of: 3 }, 'best_of'],
     [{ suffix: 'end' }, 'suffix'],
     [{ echo: true, logprobs: 1 }, 'logprobs'],
+    [{ echo: true, max_tokens: 0 }, 'max_tokens'],
     [{ logprobs: 6 }, 'logprobs'],
     [{ stream_options: { include_usage: true } }, 'stream_options'],
   ] as const) {
