@@ -72,6 +72,12 @@ const PARAMS: Readonly<Record<string, string>> = {
   reasoning: 'reasoning_effort',
 };
 
+/** What an option of the library is called in a body. */
+export function wireNameOf(option: string): string {
+  // A client chooses names of fields: `__proto__` is not one of ours.
+  return Object.hasOwn(PARAMS, option) ? PARAMS[option]! : option;
+}
+
 export interface RefusalOptions {
   readonly param?: string | null;
   readonly type?: string;
@@ -104,10 +110,13 @@ export function refusedCaller(error: unknown): RefusalOptions['caller'] {
 
 /** What an error is to a client. The words of a bug stay in the log. */
 export function describeFailure(error: unknown): Failure {
-  const { code, message, data } = serializeError(error);
+  const { code, message: words, data } = serializeError(error);
   const option = typeof data['option'] === 'string' ? data['option'] : null;
-  // A client chooses names of fields: `__proto__` is not one of ours.
-  const param = option !== null && Object.hasOwn(PARAMS, option) ? PARAMS[option]! : option;
+  const param = option === null ? null : wireNameOf(option);
+  const message =
+    option === null
+      ? words.replace(/^(messages\[\d+\])\.toolCalls(?=\[)/, '$1.tool_calls')
+      : words.replace(`option "${option}"`, () => `'${param}'`);
   if (typeof data['httpStatus'] === 'number') {
     return {
       status: data['httpStatus'],
