@@ -43,6 +43,17 @@ test('[E30] one of higher priority does not give way, nor the only one of a tena
   expect(alone.step()).toMatchObject({ admittedIds: [], preemptedIds: [] });
 });
 
+test('[E30] with one slot less than another nobody goes before who has waited', () => {
+  const { arrive, step, end } = createSchedulerSetUp({ maxRunning: 2 });
+  arrive(3, MANY);
+  const other = arrive(3, { tenant: 'other' });
+  step();
+  const waiting = arrive(3, MANY, 0);
+  arrive(3, FEW, 5000);
+  end(other);
+  expect(step(5000)).toMatchObject({ admittedIds: [waiting], preemptedIds: [] });
+});
+
 test('[E30] whoever gave way has a slice before it does again', () => {
   const { arrive, step, end } = createSchedulerSetUp({ maxRunning: 2 });
   arrive(3, MANY);
@@ -69,6 +80,8 @@ test('[E30] pages that one tenant holds are given up too; in vain only once', ()
   expect(step()).toMatchObject({ admittedIds: [few], preemptedIds: [2] });
   end(few);
   const large = arrive(100, FEW); // 7 pages, and one: more than all but one leave
+  // Of the two that run one gives way; the last would be one for one.
+  expect(step()).toMatchObject({ admittedIds: [], preemptedIds: [1] });
   let numPreempted = 0;
   for (let i = 0; i < 2 * SLICE_TOKENS; i++) numPreempted += step().preemptedIds.filter((id) => id !== large).length;
   expect(numPreempted).toBeLessThanOrEqual(2 + 2); // those that gave way in vain, and those that ran out of pages
