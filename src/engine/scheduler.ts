@@ -1,4 +1,5 @@
 import type { KvCache } from '../kv-cache/kv-cache.ts';
+import { countTenants, findMostSlots, hasFewSlots, SLICE_TOKENS } from './fair-slots.ts';
 import { numBehind, type Sequence } from './sequence.ts';
 import type { TenantShares } from './tenant-shares.ts';
 import type { Schedule, ScheduledRows } from './types.ts';
@@ -29,9 +30,11 @@ export function schedule(state: SchedulerState, nowMs: number): Schedule {
   const preemptedIds: number[] = [];
   const admittedIds: number[] = [];
   const { running, waiting, maxRunning } = state;
-  if (running.length < maxRunning || waiting.some((sequence) => isUrgent(running, sequence)))
-    orderWaiting(state, order);
+  const counts = countTenants(running);
+  const isNext = (sequence: Sequence): boolean => isUrgent(running, sequence) || hasFewSlots(counts, sequence);
+  if (running.length < maxRunning || waiting.some(isNext)) orderWaiting(state, order);
   admitUrgent(state, order, admittedIds, preemptedIds);
+  admitFair(state, order, admittedIds, preemptedIds);
   const numRows = shareBatch(state);
   reservePages(state, numRows, preemptedIds);
   const rows: ScheduledRows[] = [];
@@ -106,6 +109,32 @@ function admitUrgent(
   }
 }
 
+/** Requests of tenants that run fewer, by two or more, go first, and take the place of another's when there is no other. */
+function admitFair(
+  state: SchedulerState,
+  order: (sequence: Sequence) => number,
+  admittedIds: number[],
+  preemptedIds: number[],
+): void {
+  const { running, maxRunning } = state;
+  let counts = countTenants(running);
+  for (const sequence of state.waiting.slice()) {
+    if (!hasFewSlots(counts, sequence)) continue;
+    if (hasFullTenant(state, sequence) || waitsForPrefix(state, sequence, order(sequence))) continue;
+    while (running.length >= maxRunning || !admit(state, sequence, order(sequence), admittedIds)) {
+      const place = findMostSlots(running, sequence);
+      // The rest are within their slices, of higher priority, or too few: then it waits in its turn.
+      if (place < 0) break;
+      const victim = running[place]!;
+      preempt(state, preemptedIds, place);
+      victim.sliceEnd = victim.tokenIds.length + SLICE_TOKENS;
+      sequence.hasNoRoom = true;
+    }
+    if (running.includes(sequence)) sequence.hasNoRoom = false;
+    counts = countTenants(running);
+  }
+}
+
 function hasFullTenant({ running, maxRunningPerTenant }: SchedulerState, { request }: Sequence): boolean {
   let count = 0;
   for (const other of running) if (other.request.tenant === request.tenant) count++;
@@ -150,9 +179,9 @@ function admit(state: SchedulerState, sequence: Sequence, priority: number, admi
   return true;
 }
 
-/** The last in rank gives up its pages, and comes back to what is left of them in memory or on disk. */
-function preempt({ running, waiting }: SchedulerState, preemptedIds: number[]): void {
-  const victim = running.pop()!;
+/** The last in rank, or the one named, gives up its pages, and comes back to what is left of them in memory or on disk. */
+function preempt({ running, waiting }: SchedulerState, preemptedIds: number[], place = running.length - 1): void {
+  const [victim] = running.splice(place, 1) as [Sequence];
   victim.pages.release(victim.tokenIds, victim.numComputed);
   victim.numComputed = 0;
   waiting.unshift(victim);

@@ -28,6 +28,10 @@ export interface Sequence {
   turn: { readonly priority: number; readonly order: number } | null;
   /** It once ran out of pages with no other to take them from: nobody runs below it any more. */
   needsAllPages: boolean;
+  /** It gave up its place to another tenant: as long as fewer tokens are known it does not again. */
+  sliceEnd: number;
+  /** Others gave up their places for it, and it still had no room: it waits for them to end. */
+  hasNoRoom: boolean;
 }
 
 export function createSequence(request: EngineRequest, cache: KvCache, pageTokens: number, nowMs: number): Sequence {
@@ -44,6 +48,8 @@ export function createSequence(request: EngineRequest, cache: KvCache, pageToken
     startedAtMs: null,
     turn: null,
     needsAllPages: false,
+    sliceEnd: 0,
+    hasNoRoom: false,
   };
 }
 

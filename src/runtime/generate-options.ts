@@ -170,8 +170,8 @@ export function fitMaxTokens(
 export function checkLogitBias({ logitBias }: ResolvedGenerateParams, vocabSize: number): void {
   for (const id of logitBias.keys()) {
     if (id < vocabSize) continue;
-    throw new RuvLLMError('invalid_token', `logitBias names token ${id}, the vocabulary has ${vocabSize}`, {
-      data: { tokenId: id, vocabSize },
+    throw new RuvLLMError('invalid_token', `option "logitBias" names token ${id}, the vocabulary has ${vocabSize}`, {
+      data: { option: 'logitBias', tokenId: id, vocabSize },
     });
   }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { createTestServer, entryOf } from '../../test/support/test-server.ts';
+import { createMemoryKeys, createTestServer, entryOf } from '../../test/support/test-server.ts';
 import { createToyRuntime } from '../../test/support/toy-runtime.ts';
+import { createKeyStore } from './keys/key-store.ts';
 import type { LogFields } from './logger.ts';
 import { ROUTES } from './routes/table.ts';
 
@@ -152,6 +153,7 @@ test('[S4] what a client of the API can send is used, has no effect by name, or 
     [{ best_of: 3 }, 'best_of'],
     [{ suffix: 'end' }, 'suffix'],
     [{ echo: true, logprobs: 1 }, 'logprobs'],
+    [{ echo: true, max_tokens: 0 }, 'max_tokens'],
     [{ logprobs: 6 }, 'logprobs'],
     [{ stream_options: { include_usage: true } }, 'stream_options'],
   ] as const) {
@@ -190,4 +192,37 @@ test('[S5] a refusal is no error in the log, however high its status; a bug is o
   expect(lines.at(-1)!.fields).not.toHaveProperty('reason');
   expect((await fetch(request('GET', '/health'))).status).toBe(503);
   expect(lines.at(-1)!.level).toBe('warn');
+});
+
+test('[S5] the log says whose key was refused, and not its secret', async () => {
+  const lines: LogFields[] = [];
+  const logger = { log: (_level: string, _event: string, fields: LogFields) => void lines.push(fields) };
+  const keys = createKeyStore(createMemoryKeys(), () => 1000);
+  const { key, token } = await keys.create({ name: 'laptop', tenant: 'alice', scopes: ['inference'] });
+  const { fetch } = createTestServer([], { logger, keys, isOpen: false });
+  const response = await fetch(request('GET', '/admin/keys', { authorization: `Bearer ${token}` }));
+  expect(response.status).toBe(403);
+  expect(lines.at(-1)).toMatchObject({ status: 403, tenant: 'alice', key: key.id, code: 'insufficient_scope' });
+  expect(JSON.stringify(lines)).not.toContain(token);
+  expect(await response.text()).not.toContain(key.id);
+  // Nobody is named by a token that is not valid.
+  await fetch(request('GET', '/admin/keys', { authorization: `Bearer ${token.slice(0, -1)}` }));
+  expect(lines.at(-1)).toMatchObject({ status: 401, tenant: '', key: null });
+});
+
+test('[K7] what tells of all tenants is not for keys of inference only', async () => {
+  const keys = createKeyStore(createMemoryKeys(), () => 1000);
+  const { fetch } = createTestServer([], { keys, isOpen: false });
+  for (const [scopes, status] of [
+    [['inference'], 403],
+    [['read-only'], 200],
+    [['admin'], 200],
+    [['inference', 'read-only'], 200],
+  ] as const) {
+    const { token } = await keys.create({ name: 'k', tenant: 'alice', scopes });
+    for (const path of ['/metrics', '/slots']) {
+      const response = await fetch(request('GET', path, { authorization: `Bearer ${token}` }));
+      expect(response.status, `${path} with ${scopes.join()}`).toBe(status);
+    }
+  }
 });

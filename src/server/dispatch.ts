@@ -1,5 +1,5 @@
 import type { Caller } from './caller.ts';
-import { describeFailure, type Failure, isRefusal, refusal } from './errors.ts';
+import { describeFailure, type Failure, isRefusal, refusal, refusedCaller } from './errors.ts';
 import { readJsonBody } from './json-body.ts';
 import type { LogFields } from './logger.ts';
 import type { ErrorFormat, Exchange, Route } from './route.ts';
@@ -45,6 +45,7 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
   } catch (error) {
     const failure = describeFailure(error);
     failed = describeForLog(error, failure);
+    caller = { ...caller, ...refusedCaller(error) };
     const errors = errorFormatOf(route, request);
     response = textResponse(JSON.stringify(errors.body(failure, requestId)), {
       status: errors.status?.(failure) ?? failure.status,

@@ -72,19 +72,27 @@ const PARAMS: Readonly<Record<string, string>> = {
   reasoning: 'reasoning_effort',
 };
 
+/** What an option of the library is called in a body. */
+export function wireNameOf(option: string): string {
+  // A client chooses names of fields: `__proto__` is not one of ours.
+  return Object.hasOwn(PARAMS, option) ? PARAMS[option]! : option;
+}
+
 export interface RefusalOptions {
   readonly param?: string | null;
   readonly type?: string;
   readonly retryAfterSeconds?: number | null;
   readonly cause?: unknown;
+  /** Who is refused, for the log. */
+  readonly caller?: { readonly tenant: string; readonly keyId: string };
 }
 
 /** A refusal with a status of its own, for what only HTTP knows: keys, routes, sizes, rates. */
 export function refusal(status: number, code: string, message: string, options: RefusalOptions = {}): RuvLLMError {
-  const { param = null, type = 'invalid_request_error', retryAfterSeconds = null, cause } = options;
+  const { param = null, type = 'invalid_request_error', retryAfterSeconds = null, cause, caller } = options;
   return new RuvLLMError('invalid_option', message, {
     cause,
-    data: { httpStatus: status, httpType: type, httpCode: code, option: param, retryAfterSeconds },
+    data: { httpStatus: status, httpType: type, httpCode: code, option: param, retryAfterSeconds, ...caller },
     isRetryable: retryAfterSeconds !== null,
   });
 }
@@ -94,12 +102,21 @@ export function isRefusal(error: unknown): boolean {
   return error instanceof RuvLLMError && typeof error.data['httpStatus'] === 'number';
 }
 
+/** Who a refusal was for, where it says so. */
+export function refusedCaller(error: unknown): RefusalOptions['caller'] {
+  const { tenant, keyId } = serializeError(error).data;
+  return isRefusal(error) && typeof tenant === 'string' && typeof keyId === 'string' ? { tenant, keyId } : undefined;
+}
+
 /** What an error is to a client. The words of a bug stay in the log. */
 export function describeFailure(error: unknown): Failure {
-  const { code, message, data } = serializeError(error);
+  const { code, message: words, data } = serializeError(error);
   const option = typeof data['option'] === 'string' ? data['option'] : null;
-  // A client chooses names of fields: `__proto__` is not one of ours.
-  const param = option !== null && Object.hasOwn(PARAMS, option) ? PARAMS[option]! : option;
+  const param = option === null ? null : wireNameOf(option);
+  const message =
+    option === null
+      ? words.replace(/^(messages\[\d+\])\.toolCalls(?=\[)/, '$1.tool_calls')
+      : words.replace(`option "${option}"`, () => `'${param}'`);
   if (typeof data['httpStatus'] === 'number') {
     return {
       status: data['httpStatus'],

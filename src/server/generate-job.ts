@@ -3,6 +3,7 @@ import type { GenerateOptions } from '../runtime/generate-options.ts';
 import type { FinishReason, Timings, Usage } from '../runtime/generation-types.ts';
 import type { Prompt } from '../runtime/prompt.ts';
 import type { SampledToken } from '../sampling/types.ts';
+import type { FieldNames } from './field-names.ts';
 
 /** What an answer must look like. */
 export type OutputConstraint =
@@ -36,6 +37,8 @@ export interface GenerateJob {
   readonly tools: readonly ToolSpec[];
   readonly toolChoice: ToolChoice;
   readonly canCallInParallel: boolean;
+  /** What the request calls its options, for failures. */
+  readonly fieldNames?: FieldNames;
 }
 
 /** A job that only says what to continue; formats fill in what they were asked for. */

@@ -141,7 +141,7 @@ test('[S4] unknown fields and values are refused by name, known ones without an 
     [{ top_logprobs: 2 }, 'top_logprobs', 'invalid_value', 400],
     [{ stream_options: { include_usage: true } }, 'stream_options', 'invalid_value', 400],
     [{ logit_bias: { x: 1 } }, 'logit_bias', 'invalid_value', 400],
-    [{ logit_bias: { 5000: 1 }, max_tokens: 1 }, null, 'invalid_token', 400],
+    [{ logit_bias: { 5000: 1 }, max_tokens: 1 }, 'logit_bias', 'invalid_token', 400],
     [{ messages: [] }, 'messages', 'invalid_value', 400],
     [{ messages: [{ role: 'robot', content: 'x' }] }, 'messages[0].role', 'invalid_value', 400],
     [{ messages: [{ role: 'user' }] }, 'messages[0].content', 'missing_required_parameter', 400],

@@ -8,6 +8,7 @@ import type { RouteScope } from './route.ts';
 const OPENED_BY: Readonly<Record<Exclude<RouteScope, 'public'>, readonly KeyScope[]>> = {
   read: ['read-only', 'inference', 'admin'],
   inference: ['inference', 'admin'],
+  operate: ['read-only', 'admin'],
   admin: ['admin'],
 };
 
@@ -43,7 +44,7 @@ export function createGuard({ keys, isOpen: startsOpen }: { keys: KeyStore; isOp
           403,
           'insufficient_scope',
           `the key allows ${key.scopes.join(', ')}; this needs ${OPENED_BY[scope].join(' or ')}`,
-          { type: 'permission_error' },
+          { type: 'permission_error', caller: { tenant: key.tenant, keyId: key.id } },
         );
       }
       return { tenant: key.tenant, keyId: key.id, scopes: key.scopes };

@@ -7,6 +7,7 @@ import type { Model } from '../runtime/model.ts';
 import { isChat, type Prompt } from '../runtime/prompt.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
 import { refusal } from './errors.ts';
+import { fieldOf, inFieldNames } from './field-names.ts';
 import type { GenerateJob, JobEvent, ToolSpec } from './generate-job.ts';
 import type { ServerLimits } from './limits.ts';
 import { linkAbort } from './linked-abort.ts';
@@ -48,6 +49,8 @@ export async function* runJob(
   try {
     if (streams.length === 1) yield* streams[0]!;
     else yield* merge(streams);
+  } catch (error) {
+    throw inFieldNames(error, job);
   } finally {
     own.unlink();
     own.abort(); // a sequence whose sibling failed would go on to its next token before it noticed
@@ -100,8 +103,9 @@ function fitOptions(model: Model, prompt: Prompt, job: GenerateJob, limits: JobL
   const { maxTokens } = job.options;
   if (maxTokens !== undefined) {
     if (maxTokens <= limits.maxTokens) return job.options;
-    throw refusal(422, 'limit_exceeded', `max_tokens is ${maxTokens}, at most ${limits.maxTokens} are allowed`, {
-      param: 'max_tokens',
+    const param = fieldOf(job, 'maxTokens');
+    throw refusal(422, 'limit_exceeded', `${param} is ${maxTokens}, at most ${limits.maxTokens} are allowed`, {
+      param,
     });
   }
   return { ...job.options, maxTokens: limits.maxTokens, clampMaxTokens: true };

@@ -147,8 +147,20 @@ const callOf = (name: string): Call => CALLS[name] ?? { status: 0, owned: () => 
 
 const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
 /** The scope a key needs at least, by the scope of the route. */
-const ENOUGH = { public: [], read: ['read-only'], inference: ['inference'], admin: ['admin'] } as const;
-const TOO_LITTLE = { public: [], read: [], inference: ['read-only'], admin: ['read-only', 'inference'] } as const;
+const ENOUGH = {
+  public: [],
+  read: ['read-only'],
+  inference: ['inference'],
+  operate: ['read-only'],
+  admin: ['admin'],
+} as const;
+const TOO_LITTLE = {
+  public: [],
+  read: [],
+  inference: ['read-only'],
+  operate: ['inference'],
+  admin: ['read-only', 'inference'],
+} as const;
 
 let server: TestServer;
 let remembered: TestMemory;

@@ -20,7 +20,7 @@ export const systemRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/metrics',
-    scope: 'read',
+    scope: 'operate',
     summary: 'Numbers in the text format of Prometheus.',
     body: null,
     errors: openaiErrors,
@@ -52,7 +52,7 @@ export const systemRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/slots',
-    scope: 'read',
+    scope: 'operate',
     summary: 'What each loaded engine is doing.',
     body: null,
     errors: openaiErrors,

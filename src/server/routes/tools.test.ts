@@ -142,7 +142,7 @@ describe('chat completions', () => {
       expect(((await response.json()) as any).error.message).toContain('pattern');
     }
     const regex = await setUp(['x']).ask(CHAT, { ...body, regex: 'x' });
-    expect(regex.error).toMatchObject({ param: 'grammar', message: expect.stringMatching(/"grammar".*"tools"/) });
+    expect(regex.error).toMatchObject({ param: 'regex', message: expect.stringMatching(/"grammar".*"tools"/) });
   });
 
   test('[T6] thinking stands beside the answer, is counted, and is taken back', async () => {

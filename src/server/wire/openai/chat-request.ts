@@ -137,6 +137,7 @@ export function readChatRequest(body: unknown, limits: ServerLimits): ChatReques
     tools: given.tool_choice === 'none' ? [] : (given.tools ?? []),
     toolChoice: given.tool_choice ?? 'auto',
     canCallInParallel: given.parallel_tool_calls ?? true,
+    fieldNames: { maxTokens: given.max_completion_tokens === null ? 'max_tokens' : 'max_completion_tokens' },
   };
   return { job, isStream: given.stream ?? false, hasUsageChunk: given.stream_options?.hasUsage ?? false };
 }

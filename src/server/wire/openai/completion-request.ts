@@ -76,11 +76,24 @@ function promptField(maxPrompts: number): Field<readonly (string | readonly numb
   };
 }
 
+/** OpenAI allows none, to score a prompt; here that would be an answer with nothing in it. */
+const someTokensField: Field<number> = {
+  schema: maxTokensField.schema,
+  read(value, path) {
+    if (value !== 0) return maxTokensField.read(value, path);
+    throw invalid(
+      path,
+      "at least 1: scoring a prompt without generating is not supported, also not with 'echo'",
+      value,
+    );
+  },
+};
+
 function completionFields(limits: ServerLimits): Fields<CompletionFields> {
   return {
     model: stringField(MAX_MODEL_NAME, 1),
     prompt: promptField(limits.maxChoices),
-    max_tokens: maxTokensField,
+    max_tokens: someTokensField,
     n: countField(1, limits.maxChoices),
     best_of: countField(1, limits.maxChoices),
     echo: booleanField,

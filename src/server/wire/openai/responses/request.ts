@@ -155,6 +155,7 @@ export function readResponseRequest(
     tools: given.tool_choice === 'none' ? [] : (given.tools ?? []),
     toolChoice: given.tool_choice ?? 'auto',
     canCallInParallel: given.parallel_tool_calls ?? true,
+    fieldNames: { maxTokens: 'max_output_tokens', reasoning: 'reasoning.effort', grammar: 'text.format' },
   };
   const raw = body as Readonly<Record<string, unknown>>;
   const echo = {

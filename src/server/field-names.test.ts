@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { RuvLLMError } from '../core/errors.ts';
+import { createTestServer, entryOf } from '../../test/support/test-server.ts';
+import { createToyRuntime } from '../../test/support/toy-runtime.ts';
+import { describeFailure } from './errors.ts';
+
+const CHAT = { messages: [{ role: 'user', content: 'hi' }], max_tokens: 4 };
+const SCHEMA = { type: 'object', $schema: 'https://example.com/unknown' };
+const FORMAT = { type: 'json_schema', json_schema: { name: 'x', schema: SCHEMA, strict: true } };
+const TOOL = { type: 'function', function: { name: 'f', parameters: SCHEMA, strict: true } };
+const LONG = 'x'.repeat(20);
+
+test.each([
+  ['/v1/chat/completions', { ...CHAT, regex: LONG }, 'max_tokens', "'max_tokens' is 4"],
+  ['/v1/chat/completions', { ...CHAT, max_completion_tokens: 3, regex: LONG }, 'max_completion_tokens', "'max_completion_tokens' is 3"], // prettier-ignore
+  ['/v1/completions', { prompt: 'a', max_tokens: 2, regex: LONG }, 'max_tokens', "'max_tokens' is 2"],
+  ['/v1/completions', { prompt: 'a', max_tokens: 0, echo: true }, 'max_tokens', 'scoring a prompt without generating is not supported'], // prettier-ignore
+  ['/v1/responses', { input: 'a', max_output_tokens: 1e9 }, 'max_output_tokens', 'max_output_tokens is 1000000000'],
+  ['/v1/chat/completions', { ...CHAT, logit_bias: { 9999999: 1 } }, 'logit_bias', "'logit_bias' names token 9999999"],
+  ['/v1/chat/completions', { ...CHAT, chat_template_kwargs: { messages: 1 } }, 'chat_template_kwargs', "'chat_template_kwargs'"], // prettier-ignore
+  ['/v1/chat/completions', { ...CHAT, response_format: FORMAT }, 'response_format', 'grammar: $schema'],
+  ['/v1/chat/completions', { ...CHAT, regex: '(' }, 'regex', 'grammar: '],
+  ['/v1/chat/completions', { ...CHAT, grammar: 'root ::= (' }, 'grammar', 'grammar: '],
+  ['/v1/responses', { input: 'a', text: { format: { type: 'json_schema', name: 'x', schema: SCHEMA, strict: true } } }, 'text.format', 'grammar: $schema'], // prettier-ignore
+  ['/v1/chat/completions', { ...CHAT, tools: [TOOL], tool_choice: 'required' }, 'tools', 'grammar: $schema'],
+])('[S4] %s %j is refused in the words of the request', async (path, body, param, words) => {
+  const { model } = await createToyRuntime();
+  const { fetch } = createTestServer([entryOf('toy', async () => model)]);
+  const response = await fetch(
+    new Request(`http://localhost${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'toy', ...body }),
+    }),
+  );
+  const { error } = (await response.json()) as { error: { message: string; param: string | null } };
+  expect(error).toMatchObject({ param, message: expect.stringContaining(words) });
+  expect(error.message).not.toMatch(/maxTokens|logitBias|templateVariables|toolCalls|option "/);
+  expect(response.status).toBeLessThan(500);
+});
+
+test('[S4] a call of an earlier turn is named as the wire names it', () => {
+  const error = new RuvLLMError(
+    'invalid_option',
+    'messages[1].toolCalls[0] ("toolCalls[0]"): arguments are no JSON object',
+  );
+  expect(describeFailure(error).message).toBe(
+    'messages[1].tool_calls[0] ("toolCalls[0]"): arguments are no JSON object',
+  );
+});
