@@ -45,11 +45,12 @@ async function readBeside(work: () => Promise<unknown>): Promise<Reading> {
   const over = new AbortController();
   let working: Promise<void> | null = null;
   const delay = monitorEventLoopDelay({ resolution: 1 });
-  for (let last = 0; !over.signal.aborted;) {
+  while (!over.signal.aborted) {
+    let last: number | null = null; // the first token of a stream waits for its own turn
     const options = { maxTokens: 200, temperature: 0, ignoreEos: true };
     for await (const _ of model.generateStream('Once upon a time', options)) {
       const now = performance.now();
-      if (working !== null) gaps.push(now - last);
+      if (last !== null) gaps.push(now - last);
       last = now;
       if (working === null) {
         delay.enable();
