@@ -163,7 +163,7 @@ test('[G15] closing tokens are control tokens where they can be', () => {
   expect(matcher.closingTokens()).toEqual([control('<call>'), plain('12'), control('</call>')]);
 });
 
-test('[G13][G27] a counted text has its masks at every length, and ends with a control token only within its bounds', () => {
+test('[G13][G28] a counted text has its masks at every length, and ends with a control token only within its bounds', () => {
   const matcher = open({ kind: 'raw', until: '</call>', minLength: 30, maxLength: 70 });
   for (let length = 0; length <= 70; length++) {
     const mask = matcher.mask();

@@ -1,0 +1,115 @@
+// Whether a stream notices the grammars of others: a hundred hostile and large ones arrive 5 ms apart while one client reads
+// plain text. The longest gap between two of its tokens, the same without grammars, and how long the caller's thread stood still.
+//   npm run bench -- grammar-stall [--model FILE.gguf] [--seconds 3]
+import { existsSync } from 'node:fs';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import type { GrammarSource } from '../src/sampling/grammar/index.ts';
+import { importBuilt } from './support/dist.ts';
+import { hostileGrammars } from './support/hostile-grammars.ts';
+import { printTable } from './support/report.ts';
+
+const NUM_GRAMMARS = 100;
+const APART_MS = 5;
+
+const { values } = parseArgs({
+  options: {
+    model: { type: 'string', default: '../shared/models/stories15M-q8_0.gguf' },
+    seconds: { type: 'string', default: '3' },
+  },
+});
+const seconds = Number(values.seconds);
+if (!(seconds > 0 && seconds <= 600)) {
+  console.error(`error: --seconds is "${values.seconds}", must be above 0 and at most 600`);
+  process.exit(2);
+}
+if (!existsSync(values.model)) {
+  console.error(`no model at ${values.model}\nnext: npm run bench -- grammar-stall --model FILE.gguf`);
+  process.exit(2);
+}
+
+interface Reading {
+  readonly numTokens: number;
+  readonly medianMs: number;
+  readonly longestMs: number;
+  readonly blockMs: number;
+}
+
+const { loadModel } = await importBuilt<typeof import('../src/index.ts')>('index');
+const model = await loadModel(values.model, { numThreads: 1 });
+
+/** Reads tokens until the work is done; it begins with the first of them. */
+async function readBeside(work: () => Promise<unknown>): Promise<Reading> {
+  const gaps: number[] = [];
+  const over = new AbortController();
+  let working: Promise<void> | null = null;
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  while (!over.signal.aborted) {
+    let last: number | null = null; // the first token of a stream waits for its own turn
+    const options = { maxTokens: 200, temperature: 0, ignoreEos: true };
+    for await (const _ of model.generateStream('Once upon a time', options)) {
+      const now = performance.now();
+      if (last !== null) gaps.push(now - last);
+      last = now;
+      if (working === null) {
+        delay.enable();
+        working = work().then(() => over.abort());
+      }
+      if (over.signal.aborted) break;
+    }
+  }
+  await working;
+  delay.disable();
+  gaps.sort((a, b) => a - b);
+  return {
+    numTokens: gaps.length,
+    medianMs: gaps[gaps.length >> 1]!,
+    longestMs: gaps.at(-1)!,
+    blockMs: delay.max / 1e6,
+  };
+}
+
+const verdicts = new Map<string, number>();
+async function ask(grammar: GrammarSource): Promise<void> {
+  const verdict = await model.generate('a', { maxTokens: 4, temperature: 0, grammar }).then(
+    () => 'answered',
+    (error: { code?: string }) => error.code ?? 'unknown',
+  );
+  verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + 1);
+}
+
+async function askAll(): Promise<void> {
+  const asked: Promise<void>[] = [];
+  for (const grammar of hostileGrammars(NUM_GRAMMARS)) {
+    await sleep(APART_MS);
+    asked.push(ask(grammar));
+  }
+  await Promise.all(asked);
+}
+
+await readBeside(() => sleep(1000)); // code that never ran before
+const control = await readBeside(() => sleep(1000 * seconds));
+// The first grammar of the model is among them: its vocabulary has not been prepared yet.
+const beside = await readBeside(askAll);
+await model.dispose();
+
+const row = (name: string, { numTokens, medianMs, longestMs, blockMs }: Reading): string[] => [
+  name,
+  String(numTokens),
+  ...[medianMs, longestMs, blockMs].map((ms) => ms.toFixed(1)),
+];
+printTable([
+  ['a stream', 'tokens', 'median gap, ms', 'longest gap, ms', 'longest block, ms'],
+  row('alone', control),
+  row(`beside ${NUM_GRAMMARS} grammars`, beside),
+]);
+console.log([...verdicts].map(([verdict, count]) => `${count} ${verdict}`).join(', '));
+console.log(
+  JSON.stringify({
+    bench: 'grammar-stall',
+    longest_gap_ms: beside.longestMs,
+    control_gap_ms: control.longestMs,
+    longest_block_ms: beside.blockMs,
+  }),
+);
