@@ -49,6 +49,9 @@ export interface GenerationServiceOptions {
   readonly requestMemory: RequestMemory | null;
 }
 
+/** One for all: most jobs end with their prompt read, and each would make an exception with a stack of its own. */
+const UNREAD = new RuvLLMError('aborted', 'the job ended before its prompt was read');
+
 export function createGenerationService(options: GenerationServiceOptions): GenerationService {
   const { models, gate, limits, metrics, requests, clock, tracer, requestMemory } = options;
 
@@ -68,7 +71,7 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
     const { signal } = own;
     const prompt = createPromise<number>();
     const end = (): void => {
-      prompt.reject(new RuvLLMError('aborted', 'the job ended before its prompt was read'));
+      prompt.reject(UNREAD);
       own.unlink();
       lease.release();
       onEnd();

@@ -31,8 +31,9 @@ export async function* runJob(
   caller: JobCaller,
   limits: JobLimits,
 ): AsyncGenerator<JobEvent, void, undefined> {
-  const own = linkAbort(caller.signal);
-  const call = { tenant: caller.tenant, signal: own.signal };
+  // One alone has no siblings to end; a signal of its own would cost more than all the rest of this.
+  const own = job.prompts.length * job.numChoices === 1 ? null : linkAbort(caller.signal);
+  const call = { tenant: caller.tenant, signal: own?.signal ?? caller.signal };
   const streams = job.prompts.flatMap((prompt, promptIndex) => {
     const options = {
       ...fitOptions(model, prompt, job, limits),
@@ -52,8 +53,8 @@ export async function* runJob(
   } catch (error) {
     throw inFieldNames(error, job);
   } finally {
-    own.unlink();
-    own.abort(); // a sequence whose sibling failed would go on to its next token before it noticed
+    own?.unlink();
+    own?.abort(); // a sequence whose sibling failed would go on to its next token before it noticed
   }
 }
 
