@@ -7,6 +7,7 @@ import { nodeFromRecord, nodeToRecord, type MemoryNode, type NODE_KINDS } from '
 import { createMemorySearch, type MemoryQuery, type MemorySearchResult } from './search/search.ts';
 import type { SessionOptions } from './sessions/options.ts';
 import { createSessionIndex, type SessionIndex } from './sessions/sessions.ts';
+import { STATE_TENANT } from './state-tenant.ts';
 import { openTenantList } from './tenant-list.ts';
 import type { JsonValue, MemoryStore, StoreStats } from './types.ts';
 import { openWitnessMemory, type RetentionOptions, type WitnessArchive, type WitnessLogOptions, type WitnessMemory, type WitnessStats } from './witness/index.ts'; // prettier-ignore
@@ -84,8 +85,6 @@ export interface MemoryOptions {
   readonly policies?: PolicyOptions;
 }
 
-/** The tenant that holds what the memory knows of itself; no API key can have it. */
-export const STATE_TENANT = 'ruvllm';
 const MAINTAIN_EVERY_MS = 60_000;
 /** Expired records that are removed in one go, and sessions. */
 const SWEEP_LIMIT = 1000;

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { RuvLLMError } from '../../core/errors.ts';
-import { STATE_TENANT, type Memory } from '../memory.ts';
+import type { Memory } from '../memory.ts';
+import { STATE_TENANT } from '../state-tenant.ts';
 import { parseWith } from '../schemas/primitives.ts';
 
 /** What somebody must be allowed to do: look at what is their own, change it, or run the memory. */

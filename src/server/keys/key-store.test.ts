@@ -62,7 +62,14 @@ test('[K3] a revoked key opens nothing, at once and for good', async () => {
 
 test('names, tenants and scopes are checked', async () => {
   const { store } = createStore();
-  for (const bad of [{ name: '' }, { tenant: '' }, { tenant: 'x'.repeat(257) }, { scopes: [] }, { scopes: ['root'] }]) {
+  for (const bad of [
+    { name: '' },
+    { tenant: '' },
+    { tenant: 'x'.repeat(257) },
+    { tenant: 'ruvllm' },
+    { scopes: [] },
+    { scopes: ['root'] },
+  ]) {
     await expect(store.create({ ...KEY, ...bad } as NewKey)).rejects.toMatchObject({ code: 'invalid_option' });
   }
   expect(store.list()).toEqual([]);

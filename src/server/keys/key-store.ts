@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import { STATE_TENANT } from '../../memory/state-tenant.ts';
 import { nameOption } from '../../runtime/name-option.ts';
 import { createSecret, hashSecret, isSameText, parseToken } from './key-secret.ts';
 
@@ -65,6 +66,11 @@ export function createKeyStore(records: KeyRecords, wallClock: () => number): Ke
     async create({ name, tenant, scopes }) {
       nameOption(name, 'name');
       nameOption(tenant, 'tenant');
+      if (tenant === STATE_TENANT) {
+        throw new RuvLLMError('invalid_option', `the tenant "${STATE_TENANT}" is the memory's own`, {
+          data: { option: 'tenant' },
+        });
+      }
       if (scopes.length === 0 || !scopes.every((scope) => KEY_SCOPES.includes(scope))) {
         throw new RuvLLMError('invalid_option', `scopes must be some of ${KEY_SCOPES.join(', ')}`, {
           data: { option: 'scopes' },
