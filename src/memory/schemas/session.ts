@@ -14,6 +14,7 @@ import {
   toBody,
   uuid,
 } from './primitives.ts';
+import { MAX_TURN_TEXT } from './text-lengths.ts';
 
 const precision = z.enum(['f32', 'f16', 'q8', 'q4']);
 
@@ -67,9 +68,6 @@ export const sessionState = z
     'contextEmbedding and space come together',
   );
 export type SessionState = z.infer<typeof sessionState>;
-
-/** Of a query or an answer: both, in three bytes for each unit, fit the 4 MiB of a body. */
-export const MAX_TURN_TEXT = 1 << 18;
 
 /** One exchange of a conversation. */
 export const sessionTurn = z

@@ -15,9 +15,8 @@ import {
   unit,
   uuid,
 } from './primitives.ts';
+import { MAX_WITNESS_TEXT } from './text-lengths.ts';
 
-/** Longest query and answer that are kept; `numCut` says what is missing. */
-export const MAX_WITNESS_TEXT = 65536;
 export const MAX_CONTEXT_DOCS = 256;
 
 export const routingDecision = z.strictObject({

@@ -1,7 +1,7 @@
+import { MAX_WITNESS_TEXT } from '../schemas/text-lengths.ts';
 import { clipText } from '../common/text-limits.ts';
 import {
   MAX_CONTEXT_DOCS,
-  MAX_WITNESS_TEXT,
   parseWitness,
   witnessEntry,
   type WitnessEntry,

@@ -1,8 +1,7 @@
 import type { SerializedError } from '../../core/errors.ts';
 import { clipText } from '../../memory/common/text-limits.ts';
 import type { EmbeddedText, Memory } from '../../memory/memory.ts';
-import { MAX_TURN_TEXT } from '../../memory/schemas/session.ts';
-import { MAX_WITNESS_TEXT } from '../../memory/schemas/witness.ts';
+import { MAX_TURN_TEXT, MAX_WITNESS_TEXT } from '../../memory/schemas/text-lengths.ts';
 import type { PackedSource } from '../../memory/search/pack.ts';
 import type { Prompt } from '../prompt.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
