@@ -60,6 +60,15 @@ export const MEMORY_FIELDS: FieldRegistry = {
     errorCode: word,
   },
   state: { name: indexed, isOpen: boolean, sequence: number },
+  trajectory: {
+    requestId: indexed,
+    sessionId: indexed,
+    userId: indexed,
+    model: indexed,
+    verdict: indexed,
+    quality: number,
+    isDistilled: boolean,
+  },
 };
 
 /** A field has one type wherever it occurs: a search goes over several kinds at once. */

@@ -11,8 +11,14 @@ export const RECORD_KINDS = [
   'policy',
   'witness',
   'state',
+  'trajectory',
 ] as const;
 export type RecordKind = (typeof RECORD_KINDS)[number];
+
+/** What a search by meaning goes over: a trajectory only says again what the audit log says of the request. */
+export const SEARCHED_KINDS: readonly RecordKind[] = RECORD_KINDS.filter(
+  (kind) => kind !== 'state' && kind !== 'trajectory',
+);
 
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 

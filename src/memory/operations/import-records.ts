@@ -8,6 +8,7 @@ import { nodeFromRecord, nodeToRecord } from '../schemas/node.ts';
 import { policyFromRecord, policyToRecord } from '../schemas/policy.ts';
 import { count, parseWith, space, text, timeMs, uuid } from '../schemas/primitives.ts';
 import { sessionFromRecord, sessionToRecord, turnFromRecord, turnToRecord } from '../schemas/session.ts';
+import { trajectoryFromRecord, trajectoryToRecord } from '../schemas/trajectory.ts';
 import { recordText } from '../search/record-text.ts';
 import { sessionRecordId } from '../sessions/session-id.ts';
 import { checkKeys, checkVector } from '../store/checks.ts';
@@ -84,6 +85,14 @@ const policy: Importer = {
   text: () => null,
 };
 
+const trajectory: Importer = {
+  put(record, tenant, sha256) {
+    const one = trajectoryFromRecord(record);
+    return trajectoryToRecord(one, { id: nameId(sha256, tenant, 'trajectory', one.requestId), tenant });
+  },
+  text: recordText,
+};
+
 /** Null: it comes by no import. */
 const IMPORTERS: Readonly<Record<RecordKind, Importer | null>> = {
   document: node,
@@ -97,6 +106,7 @@ const IMPORTERS: Readonly<Record<RecordKind, Importer | null>> = {
   policy,
   witness: null,
   state: null,
+  trajectory,
 };
 
 /** Kinds that can be exported, and come back by an import. */

@@ -5,3 +5,6 @@ export const MAX_WITNESS_TEXT = 65536;
 
 /** Of a query or an answer of a turn: both, in three bytes for each unit, fit the 4 MiB of a body. */
 export const MAX_TURN_TEXT = 1 << 18;
+
+/** Of each text of a trajectory: what can be learned from has an end. */
+export const MAX_TRAJECTORY_TEXT = 1 << 16;

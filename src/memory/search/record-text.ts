@@ -27,6 +27,7 @@ const TEXTS: Readonly<Record<RecordKind, (body: Body, record: MemoryRecord) => s
     return failure === '' ? exchange(entry) : `${exchange(entry)}\nfailed: ${failure}`;
   },
   state: () => '',
+  trajectory: exchange,
 };
 
 /** The words of a record, for a model or a person to read. */

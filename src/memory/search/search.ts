@@ -7,13 +7,12 @@ import type { MemoryGraph } from '../graph/graph.ts';
 import { embedding, parseWith, space, text, timeMs } from '../schemas/primitives.ts';
 import { checkCount } from '../store/check-query.ts';
 import { passesFilter } from '../store/filter.ts';
-import { RECORD_KINDS, type FieldCondition, type MemoryRecord, type MemoryStore, type RecordKind } from '../types.ts';
+import { SEARCHED_KINDS, type FieldCondition, type MemoryRecord, type MemoryStore, type RecordKind } from '../types.ts';
 import { estimateJaccard, minHash } from './min-hash.ts';
 import { packContext, type PackedContext } from './pack.ts';
 import { recordText } from './record-text.ts';
 
 /** Everything but the memory's own state. */
-const SEARCHED_KINDS = RECORD_KINDS.filter((kind) => kind !== 'state');
 /** More than this in common, and the second text says nothing new. */
 const MAX_JACCARD = 0.8;
 /** What a step away from a result costs it in rank. */

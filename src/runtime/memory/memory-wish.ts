@@ -1,6 +1,6 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { integerOption, numberOption, type OptionReader, resolveOptions } from '../../core/options.ts';
-import { RECORD_KINDS, type FieldCondition, type RecordKind } from '../../memory/types.ts';
+import { SEARCHED_KINDS, type FieldCondition, type RecordKind } from '../../memory/types.ts';
 
 /** What of the memory goes into a prompt. */
 export interface MemoryWish {
@@ -21,14 +21,13 @@ export interface MemoryWish {
 export type ResolvedMemoryWish = Readonly<Required<MemoryWish>>;
 
 const DEFAULT_KINDS: readonly RecordKind[] = ['document', 'fact', 'concept', 'pattern', 'qa-pair'];
-const ALLOWED: readonly RecordKind[] = RECORD_KINDS.filter((kind) => kind !== 'state');
 
 const kindsOption: OptionReader<readonly RecordKind[]> = (value, name) => {
   if (value === undefined) return DEFAULT_KINDS;
-  if (Array.isArray(value) && value.length > 0 && value.every((kind) => ALLOWED.includes(kind as RecordKind))) {
+  if (Array.isArray(value) && value.length > 0 && value.every((kind) => SEARCHED_KINDS.includes(kind as RecordKind))) {
     return [...new Set(value as RecordKind[])];
   }
-  throw new RuvLLMError('invalid_option', `option "${name}" must be a list of ${ALLOWED.join(', ')}`, {
+  throw new RuvLLMError('invalid_option', `option "${name}" must be a list of ${SEARCHED_KINDS.join(', ')}`, {
     data: { option: name },
   });
 };

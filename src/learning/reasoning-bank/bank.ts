@@ -1,0 +1,197 @@
+import { integerOption, numberOption, resolveOptions } from '../../core/options.ts';
+import type { MemoryServices } from '../../memory/common/services.ts';
+import { nodeFromRecord, nodeToRecord } from '../../memory/schemas/node.ts';
+import type { FieldCondition, MemoryRecord, MemoryStore } from '../../memory/types.ts';
+import type { Trajectories } from '../trajectories/trajectories.ts';
+import { type ClusterWork, clusterWhole, normalized } from './k-means.ts';
+import { mergePatterns, patternOfMembers, type RatedTrajectory } from './make-pattern.ts';
+import { BANK_SOURCE, type Pattern, patternFromNode, patternToNode } from './pattern.ts';
+
+export interface BankOptions {
+  /** Trajectories that must agree before they are a pattern. Default 3. */
+  readonly minMembers?: number;
+  /** Most clusters of one distillation. Default 100. */
+  readonly maxClusters?: number;
+  /** Patterns nearer than this are one. Default 0.95. */
+  readonly mergeSimilarity?: number;
+  /** Patterns of a tenant. Default 100 000. */
+  readonly maxPatterns?: number;
+  /** Patterns nobody used for so long go. Default 30 days. */
+  readonly maxIdleMs?: number;
+  /** Trajectories of one distillation; the rest wait for the next. Default 5000. */
+  readonly maxTrajectories?: number;
+}
+
+export interface DistillationReport {
+  readonly numTrajectories: number;
+  readonly numCreated: number;
+  readonly numMerged: number;
+  /** In clusters too small to be a pattern yet: they wait for more of their kind. */
+  readonly numWaiting: number;
+  readonly numPruned: number;
+}
+
+export interface FoundPattern {
+  readonly pattern: Pattern;
+  readonly similarity: number;
+  /** Similarity × confidence. */
+  readonly weight: number;
+}
+
+/** What rated requests taught: patterns that are found by meaning. */
+export interface ReasoningBank {
+  /** Turns rated trajectories into patterns, each once. */
+  distil(tenant: string): Promise<DistillationReport>;
+  search(
+    tenant: string,
+    query: { readonly vector: Float32Array; readonly space: string; readonly k: number },
+  ): Promise<readonly FoundPattern[]>;
+  /** Notes that patterns were of use. */
+  noteUse(tenant: string, ids: readonly string[]): Promise<void>;
+  count(tenant: string): Promise<number>;
+}
+
+const OURS: FieldCondition = { field: 'source', is: '=', value: BANK_SOURCE };
+const PAGE = 500;
+
+export interface BankContext {
+  readonly store: MemoryStore;
+  readonly services: MemoryServices;
+  readonly trajectories: Trajectories;
+  /** Thousands of vectors take seconds: whoever has a thread to spare gives it. Default: here. */
+  readonly cluster?: ClusterWork;
+}
+
+export function createReasoningBank(
+  { store, services, trajectories, cluster = (...work) => Promise.resolve(clusterWhole(...work)) }: BankContext,
+  given?: BankOptions,
+): ReasoningBank {
+  const options = resolveOptions<Required<BankOptions>>('reasoning bank', given, {
+    minMembers: integerOption(3, 1, 1000),
+    maxClusters: integerOption(100, 1, 1000),
+    mergeSimilarity: numberOption(0.95, 0, 1),
+    maxPatterns: integerOption(100_000, 1, 1_000_000),
+    maxIdleMs: numberOption(30 * 86_400_000, 1, Number.MAX_SAFE_INTEGER),
+    maxTrajectories: integerOption(5000, 1, 100_000),
+  });
+  const read = (record: MemoryRecord): Pattern => patternFromNode(nodeFromRecord(record));
+
+  async function write(tenant: string, patterns: readonly Pattern[]): Promise<void> {
+    await store.put(patterns.map((pattern) => nodeToRecord(patternToNode(pattern), tenant)));
+  }
+
+  async function nearest(tenant: string, vector: Float32Array, space: string, k: number) {
+    const filter = { fields: [OURS] };
+    const found = await store.nearest(tenant, { vector, space, kinds: ['pattern'], k, filter });
+    return found.map(({ record, similarity }) => ({ pattern: read(record), similarity }));
+  }
+
+  const count = (tenant: string): Promise<number> =>
+    store.count(tenant, { kinds: ['pattern'], filter: { fields: [OURS] } });
+
+  /** What nobody used for long, then the least worth of what is too many. */
+  async function prune(tenant: string): Promise<number> {
+    const idleBefore = services.now() - options.maxIdleMs;
+    const numKept = await count(tenant);
+    const excess = Math.max(0, numKept - options.maxPatterns);
+    const worth: { id: string; value: number }[] = [];
+    const stale: string[] = [];
+    let after: string | undefined;
+    do {
+      const page = await store.find(tenant, {
+        kinds: ['pattern'],
+        filter: { fields: [OURS] },
+        order: 'oldest',
+        limit: PAGE,
+        ...(after === undefined ? {} : { after }),
+      });
+      for (const record of page.records) {
+        const pattern = read(record);
+        const usedMs = Math.max(pattern.lastUsedMs, record.updatedMs);
+        if (usedMs < idleBefore) stale.push(record.id);
+        else worth.push({ id: record.id, value: pattern.confidence * Math.log1p(pattern.support + pattern.numUses) });
+      }
+      after = page.next ?? undefined;
+    } while (after !== undefined);
+    worth.sort((a, b) => a.value - b.value);
+    const gone = [...stale, ...worth.slice(0, Math.max(0, excess - stale.length)).map(({ id }) => id)];
+    for (let at = 0; at < gone.length; at += PAGE) await store.delete(tenant, gone.slice(at, at + PAGE));
+    return gone.length;
+  }
+
+  async function distilSpace(tenant: string, rated: readonly RatedTrajectory[], space: string) {
+    // One more than could be full: with one too few, what has nothing to do with each other would be one.
+    const k = Math.min(options.maxClusters, Math.ceil(rated.length / options.minMembers) + 1);
+    const vectors = rated.map(({ embedding }) => normalized(embedding));
+    // Seeded by what is clustered: the same trajectories make the same patterns.
+    const { labels, centroids } = await cluster(vectors, { k, seed: rated.length, joinAt: options.mergeSimilarity });
+    const counts = { numCreated: 0, numMerged: 0, numWaiting: 0 };
+    for (const label of centroids.keys()) {
+      const members = rated.filter((_, i) => labels[i] === label);
+      const fresh = patternOfMembers(services.newId(), members, space, Math.floor(services.now()));
+      const [known] = await nearest(tenant, fresh.embedding, space, 1);
+      if (known !== undefined && known.similarity > options.mergeSimilarity) {
+        await write(tenant, [mergePatterns(known.pattern, fresh)]);
+        counts.numMerged++;
+      } else if (members.length < options.minMembers) {
+        counts.numWaiting += members.length;
+        continue;
+      } else {
+        await write(tenant, [fresh]);
+        counts.numCreated++;
+      }
+      // After the pattern: a crash between the two counts them twice, never not at all.
+      await trajectories.markDistilled(
+        tenant,
+        members.map(({ requestId }) => requestId),
+      );
+    }
+    return counts;
+  }
+
+  return {
+    async distil(tenant) {
+      const found = await trajectories.find(tenant, {
+        conditions: [
+          { field: 'isDistilled', is: '=', value: false },
+          { field: 'verdict', is: 'in', values: ['success', 'failure', 'partial'] },
+        ],
+        order: 'oldest',
+        limit: options.maxTrajectories,
+      });
+      const rated = found.flatMap((one) =>
+        one.embedding === null || one.quality === null
+          ? []
+          : [{ ...one, embedding: one.embedding, quality: one.quality }],
+      );
+      const total = { numTrajectories: rated.length, numCreated: 0, numMerged: 0, numWaiting: 0 };
+      for (const space of new Set(rated.map((one) => one.space!))) {
+        const counts = await distilSpace(
+          tenant,
+          rated.filter((one) => one.space === space),
+          space,
+        );
+        total.numCreated += counts.numCreated;
+        total.numMerged += counts.numMerged;
+        total.numWaiting += counts.numWaiting;
+      }
+      return { ...total, numPruned: await prune(tenant) };
+    },
+    async search(tenant, { vector, space, k }) {
+      const found = await nearest(tenant, vector, space, k);
+      return found
+        .map((one) => ({ ...one, weight: one.similarity * one.pattern.confidence }))
+        .sort((a, b) => b.weight - a.weight);
+    },
+    async noteUse(tenant, ids) {
+      const records = await store.get(tenant, ids);
+      const patterns = records.flatMap((record) => (record?.kind === 'pattern' ? [read(record)] : []));
+      const lastUsedMs = Math.floor(services.now());
+      await write(
+        tenant,
+        patterns.map((pattern) => ({ ...pattern, numUses: pattern.numUses + 1, lastUsedMs })),
+      );
+    },
+    count,
+  };
+}

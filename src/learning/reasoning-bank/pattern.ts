@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import type { MemoryNode } from '../../memory/schemas/node.ts';
+import { parseStored } from '../../memory/schemas/primitives.ts';
+import { VERDICTS } from '../../memory/schemas/trajectory.ts';
+import type { JsonValue } from '../../memory/types.ts';
+import type { Sample } from './welch.ts';
+
+/** What patterns of the bank have as their source, so that those a user wrote stay apart. */
+export const BANK_SOURCE = 'reasoning-bank';
+
+const sample = z.strictObject({ count: z.int().min(0), mean: z.number(), variance: z.number().min(0) });
+
+const contents = z.strictObject({
+  verdict: z.enum(VERDICTS),
+  /** Trajectories it was made of. */
+  support: z.int().min(1),
+  confidence: z.number().min(0).max(1),
+  numUses: z.int().min(0),
+  lastUsedMs: z.int().min(0),
+  quality: sample,
+  /** How good each model's answers were. */
+  models: z.record(z.string().max(256), sample),
+  /** The model that is surely better than the others here; null: none is. */
+  recommendedModel: z.string().max(256).nullable(),
+});
+
+/** What several alike requests have in common. */
+export type PatternContents = z.infer<typeof contents>;
+
+export interface Pattern extends PatternContents {
+  readonly id: string;
+  readonly text: string;
+  readonly embedding: Float32Array;
+  readonly space: string;
+}
+
+export function patternToNode(pattern: Pattern): MemoryNode {
+  const { id, text, embedding, space, ...metadata } = pattern;
+  return {
+    id,
+    kind: 'pattern',
+    text,
+    source: BANK_SOURCE,
+    topic: null,
+    quality: Math.min(1, Math.max(0, pattern.quality.mean)),
+    metadata: metadata as unknown as Readonly<Record<string, JsonValue>>,
+    expiresMs: null,
+    embedding,
+    space,
+  };
+}
+
+export function patternFromNode(node: MemoryNode): Pattern {
+  const { id, text, embedding, space } = node;
+  const metadata = parseStored<PatternContents>(contents, node.metadata, `pattern ${id}`);
+  return { ...metadata, id, text, embedding: embedding!, space: space! };
+}
+
+/** Two samples as one. */
+export function poolSamples(a: Sample, b: Sample): Sample {
+  const count = a.count + b.count;
+  if (count === 0) return a;
+  const mean = (a.mean * a.count + b.mean * b.count) / count;
+  const squares = (one: Sample): number =>
+    one.variance * Math.max(0, one.count - 1) + one.count * (one.mean - mean) ** 2;
+  return { count, mean, variance: count < 2 ? 0 : (squares(a) + squares(b)) / (count - 1) };
+}
+
+/** Many that agree: three of one mind give a half. */
+export function confidenceOf({ count, variance }: Sample): number {
+  return (count / (count + 3)) * Math.max(0, 1 - 2 * Math.sqrt(variance));
+}

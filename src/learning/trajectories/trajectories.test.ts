@@ -1,0 +1,120 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import {
+  createTestServices,
+  createTestStore,
+  type TestServices,
+  type TestStore,
+} from '../../memory/test-store.contract.ts';
+import { trajectoryFixture } from './harness.contract.ts';
+import { createTrajectories, type Trajectories } from './trajectories.ts';
+
+let services: TestServices;
+let store: TestStore;
+let trajectories: Trajectories;
+const one = trajectoryFixture(1);
+const praise = { source: 'api', score: 1, correction: null, comment: null } as const;
+
+beforeEach(() => {
+  services = createTestServices();
+  store = createTestStore(services);
+  trajectories = createTrajectories(store, services);
+});
+
+test('a trajectory comes back as it was given (LT1)', async () => {
+  const retrieved = [{ id: one.requestId, isUsed: null }];
+  await trajectories.add('acme', { ...one, retrieved });
+  expect(await trajectories.get('acme', one.requestId)).toEqual({
+    ...one,
+    retrieved,
+    correction: null,
+    verdict: 'unknown',
+    feedback: [],
+    isDistilled: false,
+    expiresMs: one.createdMs + 30 * 86_400_000,
+  });
+});
+
+describe('feedback (LT2)', () => {
+  beforeEach(() => trajectories.add('acme', one));
+
+  test.each([
+    [{ score: 0.9 }, 0.9, 'success'],
+    [{ score: 0.5 }, 0.5, 'partial'],
+    [{ score: 0 }, 0, 'failure'],
+    [{ correction: 'At the bank.' }, 0, 'failure'],
+    [{ comment: 'hm' }, null, 'unknown'],
+  ] as const)('%o is quality %s: %s', async (given, quality, verdict) => {
+    const rated = await trajectories.rate('acme', one.requestId, { ...praise, score: null, ...given });
+    expect(rated).toMatchObject({ quality, verdict });
+    expect(await trajectories.get('acme', one.requestId)).toEqual(rated);
+  });
+
+  test('the last word counts, and sixteen of them are kept', async () => {
+    for (let i = 0; i < 20; i++) await trajectories.rate('acme', one.requestId, { ...praise, score: i / 20 });
+    const rated = await trajectories.get('acme', one.requestId);
+    expect(rated!.quality).toBe(0.95);
+    expect(rated!.feedback.map(({ score }) => score)).toEqual(Array.from({ length: 16 }, (_, i) => (i + 4) / 20));
+  });
+
+  test('that changes what was learned from is to be learned from again; that does not, is not', async () => {
+    await trajectories.rate('acme', one.requestId, praise);
+    await trajectories.markDistilled('acme', [one.requestId]);
+    expect((await trajectories.rate('acme', one.requestId, praise)).isDistilled).toBe(true);
+    expect((await trajectories.rate('acme', one.requestId, { ...praise, score: 0 })).isDistilled).toBe(false);
+  });
+
+  test('for a request nobody made, or of another tenant, is refused alike', async () => {
+    const unknown = trajectories.rate('acme', trajectoryFixture(2).requestId, praise);
+    await expect(unknown).rejects.toMatchObject({ code: 'not_found' });
+    await expect(trajectories.rate('other', one.requestId, praise)).rejects.toMatchObject({ code: 'not_found' });
+    expect((await trajectories.get('acme', one.requestId))!.feedback).toEqual([]);
+  });
+
+  test.each([
+    { score: 1.01 },
+    { score: -0.1 },
+    { score: Number.NaN },
+    { score: Infinity },
+    { score: null },
+    { score: null, correction: 'x'.repeat(65_537) },
+  ])('%o is refused', async (given) => {
+    // prettier-ignore
+    await expect(trajectories.rate('acme', one.requestId, { ...praise, ...given })).rejects.toMatchObject({
+      code: 'invalid_option',
+    });
+    expect((await trajectories.get('acme', one.requestId))!.feedback).toEqual([]);
+  });
+
+  test('from two at once loses nothing', async () => {
+    await Promise.all([0.1, 0.9].map((score) => trajectories.rate('acme', one.requestId, { ...praise, score })));
+    expect((await trajectories.get('acme', one.requestId))!.feedback).toHaveLength(2);
+  });
+});
+
+test('all of a session, user or model can be removed, and nothing else (LT3)', async () => {
+  for (let n = 1; n <= 1200; n++) {
+    await trajectories.add(
+      'acme',
+      trajectoryFixture(n, { userId: n % 2 === 0 ? 'eve' : 'bob', embedding: null, space: null }),
+    );
+  }
+  const gone = await trajectories.remove('acme', [{ field: 'userId', is: '=', value: 'eve' }]);
+  expect(gone).toHaveLength(600);
+  const left = await trajectories.find('acme', { limit: 5000 });
+  expect(left).toHaveLength(600);
+  expect(new Set(left.map(({ userId }) => userId))).toEqual(new Set(['bob']));
+});
+
+test('a limit is kept over pages, and order and conditions hold (LT3)', async () => {
+  for (let n = 1; n <= 700; n++)
+    await trajectories.add('acme', trajectoryFixture(n, { model: n > 650 ? 'large' : 'small' }));
+  const oldest = await trajectories.find('acme', { order: 'oldest', limit: 600 });
+  expect(oldest.map(({ createdMs }) => createdMs - Date.UTC(2026, 0, 1))).toEqual(
+    Array.from({ length: 600 }, (_, i) => i + 1),
+  );
+  const large = await trajectories.find('acme', {
+    conditions: [{ field: 'model', is: '=', value: 'large' }],
+    limit: 600,
+  });
+  expect(large).toHaveLength(50);
+});

@@ -1,0 +1,199 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import { nameId } from '../../memory/common/ids.ts';
+import { retryConflict } from '../../memory/common/retry-conflict.ts';
+import type { MemoryServices } from '../../memory/common/services.ts';
+import { clipText } from '../../memory/common/text-limits.ts';
+import { MAX_TRAJECTORY_TEXT } from '../../memory/schemas/text-lengths.ts';
+import {
+  type FeedbackEntry,
+  type Trajectory,
+  trajectoryFromRecord,
+  trajectoryToRecord,
+} from '../../memory/schemas/trajectory.ts';
+import type { FieldCondition, MemoryStore } from '../../memory/types.ts';
+import { verdictOf } from './verdict.ts';
+
+/** What somebody says of an answer; at least one part of it. */
+export interface GivenFeedback {
+  readonly source: FeedbackEntry['source'];
+  /** 0 to 1. */
+  readonly score: number | null;
+  readonly correction: string | null;
+  readonly comment: string | null;
+}
+
+export type NewTrajectory = Omit<Trajectory, 'verdict' | 'feedback' | 'isDistilled' | 'expiresMs' | 'correction'>;
+
+export interface TrajectoryQuery {
+  readonly conditions?: readonly FieldCondition[];
+  readonly order?: 'newest' | 'oldest';
+  readonly fromMs?: number;
+  readonly limit: number;
+}
+
+/** What requests did and what became of them, each under the id of its request. A tenant sees its own. */
+export interface Trajectories {
+  add(tenant: string, trajectory: NewTrajectory): Promise<void>;
+  get(tenant: string, requestId: string): Promise<Trajectory | null>;
+  /** `not_found` for a request of somebody else, too; the trajectory as it is from now on. */
+  rate(tenant: string, requestId: string, feedback: GivenFeedback): Promise<Trajectory>;
+  find(tenant: string, query: TrajectoryQuery): Promise<readonly Trajectory[]>;
+  markDistilled(tenant: string, requestIds: readonly string[]): Promise<void>;
+  /** Which of the offered sources an answer made use of. */
+  markUsed(tenant: string, requestId: string, usedIds: ReadonlySet<string>): Promise<void>;
+  /** All that fulfil the conditions; the ids of their requests. */
+  remove(tenant: string, conditions: readonly FieldCondition[]): Promise<readonly string[]>;
+}
+
+export interface TrajectoryOptions {
+  /** How long a trajectory can be learned from. Default 30 days. */
+  readonly keepMs?: number;
+}
+
+const KEEP_MS = 30 * 86_400_000;
+const PAGE = 500;
+/** An answer is judged by its last words on it; a flood of them changes no more than these. */
+const MAX_FEEDBACK = 16;
+
+export function createTrajectories(
+  store: MemoryStore,
+  services: MemoryServices,
+  { keepMs = KEEP_MS }: TrajectoryOptions = {},
+): Trajectories {
+  const idOf = (tenant: string, requestId: string): string => nameId(services.sha256, tenant, 'trajectory', requestId);
+
+  async function change(
+    tenant: string,
+    requestId: string,
+    alter: (one: Trajectory) => Trajectory,
+  ): Promise<Trajectory> {
+    const id = idOf(tenant, requestId);
+    return retryConflict(async () => {
+      const [record] = await store.get(tenant, [id]);
+      if (record == null || record.kind !== 'trajectory') {
+        throw new RuvLLMError(
+          'not_found',
+          `there is no request ${JSON.stringify(requestId.slice(0, 80))} to learn from`,
+          {
+            data: { requestId: requestId.slice(0, 80) },
+          },
+        );
+      }
+      const changed = alter(trajectoryFromRecord(record));
+      await store.put([{ ...trajectoryToRecord(changed, { id, tenant }), ifVersion: record.version }]);
+      return changed;
+    });
+  }
+
+  async function* pages(tenant: string, query: TrajectoryQuery): AsyncGenerator<readonly Trajectory[]> {
+    let left = query.limit;
+    let after: string | undefined;
+    while (left > 0) {
+      const { records, next } = await store.find(tenant, {
+        kinds: ['trajectory'],
+        filter: {
+          fields: query.conditions ?? [],
+          ...(query.fromMs === undefined ? {} : { createdFromMs: query.fromMs }),
+        },
+        order: query.order ?? 'newest',
+        limit: Math.min(PAGE, left),
+        ...(after === undefined ? {} : { after }),
+      });
+      yield records.map(trajectoryFromRecord);
+      left -= records.length;
+      if (next === null) return;
+      after = next;
+    }
+  }
+
+  const find: Trajectories['find'] = async (tenant, query) => {
+    const found: Trajectory[] = [];
+    for await (const page of pages(tenant, query)) found.push(...page);
+    return found;
+  };
+
+  return {
+    async add(tenant, given) {
+      const one: Trajectory = {
+        ...given,
+        correction: null,
+        verdict: verdictOf(given.quality),
+        feedback: [],
+        isDistilled: false,
+        expiresMs: given.createdMs + keepMs,
+      };
+      await store.put([{ ...trajectoryToRecord(one, { id: idOf(tenant, given.requestId), tenant }), ifVersion: 0 }]);
+    },
+    async get(tenant, requestId) {
+      const [record] = await store.get(tenant, [idOf(tenant, requestId)]);
+      return record == null ? null : trajectoryFromRecord(record);
+    },
+    async rate(tenant, requestId, given) {
+      const { score, correction, comment, source } = given;
+      if (score !== null && !(score >= 0 && score <= 1)) {
+        throw new RuvLLMError('invalid_option', `score must be a number from 0 to 1, got ${String(score)}`, {
+          data: { option: 'score' },
+        });
+      }
+      if (score === null && correction === null && comment === null) {
+        throw new RuvLLMError('invalid_option', 'feedback needs a score, a correction or a comment', {
+          data: { option: 'score' },
+        });
+      }
+      const kept = correction === null ? null : clipText(correction, MAX_TRAJECTORY_TEXT);
+      if (kept !== null && kept.numCut > 0) {
+        throw new RuvLLMError(
+          'invalid_option',
+          `a correction may have ${MAX_TRAJECTORY_TEXT} characters, this one has ${correction!.length}`,
+          { data: { option: 'correction' } },
+        );
+      }
+      const entry: FeedbackEntry = {
+        atMs: Math.floor(services.now()),
+        source,
+        score,
+        comment: comment === null ? null : clipText(comment, 4096).text,
+        hasCorrection: kept !== null,
+      };
+      return change(tenant, requestId, (one) => {
+        // Who corrects an answer and gives no score says that it was wrong.
+        const quality = score ?? (kept === null ? one.quality : 0);
+        return {
+          ...one,
+          quality,
+          verdict: verdictOf(quality),
+          correction: kept?.text ?? one.correction,
+          feedback: [...one.feedback, entry].slice(-MAX_FEEDBACK),
+          isDistilled: quality === one.quality ? one.isDistilled : false,
+        };
+      });
+    },
+    find,
+    async markDistilled(tenant, requestIds) {
+      for (const requestId of requestIds) {
+        await change(tenant, requestId, (one) => ({ ...one, isDistilled: true })).catch((error: unknown) => {
+          // Forgotten meanwhile: then there is nothing to note.
+          if (!(error instanceof RuvLLMError) || error.code !== 'not_found') throw error;
+        });
+      }
+    },
+    async markUsed(tenant, requestId, usedIds) {
+      await change(tenant, requestId, (one) => ({
+        ...one,
+        retrieved: one.retrieved.map(({ id }) => ({ id, isUsed: usedIds.has(id) })),
+      }));
+    },
+    async remove(tenant, conditions) {
+      const gone: string[] = [];
+      for (;;) {
+        const page = await find(tenant, { conditions, limit: PAGE });
+        if (page.length === 0) return gone;
+        await store.delete(
+          tenant,
+          page.map(({ requestId }) => idOf(tenant, requestId)),
+        );
+        gone.push(...page.map(({ requestId }) => requestId));
+      }
+    },
+  };
+}

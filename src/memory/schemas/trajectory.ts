@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import type { MemoryRecord, PutRecord } from '../types.ts';
+import {
+  count,
+  durationMs,
+  embedding,
+  fromBody,
+  name,
+  parseStored,
+  parseWith,
+  space,
+  text,
+  timeMs,
+  toBody,
+  unit,
+  uuid,
+} from './primitives.ts';
+import { MAX_TRAJECTORY_TEXT } from './text-lengths.ts';
+
+export const VERDICTS = ['success', 'failure', 'partial', 'unknown'] as const;
+export type Verdict = (typeof VERDICTS)[number];
+
+/** Sources that were offered to one answer: what an operator may ask for, and no more. */
+const MAX_RETRIEVED = 64;
+const MAX_FEEDBACK = 16;
+const MAX_STEPS = 64;
+
+export const feedbackSource = z.enum(['api', 'cli', 'ui', 'implicit']);
+
+/** What somebody said of an answer. */
+export const feedbackEntry = z.strictObject({
+  atMs: timeMs,
+  source: feedbackSource,
+  score: unit.nullable(),
+  comment: text(4096).nullable(),
+  hasCorrection: z.boolean(),
+});
+export type FeedbackEntry = z.infer<typeof feedbackEntry>;
+
+/** A request, what was done for it, and what came of it: what can be learned from. The audit log is apart, and never changes. */
+export const trajectory = z
+  .strictObject({
+    requestId: uuid,
+    sessionId: name.nullable(),
+    userId: name.nullable(),
+    model: name,
+    createdMs: timeMs,
+    expiresMs: timeMs.nullable(),
+    /** What it was about. */
+    query: text(MAX_TRAJECTORY_TEXT),
+    /** As the model was told it: a text, or turns. Null: too long to be kept, or token ids; nothing can be trained on it. */
+    prompt: z
+      .union([
+        text(MAX_TRAJECTORY_TEXT),
+        z.array(z.strictObject({ role: name, content: text(MAX_TRAJECTORY_TEXT) })).max(256),
+      ])
+      .nullable(),
+    answer: text(MAX_TRAJECTORY_TEXT),
+    /** What the answer should have been. */
+    correction: text(MAX_TRAJECTORY_TEXT, 1).nullable(),
+    steps: z.array(text(1024)).max(MAX_STEPS),
+    parameters: z.strictObject({
+      temperature: z.number().min(0).max(10).nullable(),
+      topP: unit.nullable(),
+      contextSize: count.nullable(),
+      /** Content hash of what was added to the model; null: nothing. */
+      adapterHash: name.nullable(),
+      /** How likely the router was to choose this model; null: nobody chose. */
+      propensity: unit.nullable(),
+    }),
+    retrieved: z.array(z.strictObject({ id: uuid, isUsed: z.boolean().nullable() })).max(MAX_RETRIEVED),
+    verdict: z.enum(VERDICTS),
+    /** Null: nobody said. */
+    quality: unit.nullable(),
+    latencyMs: durationMs,
+    numOutputTokens: count,
+    feedback: z.array(feedbackEntry).max(MAX_FEEDBACK),
+    /** Whether its information is in the bank already. */
+    isDistilled: z.boolean(),
+    embedding: embedding.nullable(),
+    space: space.nullable(),
+  })
+  .refine((one) => (one.embedding === null) === (one.space === null), 'embedding and space come together');
+export type Trajectory = z.infer<typeof trajectory>;
+
+export function trajectoryToRecord(one: Trajectory, place: { id: string; tenant: string }): PutRecord {
+  const {
+    requestId,
+    sessionId,
+    userId,
+    model,
+    verdict,
+    quality,
+    isDistilled,
+    createdMs,
+    expiresMs,
+    embedding: vector,
+    space: made,
+    ...body
+  } = parseWith<Trajectory>(trajectory, one, 'trajectory');
+  return {
+    ...place,
+    kind: 'trajectory',
+    createdMs,
+    expiresMs,
+    fields: { requestId, sessionId, userId, model, verdict, quality, isDistilled },
+    body: toBody(body),
+    vector,
+    space: made,
+  };
+}
+
+export function trajectoryFromRecord(record: MemoryRecord): Trajectory {
+  const { createdMs, expiresMs, vector, space: made } = record;
+  return parseStored<Trajectory>(
+    trajectory,
+    { ...(fromBody(record.body) as object), ...record.fields, createdMs, expiresMs, embedding: vector, space: made },
+    `trajectory ${record.id}`,
+  );
+}
