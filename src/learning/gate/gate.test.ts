@@ -1,0 +1,56 @@
+import { describe, expect, test } from 'vitest';
+import { createRandom } from '../../core/random.ts';
+import { decidePromotion } from './gate.ts';
+import { pairedChange } from './paired.ts';
+
+const NONE = { before: [], after: [] };
+const losses = [2, 2.1, 1.9, 2.2, 2, 2.1];
+const moved = (by: readonly number[]) => ({
+  before: losses,
+  after: losses.map((loss, i) => loss + by[i % by.length]!),
+});
+
+test('the interval of a mean is that of the t tables', () => {
+  // Mean 0, standard deviation sqrt(2.5), five values: 2.776 * sqrt(2.5 / 5).
+  const { mean, high } = pairedChange([0, 0, 0, 0, 0], [-2, -1, 0, 1, 2]);
+  expect(mean).toBe(0);
+  expect(high).toBeCloseTo(2.776 * Math.sqrt(0.5), 6);
+  expect(pairedChange([1], [0])).toEqual({ count: 1, mean: -1, low: -Infinity, high: Infinity });
+});
+
+describe('the gate (LG1)', () => {
+  test('lets through what surely helps and harms nothing', () => {
+    const decision = decidePromotion(moved([-0.3, -0.2]), moved([0.01, -0.01]));
+    expect(decision).toMatchObject({ isAccepted: true, metrics: { held_out_count: 6, elsewhere_count: 6 } });
+    expect(decision.metrics['held_out_mean']).toBeCloseTo(-0.25, 10);
+    expect(decision.reason).toContain('falls: -0.2500');
+  });
+
+  test.each([
+    ['that makes it worse', moved([0.3, 0.2]), NONE, 'not sure'],
+    ['of which it is not sure', moved([-0.5, 0.45]), NONE, 'not sure'],
+    ['that changes nothing', moved([0]), NONE, 'not sure'],
+    ['that harms elsewhere', moved([-0.3, -0.2]), moved([0.06, 0.07]), 'elsewhere rises'],
+    ['that ruins one', moved([-0.3, -0.2]), moved([1.1, -1, -1, -1, -1, -1]), 'one example'],
+    ['that nobody can judge', { before: [2, 2, 2], after: [1, 1.1, 1.2] }, NONE, '3 held-out examples are too few'],
+    ['of no number', { before: losses, after: losses.map(() => Number.NaN) }, NONE, 'not a number'],
+    ['that blows up elsewhere', moved([-0.3, -0.2]), { before: [1], after: [Infinity] }, 'not a number'],
+  ])('refuses an update %s', (_name, wanted, elsewhere, reason) => {
+    const decision = decidePromotion(wanted, elsewhere);
+    expect(decision.isAccepted).toBe(false);
+    expect(decision.reason).toContain(reason);
+    expect(JSON.parse(JSON.stringify(decision.metrics))).toEqual(decision.metrics);
+  });
+
+  test('lets a change that is only noise through in about 2.5 of 100 cases', () => {
+    const random = createRandom(5);
+    const noise = (): number => random.next() + random.next() + random.next() - 1.5;
+    let numAccepted = 0;
+    for (let i = 0; i < 2000; i++) {
+      const after = Array.from({ length: 12 }, () => 2 + 0.1 * noise());
+      if (decidePromotion({ before: after.map(() => 2), after }, NONE).isAccepted) numAccepted++;
+    }
+    expect(numAccepted).toBeGreaterThan(20);
+    expect(numAccepted).toBeLessThan(80);
+  });
+});

@@ -1,0 +1,63 @@
+import { pairedChange, type PairedChange } from './paired.ts';
+
+/** Losses of the same held-out examples under what serves and under what would. */
+export interface ShadowResult {
+  readonly before: readonly number[];
+  readonly after: readonly number[];
+}
+
+export interface GateRules {
+  /** Fewer held-out examples decide nothing. Default 4. */
+  readonly minExamples: number;
+  /** How much the mean loss elsewhere may rise. Default 0.05 nats a token. */
+  readonly maxRiseElsewhere: number;
+  /** No single held-out example may get worse by more than this. Default 1 nat a token. */
+  readonly maxRiseOfOne: number;
+}
+
+export const GATE_RULES: GateRules = { minExamples: 4, maxRiseElsewhere: 0.05, maxRiseOfOne: 1 };
+
+export interface GateDecision {
+  readonly isAccepted: boolean;
+  readonly reason: string;
+  readonly metrics: Readonly<Record<string, number>>;
+}
+
+/** Lets an update through only when it surely helps where it should, and does not harm elsewhere. */
+export function decidePromotion(
+  wanted: ShadowResult,
+  elsewhere: ShadowResult,
+  rules: GateRules = GATE_RULES,
+): GateDecision {
+  const change = pairedChange(wanted.before, wanted.after);
+  const other = pairedChange(elsewhere.before, elsewhere.after);
+  const metrics = { ...named('held_out', change), ...named('elsewhere', other) };
+  const refuse = (reason: string): GateDecision => ({ isAccepted: false, reason, metrics });
+  const all = [...wanted.before, ...wanted.after, ...elsewhere.before, ...elsewhere.after];
+  if (!all.every(Number.isFinite)) return refuse('a loss is not a number: the update would break the model');
+  if (change.count < rules.minExamples) {
+    return refuse(`${change.count} held-out examples are too few to decide, ${rules.minExamples} are needed`);
+  }
+  if (!(change.high < 0)) {
+    return refuse(`the held-out loss changes by ${show(change)}: that it falls is not sure`);
+  }
+  if (other.mean > rules.maxRiseElsewhere) {
+    return refuse(`the loss elsewhere rises by ${show(other)}, more than ${rules.maxRiseElsewhere}`);
+  }
+  const worst = Math.max(
+    ...[wanted, elsewhere].flatMap(({ before, after }) => after.map((loss, i) => loss - before[i]!)),
+  );
+  if (worst > rules.maxRiseOfOne) {
+    return refuse(`the loss of one example rises by ${worst.toFixed(3)}, more than ${rules.maxRiseOfOne}`);
+  }
+  const beside = other.count === 0 ? 'nothing else to compare' : `elsewhere ${show(other)}`;
+  return { isAccepted: true, reason: `the held-out loss falls: ${show(change)}; ${beside}`, metrics };
+}
+
+const show = ({ mean, low, high, count }: PairedChange): string =>
+  `${mean.toFixed(4)} (95 % ${low.toFixed(4)} to ${high.toFixed(4)}, ${count} examples)`;
+
+function named(prefix: string, { count, mean, low, high }: PairedChange): Record<string, number> {
+  const finite = Object.entries({ count, mean, low, high }).filter(([, value]) => Number.isFinite(value));
+  return Object.fromEntries(finite.map(([key, value]) => [`${prefix}_${key}`, value]));
+}

@@ -1,0 +1,164 @@
+import { z } from 'zod';
+import { RuvLLMError } from '../../core/errors.ts';
+import { nameId } from '../../memory/common/ids.ts';
+import { retryConflict } from '../../memory/common/retry-conflict.ts';
+import type { MemoryServices } from '../../memory/common/services.ts';
+import { count, name, parseStored, parseWith, text, timeMs } from '../../memory/schemas/primitives.ts';
+import type { JsonValue, MemoryRecord, MemoryStore } from '../../memory/types.ts';
+
+const learnedVersion = z.strictObject({
+  /** What learned: `adapter/<model>`, `router/<name>`, … */
+  line: name,
+  /** 1 for the first of its line. */
+  version: z.int().min(1),
+  /** The version that served when this one was made; 0: none. */
+  parent: count,
+  createdMs: timeMs,
+  loop: z.enum(['instant', 'background', 'deep', 'operator']),
+  /** Whether it was let through. What was refused stays known, with the reason. */
+  isAccepted: z.boolean(),
+  /** For people: what changed, and why it was let through or not. */
+  reason: text(2048),
+  /** Figures that the decision was made on. */
+  metrics: z.record(z.string().max(64), z.number()),
+  /** Names of float blobs by what they are; those of a refused version are not kept. */
+  blobs: z.record(z.string().max(64), name),
+  /** Everything else a reader of this line needs. */
+  contents: z.custom<JsonValue>((value) => value !== undefined),
+  /** Requests it learned from: what they asked to forget, it must forget. */
+  learnedFrom: z.array(name).max(50_000),
+});
+export type LearnedVersion = z.infer<typeof learnedVersion>;
+export type NewVersion = Omit<LearnedVersion, 'version' | 'parent' | 'createdMs'>;
+
+/** What was learned, version by version: none is changed, and one of them serves. */
+export interface VersionLog {
+  /** The version that serves; null: nothing that was learned does. */
+  active(tenant: string, line: string): Promise<LearnedVersion | null>;
+  /** Writes a version down and, where it was accepted, lets it serve. */
+  add(tenant: string, version: NewVersion): Promise<LearnedVersion>;
+  get(tenant: string, line: string, version: number): Promise<LearnedVersion>;
+  /** The newest first. */
+  history(tenant: string, line: string, limit?: number): Promise<readonly LearnedVersion[]>;
+  /** The lines of which anything was learned. */
+  lines(tenant: string): Promise<readonly string[]>;
+  /** Lets an older version serve again; 0: none. What was refused never does. */
+  rollback(tenant: string, line: string, toVersion: number): Promise<LearnedVersion | null>;
+}
+
+interface Pointer {
+  readonly line: string;
+  readonly active: number;
+  readonly newest: number;
+}
+
+const POINTER_NAME = 'learned-line';
+const versionName = (line: string): string => `learned-version/${line}`;
+const MAX_HISTORY = 1000;
+
+export function createVersionLog(store: MemoryStore, services: MemoryServices): VersionLog {
+  const pointerId = (tenant: string, line: string): string => nameId(services.sha256, tenant, POINTER_NAME, line);
+  const versionId = (tenant: string, line: string, version: number): string =>
+    nameId(services.sha256, tenant, 'learned-version', line, String(version));
+
+  async function readPointer(tenant: string, line: string): Promise<{ pointer: Pointer; ifVersion: number }> {
+    const [record] = await store.get(tenant, [pointerId(tenant, line)]);
+    if (record == null) return { pointer: { line, active: 0, newest: 0 }, ifVersion: 0 };
+    return { pointer: record.body as unknown as Pointer, ifVersion: record.version };
+  }
+
+  const pointerPut = (tenant: string, pointer: Pointer, ifVersion: number) => ({
+    id: pointerId(tenant, pointer.line),
+    tenant,
+    kind: 'state' as const,
+    expiresMs: null,
+    fields: { name: POINTER_NAME },
+    body: pointer as unknown as JsonValue,
+    vector: null,
+    space: null,
+    ifVersion,
+  });
+
+  async function find(tenant: string, line: string, version: number): Promise<LearnedVersion | null> {
+    const [record] = await store.get(tenant, [versionId(tenant, line, version)]);
+    return record == null ? null : read(record);
+  }
+
+  async function get(tenant: string, line: string, version: number): Promise<LearnedVersion> {
+    const found = await find(tenant, line, version);
+    if (found !== null) return found;
+    const known = (await readPointer(tenant, line)).pointer.newest;
+    throw new RuvLLMError('not_found', `${line} has no version ${version}; its newest is ${known}`, {
+      data: { version, newest: known },
+    });
+  }
+
+  return {
+    get,
+    async active(tenant, line) {
+      const { pointer } = await readPointer(tenant, line);
+      return pointer.active === 0 ? null : get(tenant, line, pointer.active);
+    },
+    add: (tenant, given) =>
+      retryConflict(async () => {
+        const { pointer, ifVersion } = await readPointer(tenant, given.line);
+        const version = pointer.newest + 1;
+        const whole = parseWith<LearnedVersion>(
+          learnedVersion,
+          { ...given, version, parent: pointer.active, createdMs: Math.floor(services.now()) },
+          'version',
+        );
+        // In one call: a version without its line, or a line that points nowhere, cannot be.
+        await store.put([
+          {
+            id: versionId(tenant, given.line, version),
+            tenant,
+            kind: 'state',
+            expiresMs: null,
+            fields: { name: versionName(given.line), sequence: version },
+            body: whole as unknown as JsonValue,
+            vector: null,
+            space: null,
+            ifVersion: 0,
+          },
+          pointerPut(
+            tenant,
+            { line: given.line, active: given.isAccepted ? version : pointer.active, newest: version },
+            ifVersion,
+          ),
+        ]);
+        return whole;
+      }),
+    async history(tenant, line, limit = 50) {
+      const { pointer } = await readPointer(tenant, line);
+      const wanted = Array.from({ length: Math.min(limit, MAX_HISTORY, pointer.newest) }, (_, i) => pointer.newest - i);
+      const found: LearnedVersion[] = [];
+      for (const version of wanted) {
+        const one = await find(tenant, line, version);
+        if (one !== null) found.push(one);
+      }
+      return found;
+    },
+    async lines(tenant) {
+      const filter = { fields: [{ field: 'name', is: '=', value: POINTER_NAME }] } as const;
+      const { records } = await store.find(tenant, { kinds: ['state'], filter, order: 'oldest', limit: 1000 });
+      return records.map(({ body }) => (body as unknown as Pointer).line).sort();
+    },
+    rollback: (tenant, line, toVersion) =>
+      retryConflict(async () => {
+        const target = toVersion === 0 ? null : await get(tenant, line, toVersion);
+        if (target !== null && !target.isAccepted) {
+          throw new RuvLLMError('conflict', `version ${toVersion} of ${line} was refused: ${target.reason}`, {
+            data: { version: toVersion },
+          });
+        }
+        const { pointer, ifVersion } = await readPointer(tenant, line);
+        await store.put([pointerPut(tenant, { ...pointer, active: toVersion }, ifVersion)]);
+        return target;
+      }),
+  };
+}
+
+function read(record: MemoryRecord): LearnedVersion {
+  return parseStored<LearnedVersion>(learnedVersion, record.body, `learned version ${record.id}`);
+}
