@@ -11,6 +11,7 @@ export type ErrorCode =
   | 'invalid_token' // token id outside the vocabulary
   | 'template_error' // a chat template failed, or ran over its step, time or byte budget
   | 'bad_logits' // NaN or no finite logit: nothing can be sampled honestly
+  | 'bad_gradient' // a loss or gradient that is not finite: nothing can be learned from it honestly
   | 'not_loaded' // no model is loaded
   | 'not_found' // a model, file or package does not exist
   | 'overloaded' // too much is waiting already; later it may be served

@@ -43,6 +43,7 @@ const STATUS: Readonly<Record<ErrorCode, StatusRow>> = {
   invalid_model_file: BROKEN,
   unknown_architecture: BROKEN,
   bad_logits: BROKEN,
+  bad_gradient: BROKEN,
   download_failed: { status: 502, type: 'server_error', retryAfterSeconds: 30 },
   hash_mismatch: BROKEN,
   disk_full: BROKEN,

@@ -1,0 +1,240 @@
+import { describe, expect, test } from 'vitest';
+import { createRandom } from '../../core/random.ts';
+import { createEwc } from '../ewc/ewc.ts';
+import { createMicroLora, type MicroLoraConfig } from './micro-lora.ts';
+import type { MicroLora, TokenSample } from './types.ts';
+
+const HIDDEN = 12;
+const VOCAB = 30;
+const config: MicroLoraConfig = { architecture: 'llama', hiddenDim: HIDDEN, vocabSize: VOCAB };
+
+function randomValues(length: number, seed: number, size = 2): Float32Array {
+  const random = createRandom(seed);
+  return Float32Array.from({ length }, () => (random.next() - 0.5) * size);
+}
+
+/** A sample with all logits: what is left out of `ids` then has no weight. */
+function sampleOf(seed: number, label: number, ids = Array.from({ length: VOCAB }, (_, i) => i)) {
+  const logits = randomValues(VOCAB, seed + 100, 4);
+  const logSumExp = Math.log(logits.reduce((sum, value) => sum + Math.exp(value), 0));
+  const sample: TokenSample = {
+    hidden: randomValues(HIDDEN, seed),
+    label,
+    ids,
+    logits: ids.map((id) => logits[id]!),
+    labelLogit: logits[label]!,
+    logSumExp,
+  };
+  return { sample, logits };
+}
+
+function lossOf(lora: MicroLora, { sample, logits }: ReturnType<typeof sampleOf>): number {
+  const all = logits.slice();
+  lora.forwardAdd(sample.hidden, all);
+  return Math.log(all.reduce((sum, value) => sum + Math.exp(value), 0)) - all[sample.label]!;
+}
+
+/** Both factors away from zero. */
+function warm(seed = 9): MicroLora {
+  const { numParameters } = createMicroLora(config);
+  return createMicroLora(config, { parameters: randomValues(numParameters, seed, 0.2), version: 3 });
+}
+
+describe('[ML1] gradients', () => {
+  test.each([
+    ['accepted', 1, 1],
+    ['rejected', 0, -1],
+    ['half accepted', 0.75, 0.5],
+  ] as const)('of an %s token are the slopes of its loss', (_what, quality, strength) => {
+    const lora = warm();
+    // Rejecting what is unlikely anyway has hardly a slope.
+    const { logits } = sampleOf(1, 7);
+    const of = sampleOf(1, logits.indexOf(Math.max(...logits)));
+    lora.adapt([of.sample], { quality });
+    const gradient = lora.pendingGradient();
+    const parameters = lora.parameters();
+    const direction = randomValues(lora.numParameters, 4);
+    const at = (step: number): number => {
+      const moved = createMicroLora(config, {
+        parameters: parameters.map((value, i) => value + step * direction[i]!),
+        version: 0,
+      });
+      const loss = lossOf(moved, of);
+      return strength > 0 ? strength * loss : -strength * -Math.log(1 - Math.exp(-loss));
+    };
+    const slope = (at(1e-3) - at(-1e-3)) / 2e-3;
+    const analytic = gradient.reduce((sum, value, i) => sum + value * direction[i]!, 0);
+    expect(Math.abs(slope)).toBeGreaterThan(0.01);
+    expect(Math.abs(analytic - slope) / Math.abs(slope)).toBeLessThan(0.01);
+  });
+
+  test('logits that have the adapter in them already give the same', () => {
+    const [one, two] = [warm(), warm()];
+    const { sample, logits } = sampleOf(1, 7);
+    one.adapt([sample], { quality: 1 });
+    const all = logits.slice();
+    two.forwardAdd(sample.hidden, all);
+    const logSumExp = Math.log(all.reduce((sum, value) => sum + Math.exp(value), 0));
+    two.adapt([{ ...sample, logits: all, logSumExp, isAdapted: true }], { quality: 1 });
+    const [a, b] = [one.pendingGradient(), two.pendingGradient()];
+    for (const [i, value] of a.entries()) expect(b[i]).toBeCloseTo(value, 5);
+  });
+
+  test('only rows of the tokens given and of the label change, and in the first step only B', () => {
+    const lora = createMicroLora(config);
+    const before = lora.parameters();
+    lora.adapt([sampleOf(1, 7, [2, 5]).sample], { quality: 1 });
+    lora.applyUpdates();
+    const changed = [...lora.parameters().entries()].filter(([i, value]) => value !== before[i]).map(([i]) => i);
+    const rows = new Set(changed.map((i) => Math.floor((i - 2 * HIDDEN) / 2)));
+    expect([...rows].sort((a, b) => a - b)).toEqual([2, 5, 7]);
+  });
+});
+
+describe('[ML2] feedback', () => {
+  test('accepted tokens get likelier, rejected less likely, step by step', () => {
+    for (const [quality, sign] of [
+      [1, -1],
+      [0, 1],
+    ] as const) {
+      const lora = createMicroLora(config);
+      const of = sampleOf(1, 7);
+      let last = lossOf(lora, of);
+      for (let i = 0; i < 20; i++) {
+        lora.adapt([of.sample], { quality });
+        lora.applyUpdates();
+        const loss = lossOf(lora, of);
+        expect((loss - last) * sign).toBeGreaterThan(0);
+        last = loss;
+      }
+    }
+  });
+
+  test('none, or in the middle, changes nothing', () => {
+    const lora = createMicroLora(config);
+    const { sample } = sampleOf(1, 7);
+    const hidden = randomValues(HIDDEN, 3);
+    expect(lora.applyUpdates()).toEqual({ version: 0, numTokens: 0, gradientNorm: 0, norm: 0 });
+    for (const quality of [0.4, 0.5, 0.6]) {
+      expect(lora.adapt([sample], { quality })).toEqual({ isApplied: false, numTokens: 0, skipped: 'neutral' });
+    }
+    expect(lora.adapt([], { quality: 1 }).skipped).toBe('no tokens');
+    expect(lora.applyUpdates().version).toBe(0);
+    expect(lora.forward(hidden).every((value) => value === 0)).toBe(true);
+    expect(lora.stats()).toMatchObject({ numAdapted: 0, numSkipped: 4, numUpdates: 0, numPendingTokens: 0 });
+  });
+
+  test('a step is no longer than the rate, however large the gradient', () => {
+    const lora = createMicroLora({ ...config, alpha: 1000 });
+    const before = lora.parameters();
+    lora.adapt([sampleOf(1, 7).sample], { quality: 1 });
+    expect(lora.applyUpdates(0.01).gradientNorm).toBeGreaterThan(10);
+    const moved = lora.parameters().reduce((sum, value, i) => sum + (value - before[i]!) ** 2, 0);
+    expect(Math.sqrt(moved)).toBeCloseTo(0.01, 5);
+  });
+
+  test('a flood of contradictions stays below the cap and leaves numbers finite', () => {
+    const lora = createMicroLora({ ...config, maxNorm: 2 });
+    const samples = Array.from({ length: 8 }, (_, i) => sampleOf(i, (i * 5) % VOCAB));
+    let most = 0;
+    for (let i = 0; i < 4000; i++) {
+      const of = samples[i % 8]!;
+      lora.adapt([of.sample], { quality: Math.floor(i / 8) % 2 });
+      most = Math.max(most, lora.applyUpdates(0.05).norm);
+    }
+    expect(most).toBeLessThanOrEqual(2);
+    expect(most).toBeGreaterThan(1.9);
+    const product = lora.snapshot(() => '').factors[0]!;
+    let squares = 0;
+    for (let row = 0; row < VOCAB; row++) {
+      for (let col = 0; col < HIDDEN; col++) {
+        let sum = 0;
+        for (let r = 0; r < 2; r++) sum += product.b[row * 2 + r]! * product.a[r * HIDDEN + col]!;
+        squares += (sum * product.scale) ** 2;
+      }
+    }
+    expect(Math.sqrt(squares)).toBeCloseTo(lora.stats().norm, 4);
+  });
+});
+
+describe('[ML3] what is learned', () => {
+  test('is a new adapter each version, of the head alone', () => {
+    const lora = createMicroLora(config);
+    const hash = (factors: readonly { b: Float32Array }[]): string => factors[0]!.b.join();
+    const empty = lora.snapshot(hash);
+    lora.adapt([sampleOf(1, 7).sample], { quality: 1 });
+    expect(lora.snapshot(hash).contentHash).toBe(empty.contentHash);
+    expect(lora.applyUpdates().version).toBe(1);
+    const adapter = lora.snapshot(hash);
+    expect(adapter.contentHash).not.toBe(empty.contentHash);
+    expect(adapter.factors).toHaveLength(1);
+    expect(adapter.factors[0]).toMatchObject({
+      target: 'output',
+      layer: -1,
+      numCols: 12,
+      numRows: 30,
+      rank: 2,
+      scale: 8,
+    });
+    expect(empty.factors[0]!.b.every((value) => value === 0)).toBe(true);
+  });
+
+  test('goes on from its state, and is gone after a reset', () => {
+    const lora = warm();
+    lora.adapt([sampleOf(1, 7).sample], { quality: 1 });
+    lora.applyUpdates();
+    const copy = createMicroLora(config, structuredClone(lora.state()));
+    const hidden = randomValues(HIDDEN, 3);
+    expect(copy.forward(hidden)).toEqual(lora.forward(hidden));
+    expect(copy.stats().norm).toBeCloseTo(lora.stats().norm, 6);
+    lora.adapt([sampleOf(2, 3).sample], { quality: 1 });
+    lora.reset();
+    expect(lora.applyUpdates().numTokens).toBe(0);
+    expect(lora.parameters()).toEqual(createMicroLora(config).parameters());
+    expect(lora.stats().version).toBe(5);
+  });
+
+  test('with EWC, parameters that mattered move less', () => {
+    const of = sampleOf(1, 7);
+    const moved = (lambda: number): number => {
+      const lora = warm();
+      const anchor = lora.parameters();
+      const ewc = createEwc(lora.numParameters, { minSamples: 1 });
+      ewc.observe(anchor.map(() => 1));
+      ewc.consolidate(anchor);
+      for (let i = 0; i < 50; i++) {
+        lora.adapt([of.sample], { quality: 1 });
+        lora.applyUpdatesWithEwc(2e-3, ewc, lambda);
+      }
+      return Math.sqrt(lora.parameters().reduce((sum, value, i) => sum + (value - anchor[i]!) ** 2, 0));
+    };
+    expect(moved(100)).toBeLessThan(moved(0) / 3);
+    const lora = warm();
+    expect(() => lora.applyUpdatesWithEwc(2e-3, createEwc(3))).toThrowError(
+      expect.objectContaining({ code: 'invalid_option' }),
+    );
+  });
+});
+
+test('[ML4] bad samples are typed errors, and nothing of the call counts', () => {
+  const lora = createMicroLora(config);
+  const { sample } = sampleOf(1, 7);
+  const bad: [Partial<TokenSample>, string][] = [
+    [{ hidden: new Float32Array(3) }, 'invalid_option'],
+    [{ hidden: sample.hidden.with(2, NaN) }, 'bad_gradient'],
+    [{ logits: [1] }, 'invalid_option'],
+    [{ label: VOCAB }, 'invalid_token'],
+    [{ ids: [1, -1], logits: [0, 0] }, 'invalid_token'],
+    [{ ids: [1], logits: [Infinity] }, 'bad_gradient'],
+    [{ ids: [1], logits: [0], labelLogit: null }, 'invalid_option'],
+  ];
+  for (const [change, code] of bad) {
+    const call = () => lora.adapt([sample, { ...sample, ...change }], { quality: 1 });
+    expect(call, JSON.stringify(change)).toThrowError(expect.objectContaining({ code }));
+  }
+  for (const quality of [-0.1, 1.1, NaN]) {
+    expect(() => lora.adapt([sample], { quality })).toThrowError(expect.objectContaining({ code: 'invalid_option' }));
+  }
+  expect(lora.stats().numPendingTokens).toBe(0);
+  expect(lora.pendingGradient().every((value) => value === 0)).toBe(true);
+});

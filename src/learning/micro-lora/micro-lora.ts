@@ -1,0 +1,261 @@
+import type { LowRankFactors } from '../../adapters/types.ts';
+import { RuvLLMError } from '../../core/errors.ts';
+import { integerOption, numberOption, resolveOptions, stringOption } from '../../core/options.ts';
+import { createRandom } from '../../core/random.ts';
+import type { Ewc } from '../ewc/ewc.ts';
+import { checkSample, logitGradient } from './token-gradient.ts';
+import type { MicroLora, MicroLoraState, UpdateReport } from './types.ts';
+
+export interface MicroLoraConfig {
+  /** Of the model it is for. */
+  readonly architecture: string;
+  readonly hiddenDim: number;
+  readonly vocabSize: number;
+  /** 1 or 2; default 2. */
+  readonly rank?: number;
+  /** What is added is multiplied by alpha / rank; default 16. */
+  readonly alpha?: number;
+  /** Longest mean gradient of an update; default 1. */
+  readonly maxGradientNorm?: number;
+  /** Longest ‖scale · B · A‖; default 8. Whatever the feedback, what is added stays below it. */
+  readonly maxNorm?: number;
+  /** Of A; default 1. */
+  readonly seed?: number;
+}
+
+export const INSTANT_LEARNING_RATE = 2e-3;
+/** Verdicts nearer to the middle than this teach nothing. */
+const NEUTRAL = 0.1;
+const MAX_DIM = 2 ** 20;
+
+function resolveConfig(config: MicroLoraConfig): Readonly<Required<MicroLoraConfig>> {
+  return resolveOptions<Required<MicroLoraConfig>>('createMicroLora', config, {
+    architecture: stringOption(''),
+    hiddenDim: integerOption(0, 1, MAX_DIM),
+    vocabSize: integerOption(0, 1, MAX_DIM),
+    rank: integerOption(2, 1, 2),
+    alpha: numberOption(16, 1e-6, 1e6),
+    maxGradientNorm: numberOption(1, 1e-9, 1e9),
+    maxNorm: numberOption(8, 0, 1e9),
+    seed: integerOption(1, 0, 2 ** 32),
+  });
+}
+
+export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): MicroLora {
+  const config = resolveConfig(given);
+  const { architecture, hiddenDim, vocabSize, rank, maxGradientNorm, maxNorm } = config;
+  const scale = config.alpha / rank;
+  const bStart = rank * hiddenDim;
+  const numParameters = bStart + vocabSize * rank;
+  const parameters = new Float32Array(numParameters);
+  const gradient = new Float32Array(numParameters);
+  /** Rows of B with a gradient: of a large vocabulary an answer touches little. */
+  const touched = new Set<number>();
+  let isTouchedA = false;
+  let [version, numPendingTokens, numAdapted, numSkipped, numUpdates, norm] = [0, 0, 0, 0, 0, 0];
+  const u = new Float64Array(rank);
+  const w = new Float64Array(rank);
+
+  function restart(): void {
+    const random = createRandom(config.seed);
+    parameters.fill(0);
+    for (let i = 0; i < bStart; i++) {
+      parameters[i] =
+        (Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next())) / Math.sqrt(hiddenDim);
+    }
+    norm = 0;
+  }
+  restart();
+  if (from !== undefined) {
+    if (from.parameters.length !== numParameters || from.parameters.some((value) => !Number.isFinite(value))) {
+      throw new RuvLLMError(
+        'invalid_option',
+        `a state of ${from.parameters.length} values, not ${numParameters} finite ones`,
+      );
+    }
+    parameters.set(from.parameters);
+    version = from.version;
+    norm = normOf();
+  }
+
+  function project(hidden: Float32Array): void {
+    for (let r = 0; r < rank; r++) {
+      let sum = 0;
+      const at = r * hiddenDim;
+      for (let i = 0; i < hiddenDim; i++) sum += parameters[at + i]! * hidden[i]!;
+      u[r] = sum * scale;
+    }
+  }
+
+  /** After `project`. */
+  function delta(id: number): number {
+    let sum = 0;
+    for (let r = 0; r < rank; r++) sum += parameters[bStart + id * rank + r]! * u[r]!;
+    return sum;
+  }
+
+  function checkHidden(hidden: Float32Array): void {
+    if (hidden.length === hiddenDim) return;
+    throw new RuvLLMError('invalid_option', `a hidden state of ${hidden.length} values, the model has ${hiddenDim}`);
+  }
+
+  /** ‖scale · B · A‖ by the rank × rank products BᵀB and AAᵀ. */
+  function normOf(): number {
+    let sum = 0;
+    for (let r = 0; r < rank; r++) {
+      for (let s = 0; s < rank; s++) {
+        let [ofA, ofB] = [0, 0];
+        for (let i = 0; i < hiddenDim; i++) ofA += parameters[r * hiddenDim + i]! * parameters[s * hiddenDim + i]!;
+        for (let i = bStart; i < numParameters; i += rank) ofB += parameters[i + r]! * parameters[i + s]!;
+        sum += ofA * ofB;
+      }
+    }
+    return scale * Math.sqrt(Math.max(0, sum));
+  }
+
+  function clear(): void {
+    gradient.fill(0, 0, bStart);
+    for (const id of touched) gradient.fill(0, bStart + id * rank, bStart + (id + 1) * rank);
+    touched.clear();
+    isTouchedA = false;
+    numPendingTokens = 0;
+  }
+
+  /** One step along `slopes`, which are means already; `ids` null: all rows of B. */
+  function move(slopes: Float32Array, ids: Iterable<number> | null, learningRate: number): UpdateReport {
+    const numTokens = numPendingTokens;
+    let squares = 0;
+    const visit = (each: (index: number) => void): void => {
+      if (isTouchedA || ids === null) for (let i = 0; i < bStart; i++) each(i);
+      if (ids === null) for (let i = bStart; i < numParameters; i++) each(i);
+      else for (const id of ids) for (let r = 0; r < rank; r++) each(bStart + id * rank + r);
+    };
+    visit((i) => (squares += slopes[i]! * slopes[i]!));
+    const gradientNorm = Math.sqrt(squares);
+    if (!Number.isFinite(gradientNorm)) {
+      clear();
+      throw new RuvLLMError('bad_gradient', `the gradient of ${numTokens} tokens has the norm ${gradientNorm}`);
+    }
+    if (gradientNorm > 0 && learningRate > 0) {
+      const step = learningRate * Math.min(1, maxGradientNorm / gradientNorm);
+      visit((i) => (parameters[i]! -= step * slopes[i]!));
+      norm = normOf();
+      if (norm > maxNorm) {
+        for (let i = bStart; i < numParameters; i++) parameters[i]! *= maxNorm / norm;
+        norm = maxNorm;
+      }
+      version++;
+      numUpdates++;
+    }
+    clear();
+    return { version, numTokens, gradientNorm, norm };
+  }
+
+  /** The mean of what was collected, in place. */
+  function average(): void {
+    const share = 1 / numPendingTokens;
+    for (let i = 0; i < bStart; i++) gradient[i]! *= share;
+    for (const id of touched) for (let r = 0; r < rank; r++) gradient[bStart + id * rank + r]! *= share;
+  }
+
+  function checkRate(learningRate: number): void {
+    if (learningRate >= 0 && learningRate <= 1) return;
+    throw new RuvLLMError('invalid_option', `a learning rate of ${learningRate}: from 0 to 1`);
+  }
+
+  function factors(): LowRankFactors[] {
+    const [a, b] = [parameters.slice(0, bStart), parameters.slice(bStart)];
+    return [{ target: 'output', layer: -1, numCols: hiddenDim, numRows: vocabSize, rank, scale, a, b }];
+  }
+
+  return {
+    numParameters,
+    adapt(samples, { quality }) {
+      if (!(quality >= 0 && quality <= 1)) {
+        throw new RuvLLMError('invalid_option', `a quality of ${quality}: from 0 to 1`, {
+          data: { option: 'quality' },
+        });
+      }
+      for (const sample of samples) checkSample(sample, config);
+      const skipped = samples.length === 0 ? 'no tokens' : Math.abs(quality - 0.5) > NEUTRAL ? null : 'neutral';
+      if (skipped !== null) {
+        numSkipped++;
+        return { isApplied: false, numTokens: 0, skipped };
+      }
+      const strength = Math.abs(2 * quality - 1);
+      for (const sample of samples) {
+        project(sample.hidden);
+        const { ids, slopes } = logitGradient(sample, quality < 0.5, delta);
+        w.fill(0);
+        for (const [i, id] of ids.entries()) {
+          touched.add(id);
+          const slope = strength * slopes[i]!;
+          const at = bStart + id * rank;
+          for (let r = 0; r < rank; r++) {
+            gradient[at + r]! += slope * u[r]!;
+            w[r]! += slope * parameters[at + r]!;
+          }
+        }
+        for (let r = 0; r < rank; r++) {
+          const factor = w[r]! * scale;
+          if (factor === 0) continue;
+          isTouchedA = true;
+          for (let i = 0; i < hiddenDim; i++) gradient[r * hiddenDim + i]! += factor * sample.hidden[i]!;
+        }
+      }
+      numPendingTokens += samples.length;
+      numAdapted++;
+      return { isApplied: true, numTokens: samples.length, skipped: null };
+    },
+    forward(hidden) {
+      const out = new Float32Array(vocabSize);
+      this.forwardAdd(hidden, out);
+      return out;
+    },
+    forwardAdd(hidden, logits) {
+      checkHidden(hidden);
+      if (logits.length !== vocabSize) {
+        throw new RuvLLMError('invalid_option', `${logits.length} logits of a vocabulary of ${vocabSize}`);
+      }
+      project(hidden);
+      for (let id = 0; id < vocabSize; id++) logits[id]! += delta(id);
+    },
+    applyUpdates(learningRate = INSTANT_LEARNING_RATE) {
+      checkRate(learningRate);
+      if (numPendingTokens === 0) return { version, numTokens: 0, gradientNorm: 0, norm };
+      average();
+      return move(gradient, touched, learningRate);
+    },
+    applyUpdatesWithEwc(learningRate, ewc: Ewc, lambda) {
+      checkRate(learningRate);
+      if (ewc.numParameters !== numParameters) {
+        throw new RuvLLMError(
+          'invalid_option',
+          `an EWC of ${ewc.numParameters} parameters, there are ${numParameters}`,
+        );
+      }
+      if (numPendingTokens === 0) return { version, numTokens: 0, gradientNorm: 0, norm };
+      average();
+      const slopes = gradient.slice();
+      ewc.addPenaltyGradient(parameters, slopes, lambda);
+      return move(slopes, null, learningRate);
+    },
+    pendingGradient() {
+      const share = 1 / Math.max(1, numPendingTokens);
+      return gradient.map((value) => value * share);
+    },
+    parameters: () => parameters.slice(),
+    reset() {
+      clear();
+      restart();
+      version++;
+      [numAdapted, numSkipped, numUpdates] = [0, 0, 0];
+    },
+    stats: () => ({ version, numAdapted, numSkipped, numUpdates, numPendingTokens, norm, rank, numParameters }),
+    state: () => ({ parameters: parameters.slice(), version }),
+    snapshot(hash) {
+      const made = factors();
+      return { architecture, contentHash: hash(made), factors: made };
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { TokenSample } from './types.ts';
+
+/** Tokens and how the loss changes with the logit of each; the label is always among them, last. */
+export interface LogitGradient {
+  readonly ids: Int32Array;
+  readonly slopes: Float64Array;
+}
+
+export interface SampleLimits {
+  readonly hiddenDim: number;
+  readonly vocabSize: number;
+}
+
+/** Likelihood too near 1 to tell how near: rejecting is then as strong as it gets. */
+const LEAST_REST = 1e-6;
+const MAX_TOP = 1024;
+
+/** Throws unless every number of a sample can be used: what comes after adds to gradients that are shared. */
+export function checkSample({ hidden, label, ids, logits, ...rest }: TokenSample, limits: SampleLimits): void {
+  const { hiddenDim, vocabSize } = limits;
+  const refuse = (message: string): never => {
+    throw new RuvLLMError('invalid_option', `a token sample with ${message}`);
+  };
+  if (hidden.length !== hiddenDim) refuse(`${hidden.length} hidden values instead of ${hiddenDim}`);
+  if (ids.length !== logits.length) refuse(`${ids.length} tokens and ${logits.length} logits`);
+  if (ids.length > MAX_TOP) refuse(`${ids.length} tokens, at most ${MAX_TOP}`);
+  const isToken = (id: number): boolean => Number.isInteger(id) && id >= 0 && id < vocabSize;
+  let hasLabel = false;
+  for (const id of [label, ...Array.from(ids)]) {
+    if (isToken(id)) continue;
+    throw new RuvLLMError('invalid_token', `token ${id} is not in a vocabulary of ${vocabSize}`, {
+      data: { token: id, vocabSize },
+    });
+  }
+  for (let i = 0; i < ids.length; i++) hasLabel ||= ids[i] === label;
+  const { labelLogit = null, logSumExp = null } = rest;
+  if (!hasLabel && labelLogit === null) refuse(`the label ${label}, of which no logit is given`);
+  for (const value of [...Array.from(logits), labelLogit ?? 0, logSumExp ?? 0]) {
+    if (!Number.isFinite(value)) throw new RuvLLMError('bad_gradient', `a token sample with the logit ${value}`);
+  }
+  for (let i = 0; i < hiddenDim; i++) {
+    if (Number.isFinite(hidden[i])) continue;
+    throw new RuvLLMError('bad_gradient', `a token sample with the hidden value ${hidden[i]} at ${i}`);
+  }
+}
+
+/** The slopes of −log p(label), or of −log(1 − p(label)), with `delta` what the adapter adds to a logit. */
+export function logitGradient(
+  { label, ids, logits, labelLogit, logSumExp = null, isAdapted = false }: TokenSample,
+  isRejected: boolean,
+  delta: (id: number) => number,
+): LogitGradient {
+  const others: number[] = [];
+  let own = labelLogit ?? 0;
+  for (let i = 0; i < ids.length; i++) {
+    if (ids[i] === label) own = logits[i]!;
+    else others.push(i);
+  }
+  const count = others.length + 1;
+  const chosen = new Int32Array(count);
+  const values = new Float64Array(count);
+  let max = -Infinity;
+  for (let i = 0; i < count; i++) {
+    const isLabel = i === others.length;
+    chosen[i] = isLabel ? label : ids[others[i]!]!;
+    values[i] = (isLabel ? own : logits[others[i]!]!) + (isAdapted ? 0 : delta(chosen[i]!));
+    max = Math.max(max, values[i]!);
+  }
+  // What all tokens not given weigh: known only where the sum over the vocabulary is, and never less than nothing.
+  let tail = 0;
+  if (logSumExp !== null) {
+    tail = Math.exp(logSumExp - max);
+    for (let i = 0; i < count; i++) {
+      const before = isAdapted ? values[i]! : values[i]! - delta(chosen[i]!);
+      tail -= Math.exp(before - max);
+    }
+    tail = Math.max(0, tail);
+  }
+  let sum = tail;
+  for (let i = 0; i < count; i++) sum += values[i] = Math.exp(values[i]! - max);
+  const probability = values[count - 1]! / sum;
+  let rest = tail;
+  for (let i = 0; i < count - 1; i++) rest += values[i]!;
+  rest = Math.max(LEAST_REST, rest / sum);
+  const slope = isRejected ? -probability / rest : 1;
+  for (let i = 0; i < count - 1; i++) values[i] = (slope * values[i]!) / sum;
+  values[count - 1] = isRejected ? probability : -rest;
+  return { ids: chosen, slopes: values };
+}
