@@ -49,6 +49,8 @@ export interface ReasoningBank {
   /** Notes that patterns were of use. */
   noteUse(tenant: string, ids: readonly string[]): Promise<void>;
   count(tenant: string): Promise<number>;
+  /** Makes all patterns anew from the trajectories that are left: what others taught is gone. */
+  rebuild(tenant: string): Promise<DistillationReport>;
 }
 
 const OURS: FieldCondition = { field: 'source', is: '=', value: BANK_SOURCE };
@@ -149,33 +151,72 @@ export function createReasoningBank(
     return counts;
   }
 
-  return {
-    async distil(tenant) {
-      const found = await trajectories.find(tenant, {
-        conditions: [
-          { field: 'isDistilled', is: '=', value: false },
-          { field: 'verdict', is: 'in', values: ['success', 'failure', 'partial'] },
-        ],
+  /** Also of what was distilled before, where all patterns are gone. */
+  async function distilAll(tenant: string): Promise<DistillationReport> {
+    let report = await distil(tenant);
+    while (report.numTrajectories === options.maxTrajectories && report.numWaiting < report.numTrajectories) {
+      const next = await distil(tenant);
+      report = {
+        numTrajectories: next.numTrajectories,
+        numCreated: report.numCreated + next.numCreated,
+        numMerged: report.numMerged + next.numMerged,
+        numWaiting: next.numWaiting,
+        numPruned: report.numPruned + next.numPruned,
+      };
+    }
+    return report;
+  }
+
+  async function removeAll(tenant: string): Promise<void> {
+    for (;;) {
+      const { records } = await store.find(tenant, {
+        kinds: ['pattern'],
+        filter: { fields: [OURS] },
         order: 'oldest',
-        limit: options.maxTrajectories,
+        limit: PAGE,
       });
-      const rated = found.flatMap((one) =>
-        one.embedding === null || one.quality === null
-          ? []
-          : [{ ...one, embedding: one.embedding, quality: one.quality }],
+      if (records.length === 0) return;
+      await store.delete(
+        tenant,
+        records.map(({ id }) => id),
       );
-      const total = { numTrajectories: rated.length, numCreated: 0, numMerged: 0, numWaiting: 0 };
-      for (const space of new Set(rated.map((one) => one.space!))) {
-        const counts = await distilSpace(
-          tenant,
-          rated.filter((one) => one.space === space),
-          space,
-        );
-        total.numCreated += counts.numCreated;
-        total.numMerged += counts.numMerged;
-        total.numWaiting += counts.numWaiting;
-      }
-      return { ...total, numPruned: await prune(tenant) };
+    }
+  }
+
+  const distil: ReasoningBank['distil'] = async (tenant) => {
+    const found = await trajectories.find(tenant, {
+      conditions: [
+        { field: 'isDistilled', is: '=', value: false },
+        { field: 'verdict', is: 'in', values: ['success', 'failure', 'partial'] },
+      ],
+      order: 'oldest',
+      limit: options.maxTrajectories,
+    });
+    const rated = found.flatMap((one) =>
+      one.embedding === null || one.quality === null
+        ? []
+        : [{ ...one, embedding: one.embedding, quality: one.quality }],
+    );
+    const total = { numTrajectories: rated.length, numCreated: 0, numMerged: 0, numWaiting: 0 };
+    for (const space of new Set(rated.map((one) => one.space!))) {
+      const counts = await distilSpace(
+        tenant,
+        rated.filter((one) => one.space === space),
+        space,
+      );
+      total.numCreated += counts.numCreated;
+      total.numMerged += counts.numMerged;
+      total.numWaiting += counts.numWaiting;
+    }
+    return { ...total, numPruned: await prune(tenant) };
+  };
+
+  return {
+    distil,
+    async rebuild(tenant) {
+      await removeAll(tenant);
+      await trajectories.markUndistilled(tenant);
+      return distilAll(tenant);
     },
     async search(tenant, { vector, space, k }) {
       const found = await nearest(tenant, vector, space, k);

@@ -20,7 +20,7 @@ beforeEach(() => {
   trajectories = createTrajectories(store, services);
 });
 
-test('a trajectory comes back as it was given (LT1)', async () => {
+test('a trajectory comes back as it was given (TJ1)', async () => {
   const retrieved = [{ id: one.requestId, isUsed: null }];
   await trajectories.add('acme', { ...one, retrieved });
   expect(await trajectories.get('acme', one.requestId)).toEqual({
@@ -34,7 +34,7 @@ test('a trajectory comes back as it was given (LT1)', async () => {
   });
 });
 
-describe('feedback (LT2)', () => {
+describe('feedback (TJ2)', () => {
   beforeEach(() => trajectories.add('acme', one));
 
   test.each([
@@ -91,7 +91,7 @@ describe('feedback (LT2)', () => {
   });
 });
 
-test('all of a session, user or model can be removed, and nothing else (LT3)', async () => {
+test('all of a session, user or model can be removed, and nothing else (TJ3)', async () => {
   for (let n = 1; n <= 1200; n++) {
     await trajectories.add(
       'acme',
@@ -105,7 +105,7 @@ test('all of a session, user or model can be removed, and nothing else (LT3)', a
   expect(new Set(left.map(({ userId }) => userId))).toEqual(new Set(['bob']));
 });
 
-test('a limit is kept over pages, and order and conditions hold (LT3)', async () => {
+test('a limit is kept over pages, and order and conditions hold (TJ3)', async () => {
   for (let n = 1; n <= 700; n++)
     await trajectories.add('acme', trajectoryFixture(n, { model: n > 650 ? 'large' : 'small' }));
   const oldest = await trajectories.find('acme', { order: 'oldest', limit: 600 });

@@ -39,6 +39,8 @@ export interface Trajectories {
   rate(tenant: string, requestId: string, feedback: GivenFeedback): Promise<Trajectory>;
   find(tenant: string, query: TrajectoryQuery): Promise<readonly Trajectory[]>;
   markDistilled(tenant: string, requestIds: readonly string[]): Promise<void>;
+  /** All of them: the bank begins anew. */
+  markUndistilled(tenant: string): Promise<void>;
   /** Which of the offered sources an answer made use of. */
   markUsed(tenant: string, requestId: string, usedIds: ReadonlySet<string>): Promise<void>;
   /** All that fulfil the conditions; the ids of their requests. */
@@ -175,6 +177,14 @@ export function createTrajectories(
           // Forgotten meanwhile: then there is nothing to note.
           if (!(error instanceof RuvLLMError) || error.code !== 'not_found') throw error;
         });
+      }
+    },
+    async markUndistilled(tenant) {
+      const conditions = [{ field: 'isDistilled', is: '=', value: true }] as const;
+      for (;;) {
+        const page = await find(tenant, { conditions, limit: PAGE });
+        if (page.length === 0) return;
+        for (const { requestId } of page) await change(tenant, requestId, (one) => ({ ...one, isDistilled: false }));
       }
     },
     async markUsed(tenant, requestId, usedIds) {

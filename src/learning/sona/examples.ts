@@ -1,0 +1,67 @@
+import type { Trajectory } from '../../memory/schemas/trajectory.ts';
+import type { TrainingExample } from '../lora-training/types.ts';
+import type { LearningModel } from './types.ts';
+
+/** What a run learns from, what it is judged by, and what must stay as it was. */
+export interface ExampleSets {
+  readonly train: readonly TrainingExample[];
+  readonly heldOut: readonly TrainingExample[];
+  /** Answers nobody complained about: the model should still give them. */
+  readonly elsewhere: readonly TrainingExample[];
+  /** Requests whose words are in `train`. */
+  readonly trainedIds: readonly string[];
+  /** Trajectories that have no prompt, or are too long. */
+  readonly numUnusable: number;
+}
+
+/** Rejections push less than acceptances pull: there are many ways to be right and more to be wrong. */
+const REJECTED_WEIGHT = -0.5;
+/** One of so many is never trained on. */
+const HELD_OUT_SHARE = 5;
+
+/** An answer to learn, and how strongly; null: nothing is said about it. */
+export function lessonOf(trajectory: Trajectory): { readonly answer: string; readonly weight: number } | null {
+  if (trajectory.correction !== null) return { answer: trajectory.correction, weight: 1 };
+  if (trajectory.verdict === 'success') return { answer: trajectory.answer, weight: 1 };
+  if (trajectory.verdict === 'failure') return { answer: trajectory.answer, weight: REJECTED_WEIGHT };
+  return null;
+}
+
+/** Always the same for a request: one that was held out once is never trained on later. */
+export function isHeldOut(requestId: string): boolean {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < requestId.length; i++) hash = Math.imul(hash ^ requestId.charCodeAt(i), 0x01000193);
+  return (hash >>> 0) % HELD_OUT_SHARE === 0;
+}
+
+export function buildExamples(
+  model: LearningModel,
+  rated: readonly Trajectory[],
+  unrated: readonly Trajectory[],
+): ExampleSets {
+  const train: TrainingExample[] = [];
+  const heldOut: TrainingExample[] = [];
+  const trainedIds: string[] = [];
+  let numUnusable = 0;
+  for (const trajectory of rated) {
+    const lesson = lessonOf(trajectory);
+    if (lesson === null) continue;
+    const encoded = lesson.answer === '' ? null : model.encodeExample(trajectory, lesson.answer);
+    if (encoded === null) {
+      numUnusable++;
+      continue;
+    }
+    const example = { ...encoded, weight: lesson.weight };
+    if (isHeldOut(trajectory.requestId)) {
+      heldOut.push(example);
+      continue;
+    }
+    train.push(example);
+    trainedIds.push(trajectory.requestId);
+  }
+  const elsewhere = unrated.flatMap((trajectory) => {
+    const encoded = trajectory.answer === '' ? null : model.encodeExample(trajectory, trajectory.answer);
+    return encoded === null ? [] : [encoded];
+  });
+  return { train, heldOut, elsewhere, trainedIds, numUnusable };
+}

@@ -1,0 +1,153 @@
+import { createHash } from 'node:crypto';
+import { buildRandomModel } from '../../../test/support/random-model.ts';
+import type { Adapter, LowRankFactors } from '../../adapters/types.ts';
+import { createMemorySource } from '../../core/byte-source.ts';
+import { createRandom } from '../../core/random.ts';
+import { openGguf } from '../../gguf/index.ts';
+import { createReferencePackFactory } from '../../kernels/reference/reference-pack.ts';
+import { createTestServices, createTestStore } from '../../memory/test-store.contract.ts';
+import { createTrainingModel } from '../lora-training/training-model.ts';
+import { clusterWhole } from '../reasoning-bank/k-means.ts';
+import { trajectoryFixture } from '../trajectories/harness.contract.ts';
+import { createTrajectories, type NewTrajectory } from '../trajectories/trajectories.ts';
+import { createAdapterWork } from './adapter-work.ts';
+import { createInstantLearner } from './instant-step.ts';
+import type { SonaOptions } from './options.ts';
+import { createSona } from './sona.ts';
+import type { AdapterPlan, LearningModel, LearningWork } from './types.ts';
+
+const VOCAB = 260;
+const DIM = 24;
+
+const gguf = () =>
+  openGguf(
+    createMemorySource(
+      buildRandomModel({
+        architecture: 'llama',
+        type: 'F32',
+        seed: 3,
+        shape: {
+          numLayers: 2,
+          embeddingDim: DIM,
+          numHeads: 4,
+          numKvHeads: 2,
+          headDim: 6,
+          feedForwardDim: 20,
+          vocabSize: VOCAB,
+        },
+      }),
+    ),
+  );
+
+const openModel = ({ rank, numLayers, maxTokens }: AdapterPlan) =>
+  createTrainingModel(gguf(), createReferencePackFactory(), { rank, numLayers, maxTokens });
+
+/** One token a character. */
+const encode = (text: string): number[] => Array.from(text, (letter) => 3 + (letter.charCodeAt(0) % 250));
+
+export const hashFactors = (factors: readonly LowRankFactors[]): string => {
+  const hash = createHash('sha256');
+  for (const { target, layer, a, b } of factors)
+    hash.update(`${target}${layer}`).update(Buffer.from(a.buffer)).update(Buffer.from(b.buffer));
+  return hash.digest('hex');
+};
+
+/** All of learning on a tiny model and a store that lives as long as the harness. */
+export function createSonaHarness(given: SonaOptions = {}) {
+  const services = createTestServices();
+  const store = createTestStore(services);
+  const trajectories = createTrajectories(store, services);
+  const served = new Map<string, Adapter | null>();
+  let isLoaded = true;
+
+  const model: LearningModel = {
+    id: 'small',
+    path: 'small.gguf',
+    architecture: 'llama',
+    hiddenDim: DIM,
+    vocabSize: VOCAB,
+    maxTokens: 32,
+    encodeExample({ query, prompt }, answer) {
+      const [asked, said] = [encode(query).slice(0, 10), encode(answer).slice(0, 10)];
+      return prompt === null ? null : { tokenIds: [...asked, ...said], numPromptTokens: asked.length };
+    },
+    examine: async (_tenant, { tokenIds, numPromptTokens }) =>
+      Array.from(tokenIds)
+        .slice(numPromptTokens)
+        .map((label, i) => {
+          const random = createRandom(tokenIds[numPromptTokens + i - 1]! * 1000 + i);
+          const hidden = Float32Array.from({ length: DIM }, () => random.next() * 2 - 1);
+          const ids = Array.from({ length: 20 }, (_, k) => (label + k) % VOCAB);
+          return { hidden, label, ids, logits: ids.map(() => random.next()) };
+        }),
+    serve: async (tenant, adapter) => void served.set(tenant, adapter),
+  };
+
+  function open(options: SonaOptions = given) {
+    const adapters = createAdapterWork(openModel);
+    const instant = createInstantLearner(() => performance.now());
+    const work: LearningWork = {
+      ...adapters,
+      instant: async (job) => instant.step(job),
+      forgetInstant: async (key) => instant.forget(key),
+      cluster: async (...work_) => clusterWhole(...work_),
+    };
+    return createSona({
+      store,
+      services,
+      trajectories,
+      work,
+      model: (id) => (isLoaded && id === 'small' ? model : null),
+      createAdapter: async (architecture, factors) => ({ architecture, factors, contentHash: hashFactors(factors) }),
+      options: { rank: 2, numLayers: 2, learningRate: 0.02, fisherSamples: 4, ...options },
+    });
+  }
+
+  let numAdded = 0;
+  /** A request about creature `n`, and what somebody said of it. */
+  async function add(
+    quality: number | null,
+    changes: Partial<NewTrajectory> & { correction?: string } = {},
+  ): Promise<string> {
+    const { correction, ...rest } = changes;
+    const one = trajectoryFixture(++numAdded, {
+      embedding: null,
+      space: null,
+      query: `${numAdded}?`,
+      answer: 'a blue zog',
+      ...rest,
+    });
+    await trajectories.add('acme', one);
+    if (quality !== null || correction !== undefined) {
+      await trajectories.rate('acme', one.requestId, {
+        source: 'api',
+        score: quality,
+        correction: correction ?? null,
+        comment: null,
+      });
+    }
+    return one.requestId;
+  }
+
+  return {
+    services,
+    store,
+    trajectories,
+    served,
+    model,
+    open,
+    add,
+    setLoaded: (value: boolean) => (isLoaded = value),
+    /** Mean loss of an answer under what serves. */
+    async lossOf(query: string, answer: string): Promise<number> {
+      const training = await openModel({ path: '', rank: 2, numLayers: 2, maxTokens: 32 });
+      const example = model.encodeExample(trajectoryFixture(0, { query }) as never, answer)!;
+      const factors = served.get('acme')?.factors.filter(({ target }) => target !== 'output') ?? [];
+      const { fromFactors } = await import('../lora-training/parameter-layout.ts');
+      const parameters = factors.length === 0 ? null : fromFactors(training.layout, factors);
+      const { loss } = await training.loss(parameters, example);
+      await training.dispose();
+      return loss;
+    },
+  };
+}

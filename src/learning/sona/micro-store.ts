@@ -1,0 +1,79 @@
+import { nameId } from '../../memory/common/ids.ts';
+import type { MemoryServices } from '../../memory/common/services.ts';
+import type { JsonValue, MemoryStore } from '../../memory/types.ts';
+import type { MicroLoraState } from '../micro-lora/types.ts';
+import type { FloatBlobs } from '../versions/blobs.ts';
+
+/** What single answers have taught since the last consolidation. */
+export interface KeptMicro {
+  readonly state: MicroLoraState;
+  /** Requests it learned from. */
+  readonly learnedFrom: readonly string[];
+}
+
+export interface MicroStore {
+  get(tenant: string, modelId: string): Promise<KeptMicro | null>;
+  put(tenant: string, modelId: string, kept: KeptMicro): Promise<void>;
+  delete(tenant: string, modelId: string): Promise<void>;
+  /** Of which models there is one. */
+  models(tenant: string): Promise<readonly string[]>;
+}
+
+interface Body {
+  readonly modelId: string;
+  readonly blob: string;
+  readonly version: number;
+  readonly learnedFrom: readonly string[];
+}
+
+const RECORD_NAME = 'micro-lora';
+const MAX_LEARNED_FROM = 10_000;
+
+/** One for each tenant and model; the last one written is the one that is read. */
+export function createMicroStore(store: MemoryStore, services: MemoryServices, blobs: FloatBlobs): MicroStore {
+  const idOf = (tenant: string, modelId: string): string => nameId(services.sha256, tenant, 'micro-lora', modelId);
+
+  async function read(tenant: string, modelId: string): Promise<Body | null> {
+    const [record] = await store.get(tenant, [idOf(tenant, modelId)]);
+    return record == null ? null : (record.body as unknown as Body);
+  }
+
+  return {
+    async get(tenant, modelId) {
+      const body = await read(tenant, modelId);
+      if (body === null) return null;
+      const { version, learnedFrom, blob } = body;
+      return { state: { parameters: await blobs.get(tenant, blob), version }, learnedFrom };
+    },
+    async put(tenant, modelId, { state, learnedFrom }) {
+      const before = await read(tenant, modelId);
+      const blob = await blobs.put(tenant, state.parameters);
+      const body: Body = { modelId, blob, version: state.version, learnedFrom: learnedFrom.slice(-MAX_LEARNED_FROM) };
+      await store.put([
+        {
+          id: idOf(tenant, modelId),
+          tenant,
+          kind: 'state',
+          expiresMs: null,
+          fields: { name: RECORD_NAME },
+          body: body as unknown as JsonValue,
+          vector: null,
+          space: null,
+        },
+      ]);
+      // After what points to the new one: a crash leaves a blob too many, never one too few.
+      if (before !== null && before.blob !== blob) await blobs.delete(tenant, before.blob);
+    },
+    async models(tenant) {
+      const filter = { fields: [{ field: 'name', is: '=', value: RECORD_NAME }] } as const;
+      const { records } = await store.find(tenant, { kinds: ['state'], filter, order: 'oldest', limit: 1000 });
+      return records.map(({ body }) => (body as unknown as Body).modelId);
+    },
+    async delete(tenant, modelId) {
+      const before = await read(tenant, modelId);
+      if (before === null) return;
+      await store.delete(tenant, [idOf(tenant, modelId)]);
+      await blobs.delete(tenant, before.blob);
+    },
+  };
+}

@@ -1,0 +1,271 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { adapterLine } from './learned-adapter.ts';
+import { createSonaHarness } from './harness.contract.ts';
+import { isHeldOut } from './examples.ts';
+
+let harness: ReturnType<typeof createSonaHarness>;
+const line = adapterLine('small');
+beforeEach(() => {
+  harness = createSonaHarness({ minExamples: 4 });
+});
+
+async function teach(count = 40, answer = 'a blue zog'): Promise<string[]> {
+  const ids: string[] = [];
+  for (let i = 0; i < count; i++) ids.push(await harness.add(1, { answer }));
+  return ids;
+}
+const hashServed = (): string | null => harness.served.get('acme')?.contentHash ?? null;
+
+describe('loop A (LA1)', () => {
+  test('an accepted answer becomes likelier and a rejected one less likely; what serves changes', async () => {
+    const sona = harness.open({ instantLearningRate: 0.05 });
+    const praised = await sona.instantAdapt('acme', await harness.add(1));
+    expect(praised.isApplied).toBe(true);
+    expect(praised.lossAfter!).toBeLessThan(praised.lossBefore!);
+    const first = hashServed();
+    expect(first).not.toBeNull();
+    const rejected = await sona.instantAdapt('acme', await harness.add(0, { answer: 'xx yy' }));
+    expect(rejected.lossAfter!).toBeLessThan(rejected.lossBefore!);
+    expect(hashServed()).not.toBe(first);
+    expect(harness.served.get('acme')!.factors.map(({ target }) => target)).toEqual(['output']);
+  });
+
+  test('a correction is what is learned, not the answer it corrects', async () => {
+    const sona = harness.open({ instantLearningRate: 0.05 });
+    const seen: string[] = [];
+    const { encodeExample } = harness.model;
+    Object.assign(harness.model, {
+      encodeExample: (one: never, answer: string) => (seen.push(answer), encodeExample(one, answer)),
+    });
+    expect(await sona.instantAdapt('acme', await harness.add(null, { correction: 'a red zog' }))).toMatchObject({
+      isApplied: true,
+    });
+    expect(seen).toEqual(['a red zog']);
+  });
+
+  test('no verdict, no change', async () => {
+    const sona = harness.open();
+    expect(await sona.instantAdapt('acme', await harness.add(null))).toMatchObject({ isApplied: false });
+    expect(await sona.instantAdapt('acme', await harness.add(0.5))).toMatchObject({ isApplied: false });
+    expect(await sona.instantAdapt('acme', await harness.add(1, { prompt: null }))).toMatchObject({ isApplied: false });
+    expect(harness.served.has('acme')).toBe(false);
+    expect(sona.stats().numInstant).toBe(0);
+  });
+
+  test('a step that ruins what was learned before is taken back, and said (LA2)', async () => {
+    const sona = harness.open({ instantLearningRate: 1 });
+    const reports = [];
+    for (let i = 0; i < 30; i++)
+      reports.push(await sona.instantAdapt('acme', await harness.add(i % 2, { query: '1?' })));
+    const refused = reports.filter(({ isApplied }) => !isApplied);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused[0]!.reason).toContain('earlier answers would lose');
+    expect(sona.stats().numInstantRefused).toBe(refused.length);
+  });
+
+  test('what was learned is there after a restart, to the bit (LA3)', async () => {
+    const sona = harness.open({ instantLearningRate: 0.05 });
+    for (let i = 0; i < 3; i++) await sona.instantAdapt('acme', await harness.add(1));
+    const before = hashServed();
+    await sona.close();
+    harness.served.clear();
+    const again = harness.open({ instantLearningRate: 0.05 });
+    await again.restore('acme', 'small');
+    expect(hashServed()).toBe(before);
+    await again.instantAdapt('acme', await harness.add(1));
+    expect(hashServed()).not.toBe(before);
+  });
+});
+
+describe('loop B (LB1)', () => {
+  test('lowers the loss of answers it never saw, and says so', async () => {
+    await teach();
+    const before = await harness.lossOf('99?', 'a blue zog');
+    const sona = harness.open();
+    const report = await sona.backgroundConsolidate('acme', 'small');
+    expect(report.version).toMatchObject({ version: 1, isAccepted: true, loop: 'background' });
+    expect(report.version!.metrics['held_out_high']).toBeLessThan(0);
+    expect(report.numTrained + report.numHeldOut).toBe(40);
+    expect(await harness.lossOf('99?', 'a blue zog')).toBeLessThan(before * 0.8);
+  });
+
+  test('nothing rated, nothing changed', async () => {
+    for (let i = 0; i < 40; i++) await harness.add(null);
+    const sona = harness.open();
+    expect(await sona.backgroundConsolidate('acme', 'small')).toMatchObject({ version: null, numTrained: 0 });
+    expect(harness.served.has('acme')).toBe(false);
+  });
+
+  test('without anything new since, nothing is done again', async () => {
+    await teach();
+    const sona = harness.open();
+    await sona.backgroundConsolidate('acme', 'small');
+    expect(await sona.backgroundConsolidate('acme', 'small')).toMatchObject({ version: null });
+    expect(await sona.versions.history('acme', line)).toHaveLength(1);
+  });
+
+  test('what would harm elsewhere is not let through, and the old version serves (LB2)', async () => {
+    await teach();
+    const sona = harness.open({ maxExamples: 100 });
+    await sona.backgroundConsolidate('acme', 'small');
+    const served = hashServed();
+    for (let i = 0; i < 16; i++) await harness.add(null);
+    for (let i = 0; i < 120; i++) await harness.add(0);
+    const { version } = await sona.backgroundConsolidate('acme', 'small');
+    expect(version).toMatchObject({ isAccepted: false, blobs: {} });
+    expect(version!.reason).toContain('elsewhere');
+    expect(hashServed()).toBe(served);
+    expect(await sona.versions.active('acme', line)).toMatchObject({ version: 1 });
+  });
+
+  test('what single answers taught goes into the version, and is not added twice (LB3)', async () => {
+    const ids = await teach();
+    const sona = harness.open({ instantLearningRate: 0.05 });
+    await sona.instantAdapt('acme', ids[0]!);
+    await sona.backgroundConsolidate('acme', 'small');
+    expect(harness.served.get('acme')!.factors.every(({ target }) => target !== 'output')).toBe(true);
+    await sona.instantAdapt('acme', ids[1]!);
+    expect(harness.served.get('acme')!.factors.map(({ target }) => target)).toContain('output');
+  });
+
+  test('held-out requests are never trained on', async () => {
+    const ids = await teach();
+    const { version } = await harness.open().backgroundConsolidate('acme', 'small');
+    expect(version!.learnedFrom.filter(isHeldOut)).toEqual([]);
+    expect(version!.learnedFrom.length).toBe(ids.filter((id) => !isHeldOut(id)).length);
+  });
+
+  test('a run that is stopped goes on where it was, to the same weights (LB4)', async () => {
+    await teach(40);
+    const whole = createSonaHarness({ minExamples: 4 });
+    for (let i = 0; i < 40; i++) await whole.add(1);
+    await whole.open().backgroundConsolidate('acme', 'small');
+    const stop = new AbortController();
+    const sona = harness.open({ sliceMs: 5 });
+    const running = sona.backgroundConsolidate('acme', 'small', { signal: stop.signal });
+    setTimeout(() => stop.abort(), 30);
+    await expect(running).rejects.toMatchObject({ code: 'aborted' });
+    expect(harness.served.has('acme')).toBe(false);
+    const again = harness.open({ sliceMs: 50 });
+    await again.backgroundConsolidate('acme', 'small');
+    expect(hashServed()).toBe(whole.served.get('acme')!.contentHash);
+  });
+
+  test('a crash before the version is written leaves the old one serving (LB5)', async () => {
+    await teach(40);
+    const sona = harness.open();
+    await sona.backgroundConsolidate('acme', 'small');
+    const served = hashServed();
+    await teach(40, 'a red zog');
+    harness.store.onCall = (operation, argument) => {
+      const records = argument as { fields?: { name?: string } }[];
+      if (operation === 'put' && records.some?.(({ fields }) => fields?.name?.startsWith('learned-version')))
+        throw new Error('killed');
+    };
+    await expect(sona.backgroundConsolidate('acme', 'small')).rejects.toThrow('killed');
+    harness.store.onCall = () => {};
+    harness.served.clear();
+    await harness.open().restore('acme', 'small');
+    expect(hashServed()).toBe(served);
+  });
+});
+
+describe('versions', () => {
+  test('can be gone back to, and forward again (LB6)', async () => {
+    await teach(40);
+    const sona = harness.open();
+    await sona.backgroundConsolidate('acme', 'small');
+    const first = hashServed();
+    await teach(40, 'a blue zog!');
+    expect((await sona.backgroundConsolidate('acme', 'small')).version).toMatchObject({ version: 2, isAccepted: true });
+    const second = hashServed();
+    await sona.rollback('acme', 'small', 1);
+    expect(hashServed()).toBe(first);
+    await sona.rollback('acme', 'small', 2);
+    expect(hashServed()).toBe(second);
+    await sona.rollback('acme', 'small', 0);
+    expect(harness.served.get('acme')).toBeNull();
+  });
+
+  test('of one tenant are not served to another (LB7)', async () => {
+    await teach(40);
+    const sona = harness.open();
+    await sona.backgroundConsolidate('acme', 'small');
+    await sona.restore('other', 'small');
+    expect(harness.served.get('other')).toBeNull();
+    expect(await sona.versions.lines('other')).toEqual([]);
+  });
+});
+
+describe('forgetting (LF1)', () => {
+  const ofEve = [{ field: 'userId', is: '=', value: 'eve' }] as const;
+
+  test('what learned from the forgotten learns anew from the rest, as if they had never been', async () => {
+    await teach(40);
+    for (let i = 0; i < 40; i++) await harness.add(1, { userId: 'eve', answer: 'my secret' });
+    const sona = harness.open();
+    await sona.backgroundConsolidate('acme', 'small');
+    const report = await sona.forget('acme', ofEve);
+    expect(report).toMatchObject({ numTrajectories: 40, relearned: [{ model: 'small' }] });
+    expect(report.relearned[0]!.reason).toContain('learned anew');
+    const without = createSonaHarness({ minExamples: 4 });
+    for (let i = 0; i < 40; i++) await without.add(1);
+    await without.open().backgroundConsolidate('acme', 'small');
+    expect(hashServed()).toBe(without.served.get('acme')!.contentHash);
+  });
+
+  test('nothing that is left of them can be gone back to', async () => {
+    await teach(40);
+    for (let i = 0; i < 40; i++) await harness.add(1, { userId: 'eve' });
+    const sona = harness.open();
+    await sona.backgroundConsolidate('acme', 'small');
+    await sona.forget('acme', ofEve);
+    await expect(sona.rollback('acme', 'small', 1)).rejects.toMatchObject({ code: 'not_found' });
+    expect(await sona.versions.active('acme', line)).toMatchObject({ version: 2 });
+  });
+
+  test('with too few left the model serves as in its file, and says so', async () => {
+    for (let i = 0; i < 40; i++) await harness.add(1, { userId: 'eve' });
+    const sona = harness.open({ instantLearningRate: 0.05 });
+    await sona.backgroundConsolidate('acme', 'small');
+    const { relearned } = await sona.forget('acme', ofEve);
+    expect(relearned[0]!.reason).toContain('as in its file');
+    expect(harness.served.get('acme')).toBeNull();
+  });
+
+  test('single answers of theirs are unlearned, also where nothing else was, or no model is loaded', async () => {
+    const sona = harness.open({ instantLearningRate: 0.05 });
+    await sona.instantAdapt('acme', await harness.add(1, { userId: 'eve' }));
+    harness.setLoaded(false);
+    const { relearned } = await sona.forget('acme', ofEve);
+    expect(relearned[0]!.reason).toContain('not loaded');
+    harness.setLoaded(true);
+    harness.served.clear();
+    await harness.open().restore('acme', 'small');
+    expect(harness.served.get('acme')).toBeNull();
+  });
+
+  test('who was never learned from changes nothing', async () => {
+    await teach(40);
+    await harness.add(null, { userId: 'eve' });
+    const sona = harness.open();
+    await sona.backgroundConsolidate('acme', 'small');
+    const served = hashServed();
+    expect(await sona.forget('acme', ofEve)).toEqual({ numTrajectories: 1, relearned: [] });
+    expect(hashServed()).toBe(served);
+  });
+});
+
+test('loops run when they are due (LB8)', async () => {
+  const sona = harness.open({ backgroundEveryMs: 1000, deepEveryMs: 5000 });
+  expect(await sona.maybeBackground('acme', 'small')).toBeNull();
+  await teach(40);
+  expect(await sona.maybeBackground('acme', 'small')).toMatchObject({ version: { version: 1 } });
+  await teach(40, 'a red zog');
+  expect(await sona.maybeBackground('acme', 'small')).toBeNull();
+  harness.services.timeMs += 1001;
+  expect(await sona.maybeBackground('acme', 'small')).not.toBeNull();
+  expect(await sona.shouldTriggerDeep('acme', 'small')).toBe(true);
+  expect(await sona.deepOptimize('acme', 'small')).toMatchObject({ adapter: { version: { loop: 'deep' } } });
+  expect(await sona.shouldTriggerDeep('acme', 'small')).toBe(false);
+});

@@ -1,0 +1,113 @@
+import type { Adapter, LowRankFactors } from '../../adapters/types.ts';
+import type { Trajectory } from '../../memory/schemas/trajectory.ts';
+import type { EwcTask } from '../ewc/ewc.ts';
+import type { ShadowResult } from '../gate/gate.ts';
+import type { TrainingState } from '../lora-training/training-state.ts';
+import type { TrainingExample } from '../lora-training/types.ts';
+import type { MicroLoraConfig } from '../micro-lora/micro-lora.ts';
+import type { MicroLoraState, TokenSample, UpdateReport } from '../micro-lora/types.ts';
+import type { ClusterWork } from '../reasoning-bank/k-means.ts';
+
+/** A served model, as far as learning needs it. */
+export interface LearningModel {
+  /** As trajectories name it. */
+  readonly id: string;
+  /** Its file: a learner reads the weights itself. */
+  readonly path: string;
+  readonly architecture: string;
+  readonly hiddenDim: number;
+  readonly vocabSize: number;
+  /** Longest example: prompt and answer. */
+  readonly maxTokens: number;
+  /** What the model would read, the answer as its own; null where the prompt was not kept or is too long. */
+  encodeExample(trajectory: Trajectory, answer: string): Omit<TrainingExample, 'weight'> | null;
+  /** Each token of the answer as the LM head sees it, without what was learned at the head. */
+  examine(tenant: string, example: TrainingExample): Promise<readonly TokenSample[]>;
+  /** From the next request on; those that run keep what they began with. Null: the model as it is in its file. */
+  serve(tenant: string, adapter: Adapter | null): Promise<void>;
+}
+
+/** What a learning step is asked; nothing of it is changed. */
+export interface InstantJob {
+  /** Whose: one micro adapter for each. */
+  readonly key: string;
+  readonly config: MicroLoraConfig;
+  /** Where the worker does not know the key. */
+  readonly state: MicroLoraState | null;
+  readonly samples: readonly TokenSample[];
+  readonly quality: number;
+  readonly learningRate: number;
+}
+
+export interface InstantOutcome {
+  readonly isApplied: boolean;
+  /** Why not, or what changed. */
+  readonly reason: string;
+  readonly update: UpdateReport | null;
+  /** Mean loss of the answer's tokens, by the verdict: −log p, or −log(1 − p) of a rejected one. */
+  readonly lossBefore: number | null;
+  readonly lossAfter: number | null;
+  /** Null where nothing changed. */
+  readonly state: MicroLoraState | null;
+  readonly factors: readonly LowRankFactors[];
+  /** Of the step itself, without the way to the worker. */
+  readonly elapsedMs: number;
+}
+
+export interface AdapterPlan {
+  readonly path: string;
+  readonly rank: number;
+  readonly numLayers: number;
+  readonly maxTokens: number;
+}
+
+export interface TrainJob {
+  readonly plan: AdapterPlan;
+  readonly train: readonly TrainingExample[];
+  /** What serves; null: nothing was learned yet. */
+  readonly parameters: Float32Array | null;
+  readonly tasks: readonly EwcTask[];
+  readonly lambda: number;
+  /** A run to go on with. */
+  readonly state: TrainingState | null;
+  readonly timeLimitMs: number;
+  readonly numEpochs: number;
+  readonly learningRate: number;
+  readonly seed: number;
+}
+
+export interface TrainOutcome {
+  readonly parameters: Float32Array;
+  readonly state: TrainingState;
+  readonly isDone: boolean;
+  /** Of each step. */
+  readonly losses: readonly number[];
+}
+
+/** What computes, on a thread of its own: a loop never holds up a token, nor the event loop. */
+export interface LearningWork {
+  instant(job: InstantJob): Promise<InstantOutcome>;
+  /** Forgets a micro adapter; the next step begins with what the job brings. */
+  forgetInstant(key: string): Promise<void>;
+  train(job: TrainJob): Promise<TrainOutcome>;
+  /** Ends the training that runs at its next step; it tells how far it came. */
+  cancel(): Promise<void>;
+  /** Losses under what serves and under what would. */
+  shadow(
+    plan: AdapterPlan,
+    examples: readonly TrainingExample[],
+    before: Float32Array | null,
+    after: Float32Array,
+  ): Promise<ShadowResult>;
+  /** What mattered for these examples, as a task that later training leaves alone. */
+  fisher(
+    plan: AdapterPlan,
+    examples: readonly TrainingExample[],
+    parameters: Float32Array,
+    numSamples: number,
+  ): Promise<Float32Array>;
+  factorsOf(plan: AdapterPlan, parameters: Float32Array): Promise<readonly LowRankFactors[]>;
+  cluster: ClusterWork;
+  /** Gives back the memory of a model; it is loaded again when needed. */
+  release(): Promise<void>;
+}
