@@ -50,6 +50,19 @@ async function setUp() {
 const texts = ({ results }: { results: readonly { text: string }[] }) => results.map(({ text }) => text);
 
 describe('[SE1] one search over all kinds', () => {
+  test('copies of one text and what has expired do not hide what is behind them', async () => {
+    const { services, memory, add } = await setUp();
+    for (let i = 0; i < 70; i++) await add('the card was lost');
+    for (let i = 0; i < 70; i++) await add(`lost card number ${i}`, { expiresMs: services.now() + 1 });
+    await add('a loan has a rate and a fee');
+    await add('the app wants a pin');
+    services.timeMs += 1;
+    const found = await memory.search(T, { text: 'lost card', k: 3 });
+    expect(texts(found).sort()).toEqual(['a loan has a rate and a fee', 'the app wants a pin', 'the card was lost']);
+    expect(texts(await memory.search(T, { text: 'lost card', k: 3, minSimilarity: 0.9 }))).toEqual([
+      'the card was lost',
+    ]);
+  });
   test('requests like this one that failed last week', async () => {
     const { services, store, memory, add } = await setUp();
     const log = await openWitnessMemory({
