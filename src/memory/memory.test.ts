@@ -41,4 +41,19 @@ describe('the memory as a whole', () => {
     await memory.maintain();
     expect((await memory.stats('acme')).numRecords).toEqual({});
   });
+
+  test('[OP11] erasing a tenant takes the files of its audit log, and starts a new chain', async () => {
+    const { memory, archive, services, witness } = await createTestMemory();
+    await witness([{ query: 'old' }]);
+    await witness([{ query: 'old' }], 'other');
+    services.timeMs += 8 * 86_400_000;
+    await memory.witness.retain('acme');
+    await memory.witness.retain('other');
+    expect(archive.files.size).toBe(2);
+    await memory.eraseTenant('acme');
+    expect(archive.files.size).toBe(1);
+    await witness([{ query: 'new' }]);
+    expect(await memory.witness.verify('acme')).toMatchObject({ isIntact: true, numChecked: 1, head: { sequence: 1 } });
+    expect(await memory.witness.verify('other')).toMatchObject({ isIntact: true, numArchived: 1 });
+  });
 });

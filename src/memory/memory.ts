@@ -11,6 +11,7 @@ import { checkTenantIsCallers, STATE_TENANT } from './state-tenant.ts';
 import { checkKeys } from './store/checks.ts';
 import { openTenantList } from './tenant-list.ts';
 import type { JsonValue, MemoryRecord, MemoryStore, StoreStats } from './types.ts';
+import { readManifests } from './witness/archive.ts';
 import { openWitnessMemory, type RetentionOptions, type WitnessArchive, type WitnessLogOptions, type WitnessMemory, type WitnessStats } from './witness/index.ts'; // prettier-ignore
 
 /** Something to be remembered. */
@@ -219,7 +220,13 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     async eraseTenant(tenant) {
       checkTenantIsCallers(tenant);
       await witness.flush().catch(() => {}); // what waits to be written would come back after the erasure
+      // Of an erasure that was cut short the key may be gone already; it must still be brought to its end.
+      const segments = archive === undefined ? [] : await readManifests(store, tenant).catch(() => []);
       await store.eraseTenant(tenant);
+      // Nobody can open them any more; what fails here costs space, not secrecy.
+      for (const { manifest } of segments) {
+        await archive!.delete(manifest.file).catch(() => report(`the segment ${manifest.file} could not be deleted`));
+      }
       await tenants.remove(tenant);
       // Their caches know the tenant still.
       policies = createPolicyMemory(store, services, options.policies);
