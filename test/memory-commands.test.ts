@@ -100,6 +100,18 @@ describe.skipIf(!canRun)('a memory in a folder', () => {
 
   test('[OP5] what is wrong is named, and nothing is done', () => {
     const place = ['--memory', at('wrong'), '--model', model];
+    // A name that was mistyped is no empty memory, and no intact log.
+    for (const args of [
+      ['memory', 'stats'],
+      ['memory', 'search', 'x'],
+      ['audit', 'verify'],
+      ['sessions', 'list'],
+    ]) {
+      const typed = run([...args, '--memory', at('wrong')]);
+      expect([args, typed.status, typed.stderr]).toEqual([args, 1, `error: there is no memory at ${at('wrong')}\n`]);
+    }
+    expect(existsSync(at('wrong'))).toBe(false);
+    expect(run(['memory', 'add', 'x', ...place]).status).toBe(0);
     const unknown = run(['memory', 'search', 'x', '--where', 'colour=red', ...place]);
     expect([unknown.status, unknown.stdout]).toEqual([2, '']);
     expect(unknown.stderr).toMatch(/^error: unknown field "colour".*known: .*topic.*\nnext: ruvllm memory --help\n$/);
@@ -121,6 +133,26 @@ describe.skipIf(!canRun)('a memory in a folder', () => {
       expect([args, run([...args, '--memory', at('wrong')]).status]).toEqual([args, 2]);
     }
     expect(run(['sessions', 'show', 'nobody', '--memory', at('wrong')])).toMatchObject({ status: 1, stderr: 'error: there is no session "nobody"\n' }); // prettier-ignore
+  });
+
+  test('[OP10] [GR1] policies and links are shown', () => {
+    const place = ['--memory', at('look')];
+    const id = (n: number) => `0199a0b4-7c00-7000-8000-00000000000${n}`;
+    const edges = [{ from: id(1), to: id(2), relation: 'cites', weight: 1, confidence: 1 }];
+    const line = (n: number) =>
+      JSON.stringify({ id: id(n), kind: 'fact', createdMs: n, body: { text: `fact ${n}`, metadata: {} }, edges });
+    const imported = run(['memory', 'import', ...place, '--model', model], { input: `${line(1)}\n${line(2)}\n` });
+    expect(imported).toMatchObject({ status: 0, stdout: '2 added, 0 replaced, 0 refused\n' });
+    const linked = run(['memory', 'neighbours', id(2), ...place]);
+    expect(linked.stdout).toMatch(new RegExp(`^1\\.000  <- cites  ${id(1)}  .*  fact\n    fact 1\n$`));
+    expect(json(run(['memory', 'neighbours', id(1), ...place, '--relation', 'follows', '--json']))).toEqual({ neighbours: [] }); // prettier-ignore
+    expect(run(['memory', 'neighbours', id(3), ...place])).toMatchObject({ status: 1, stderr: `error: there is no record ${id(3)}\n` }); // prettier-ignore
+    expect(run(['memory', 'policies', ...place]).stdout).toMatch(/^TYPE .*\n(?:\w+ +main +0 .* default .*\n)+$/);
+    expect(json(run(['memory', 'policies', 'ewc', ...place, '--json']))).toMatchObject({ policies: [], defaults: [{ policyType: 'ewc' }] }); // prettier-ignore
+    expect(run(['memory', 'policies', 'taste', ...place]).status).toBe(2);
+    expect(run(['memory', 'policy-history', 'ewc', ...place])).toMatchObject({ status: 0, stderr: 'nothing was learned; the default holds\n' }); // prettier-ignore
+    expect(run(['memory', 'policy-rollback', 'ewc', '1', ...place]).status).toBe(1);
+    expect(run(['memory', 'policy-rollback', 'ewc', 'one', ...place]).status).toBe(2);
   });
 
   test('[MS23] another key is refused before anything is touched; rotating makes it the only one; erasing needs the name twice', () => {

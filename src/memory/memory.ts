@@ -3,13 +3,15 @@ import type { MemoryServices, Schedule } from './common/services.ts';
 import type { Embedder } from './embedder-types.ts';
 import { createMemoryGraph, type MemoryGraph } from './graph/graph.ts';
 import { createPolicyMemory, type PolicyMemory, type PolicyOptions } from './policies/policies.ts';
-import { nodeFromRecord, nodeToRecord, type MemoryNode, type NODE_KINDS } from './schemas/node.ts';
+import { nodeFromRecord, nodeToRecord, type MemoryNode, NODE_KINDS } from './schemas/node.ts';
 import { createMemorySearch, type MemoryQuery, type MemorySearchResult } from './search/search.ts';
 import type { SessionOptions } from './sessions/options.ts';
 import { createSessionIndex, type SessionIndex } from './sessions/sessions.ts';
-import { STATE_TENANT } from './state-tenant.ts';
+import { checkTenantIsCallers, STATE_TENANT } from './state-tenant.ts';
+import { checkKeys } from './store/checks.ts';
 import { openTenantList } from './tenant-list.ts';
-import type { JsonValue, MemoryStore, StoreStats } from './types.ts';
+import type { JsonValue, MemoryRecord, MemoryStore, StoreStats } from './types.ts';
+import { readManifests } from './witness/archive.ts';
 import { openWitnessMemory, type RetentionOptions, type WitnessArchive, type WitnessLogOptions, type WitnessMemory, type WitnessStats } from './witness/index.ts'; // prettier-ignore
 
 /** Something to be remembered. */
@@ -88,6 +90,11 @@ export interface MemoryOptions {
 const MAINTAIN_EVERY_MS = 60_000;
 /** Expired records that are removed in one go, and sessions. */
 const SWEEP_LIMIT = 1000;
+/** Goes of one tidying: what expires faster than one go a minute must not pile up. */
+const MAX_SWEEPS = 100;
+const ITEM_KEYS = ['text', 'kind', 'source', 'topic', 'quality', 'metadata', 'expiresMs'];
+
+const isExpired = ({ expiresMs }: MemoryRecord, nowMs: number): boolean => expiresMs !== null && expiresMs <= nowMs;
 
 /** Binds the parts of the memory together. */
 export async function openMemory(context: MemoryContext): Promise<Memory> {
@@ -126,7 +133,9 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
   }
 
   async function maintain(): Promise<void> {
-    await store.sweepExpired(services.now(), SWEEP_LIMIT);
+    for (let i = 0; i < MAX_SWEEPS; i++) {
+      if ((await store.sweepExpired(services.now(), SWEEP_LIMIT)) < SWEEP_LIMIT) break;
+    }
     await policies.flushAccess();
     for (const tenant of tenants.all()) {
       await sessions.sweep(tenant, SWEEP_LIMIT);
@@ -161,6 +170,8 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     services,
     embed,
     async add(tenant, item) {
+      checkTenantIsCallers(tenant);
+      checkKeys(item, 'item', ITEM_KEYS);
       const { text, kind = 'document', source, topic, quality, metadata, expiresMs } = item;
       const id = services.newId();
       const embedded = typeof text === 'string' ? await embed(text) : null;
@@ -183,14 +194,23 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     },
     async get(tenant, id) {
       const [record] = await store.get(tenant, [id]);
-      return record == null ? null : nodeFromRecord(record);
+      const isNode = record != null && (NODE_KINDS as readonly string[]).includes(record.kind);
+      // What has expired is gone before it is swept; exchanges of sessions are theirs.
+      if (!isNode || record.fields['sessionId'] != null || isExpired(record, services.now())) return null;
+      return nodeFromRecord(record);
     },
-    remove: (tenant, ids) => store.delete(tenant, ids),
+    async remove(tenant, ids) {
+      checkTenantIsCallers(tenant);
+      return store.delete(tenant, ids);
+    },
     async search(tenant, query) {
       if (finder !== null) return finder.search(tenant, query);
       throw new RuvLLMError('unsupported', 'the memory has no model to embed with, so nothing can be found by meaning');
     },
-    meet: (tenant) => tenants.add(tenant),
+    async meet(tenant) {
+      checkTenantIsCallers(tenant);
+      await tenants.add(tenant);
+    },
     stats: async (tenant) => ({
       ...(await store.stats(tenant)),
       witness: witness.stats(),
@@ -198,8 +218,15 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     }),
     maintain,
     async eraseTenant(tenant) {
+      checkTenantIsCallers(tenant);
       await witness.flush().catch(() => {}); // what waits to be written would come back after the erasure
+      // Of an erasure that was cut short the key may be gone already; it must still be brought to its end.
+      const segments = archive === undefined ? [] : await readManifests(store, tenant).catch(() => []);
       await store.eraseTenant(tenant);
+      // Nobody can open them any more; what fails here costs space, not secrecy.
+      for (const { manifest } of segments) {
+        await archive!.delete(manifest.file).catch(() => report(`the segment ${manifest.file} could not be deleted`));
+      }
       await tenants.remove(tenant);
       // Their caches know the tenant still.
       policies = createPolicyMemory(store, services, options.policies);

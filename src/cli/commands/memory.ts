@@ -1,5 +1,6 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { actionRunner, type Actions, flagsOf, helpOf, pick } from '../memory/action.ts';
+import { LOOK_ACTIONS } from '../memory/look-actions.ts';
 import { readCondition, readObject, readTime } from '../memory/readers.ts';
 import { rotateKey, ROTATE_FLAGS } from '../memory/rotate-key.ts';
 import { columnsOf, dateOf, oneLine } from '../memory/show.ts';
@@ -52,6 +53,7 @@ export const MEMORY_ACTIONS: Actions = {
       { name: '--expires-in', value: 'seconds', read: readSeconds, description: 'forget it after that' },
     ],
     needsModel: () => true,
+    isFirst: true,
     async run(client, context, words) {
       const { output, values } = context;
       const texts = words.length > 0 ? words : [await readArgumentOrInput(undefined, context)];
@@ -114,7 +116,7 @@ export const MEMORY_ACTIONS: Actions = {
         ...Object.entries(stats.numRecords).map(([kind, count]) => [`  ${kind}`, String(count)]),
         ['edges', String(stats.numEdges)],
         ['vectors', String(stats.numVectors)],
-        ...(stats.space === null ? [] : [['space', stats.space.slice(0, 40)]]),
+        ...(stats.space === null ? [] : [['space', oneLine(stats.space, 80)]]),
         ...(health === null ? [] : [['on disk', formatBytes(health.diskBytes)]]),
         ...(stats.isDegraded ? [['degraded', oneLine(health?.degraded ?? 'yes', 200)]] : []),
       ];
@@ -143,6 +145,7 @@ export const MEMORY_ACTIONS: Actions = {
     description: 'write what was exported, from a file or from stdin; ids stay',
     flags: [],
     needsModel: () => true,
+    isFirst: true,
     async run(client, context, [path]) {
       const { output } = context;
       const total = { numAdded: 0, numReplaced: 0, numRefused: 0, numEmbedded: 0 };
@@ -174,6 +177,7 @@ export const MEMORY_ACTIONS: Actions = {
       output.lines(`${numRemoved} removed`);
     },
   },
+  ...LOOK_ACTIONS,
   'rotate-key': {
     args: '',
     description: 'wrap the keys of a folder that nobody has open with another master key',
@@ -190,7 +194,10 @@ export const MEMORY_ACTIONS: Actions = {
         throw usageError(`erasing ${tenant!} needs --confirm ${tenant!}`, '--confirm');
       if (values['--tenant'] !== undefined) throw usageError('the tenant is named once, and in --confirm', '--tenant');
       const { openClient } = await import('../memory/client.ts');
-      const client = await openClient({ ...context, values: { ...values, '--tenant': tenant } }, false);
+      const client = await openClient(
+        { ...context, values: { ...values, '--tenant': tenant } },
+        { needsModel: false, canCreate: false },
+      );
       try {
         output.document(await client.call<object>('tenants.erase', { confirm: tenant }));
         output.lines(`${oneLine(tenant!, 80)} is erased`);

@@ -11,12 +11,14 @@ export interface Action {
   readonly flags: readonly Flag[];
   /** Whether texts are compared, so that a model is needed; not behind a server, which has its own. */
   needsModel?(context: CommandContext): boolean;
+  /** Whether it may be what makes a memory. Where that is not so a mistyped folder would look like an empty one. */
+  readonly isFirst?: boolean;
   /** `words`: the arguments behind the name of the action. */
   run(client: MemoryClient, context: CommandContext, words: readonly string[]): Promise<void>;
 }
 
 /** An action that opens what it needs by itself. */
-export interface OwnAction extends Omit<Action, 'run' | 'needsModel'> {
+export interface OwnAction extends Omit<Action, 'run' | 'needsModel' | 'isFirst'> {
   runAlone(context: CommandContext, words: readonly string[]): Promise<void>;
 }
 
@@ -51,7 +53,10 @@ export function actionRunner(command: string, actions: Actions): CommandRunner {
     if (unknown !== undefined) throw usageError(`${command} ${name} has no ${unknown}`, unknown);
     checkWords(`${command} ${name}`, action.args, words);
     if ('runAlone' in action) return action.runAlone(context, words);
-    const client = await openClient(context, action.needsModel?.(context) ?? false);
+    const client = await openClient(context, {
+      needsModel: action.needsModel?.(context) ?? false,
+      canCreate: action.isFirst ?? false,
+    });
     try {
       await action.run(client, context, words);
     } finally {

@@ -24,13 +24,20 @@ export const CLIENT_FLAGS: readonly Flag[] = [
   { name: '--tenant', value: 'name', description: `whose memory; default ${DEFAULT_TENANT}, or the tenant of the key` },
 ];
 
-/** Opens the memory the flags name. Only with `needsModel` a model is looked for, and fetched if need be. */
-export async function openClient(context: CommandContext, needsModel: boolean): Promise<MemoryClient> {
+export interface ClientNeeds {
+  /** Only then a model is looked for, and fetched if need be. */
+  readonly needsModel: boolean;
+  /** Else a folder that somebody names must be there. */
+  readonly canCreate: boolean;
+}
+
+/** Opens the memory the flags name. */
+export async function openClient(context: CommandContext, needs: ClientNeeds): Promise<MemoryClient> {
   const { values } = context;
   if (values['--url'] === undefined) {
     if (values['--api-key'] !== undefined) throw usageError('--api-key needs --url', '--api-key');
     const { openLocalClient } = await import('./local-client.ts');
-    return openLocalClient(context, needsModel);
+    return openLocalClient(context, needs);
   }
   for (const name of ['--memory', '--model']) {
     if (values[name] !== undefined) throw usageError(`${name} is for a memory on this machine, not for --url`, name);

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { operationOf } from '../../memory/operations/index.ts';
@@ -8,13 +9,19 @@ import { chooseModel } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
 import { PHASE_LABELS } from '../load-model.ts';
 import { openHub } from '../open-hub.ts';
-import type { MemoryClient } from './client.ts';
+import type { ClientNeeds, MemoryClient } from './client.ts';
 
 /** The memory of this machine. */
-export async function openLocalClient(context: CommandContext, needsModel: boolean): Promise<MemoryClient> {
+export async function openLocalClient(
+  context: CommandContext,
+  { needsModel, canCreate }: ClientNeeds,
+): Promise<MemoryClient> {
   const { values, output } = context;
   const tenant = nameOption(values['--tenant'] ?? DEFAULT_TENANT, '--tenant');
   const place = values['--memory'] as string | undefined;
+  if (place !== undefined && !canCreate && !/^postgres(ql)?:/.test(place) && !existsSync(place)) {
+    throw new RuvLLMError('not_found', `there is no memory at ${place}`, { data: { path: place } });
+  }
   const modelPath = needsModel ? await findModel(context) : null;
   let memory: Memory;
   try {

@@ -28,6 +28,7 @@ export function createWordEmbedder(fingerprint = 'words-32'): Embedder {
 
 export interface TestMemory {
   readonly memory: Memory;
+  readonly archive: ReturnType<typeof createTestArchive>;
   readonly services: TestServices;
   readonly store: TestStore;
   /** Runs an operation, and checks that JSON does not change what comes back. */
@@ -40,9 +41,11 @@ export async function createTestMemory(embedder: Embedder | null = createWordEmb
   const services = createTestServices();
   const store = createTestStore(services);
   const { schedule } = createManualSchedule();
-  const memory = await openMemory({ store, services, schedule, embedder, archive: createTestArchive(), report() {} });
+  const archive = createTestArchive();
+  const memory = await openMemory({ store, services, schedule, embedder, archive, report() {} });
   return {
     memory,
+    archive,
     services,
     store,
     async run(name, input = {}, tenant = 'acme') {

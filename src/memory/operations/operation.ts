@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../memory.ts';
-import { STATE_TENANT } from '../state-tenant.ts';
+import { checkTenantIsCallers } from '../state-tenant.ts';
 import { parseWith } from '../schemas/primitives.ts';
 
 /** What somebody must be allowed to do: look at what is their own, change it, or run the memory. */
@@ -31,9 +31,7 @@ export function defineOperation<S extends z.ZodType>(definition: OperationDefini
   return {
     ...definition,
     async run(memory, tenant, given) {
-      if (tenant === STATE_TENANT) {
-        throw refuseInput(`the tenant "${tenant}" is the memory's own`, 'tenant');
-      }
+      checkTenantIsCallers(tenant);
       return definition.run(memory, tenant, parseWith<z.output<S>>(input as never, given, name));
     },
   };

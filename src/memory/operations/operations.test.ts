@@ -19,7 +19,7 @@ describe('[OP1] the table', () => {
       ['memory.health', '/admin/memory/health', 'admin'],
       ['memory.neighbours', '/admin/memory/neighbours', 'read'],
       ['memory.export', '/admin/memory/export', 'read'],
-      ['memory.import', '/admin/memory/import', 'write'],
+      ['memory.import', '/admin/memory/import', 'admin'],
       ['audit.search', '/admin/memory/audit/search', 'read'],
       ['audit.stats', '/admin/memory/audit/stats', 'read'],
       ['audit.verify', '/admin/memory/audit/verify', 'read'],

@@ -113,6 +113,18 @@ describe('[OP12] export and import', () => {
     );
   });
 
+  test('a link that cannot be made is counted', async () => {
+    const { run } = await createTestMemory();
+    const link = { from: UUID, to: UUID.replace('aa', '01'), relation: 'cites', weight: 1, confidence: 1 };
+    const edges = [link, { ...link, relation: 'hates' }, { ...link, weight: -1 }];
+    const record = { id: UUID, kind: 'fact', createdMs: 7, body: { text: 'x', metadata: {} }, edges };
+    expect(await run('memory.import', { records: [record] })).toMatchObject({
+      numAdded: 1,
+      numEdges: 0,
+      numEdgesLeftOut: 3,
+    });
+  });
+
   test('pages of large records end early, and nothing is left out', async () => {
     const memory = await createTestMemory();
     for (let index = 0; index < 5; index++)

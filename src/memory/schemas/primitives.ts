@@ -36,18 +36,27 @@ export const embedding = floats(MAX_DIM);
 /** The fingerprint of what made a vector. */
 export const space = name;
 
-function isPlainJson(value: unknown, depth: number): boolean {
-  if (value === null || typeof value === 'boolean') return true;
-  if (typeof value === 'number') return Number.isFinite(value);
-  if (typeof value === 'string') return value.isWellFormed();
-  if (typeof value !== 'object' || depth === 0) return false;
-  if (Array.isArray(value)) return value.every((item) => isPlainJson(item, depth - 1));
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null) return false;
-  // `$` marks packed floats in a body, `__proto__` would not come back from one.
-  return Object.entries(value).every(
-    ([key, item]) => !key.startsWith('$') && key !== '__proto__' && key.isWellFormed() && isPlainJson(item, depth - 1),
-  );
+/** Whether it is JSON of at most `maxValues` values; a caller's millions must not be walked through to be refused. */
+function isPlainJson(root: unknown, maxValues: number): boolean {
+  let numLeft = maxValues;
+  const isPlain = (value: unknown, depth: number): boolean => {
+    if (numLeft-- <= 0) return false;
+    if (value === null || typeof value === 'boolean') return true;
+    if (typeof value === 'number') return Number.isFinite(value);
+    if (typeof value === 'string') return value.length <= maxValues && value.isWellFormed();
+    if (typeof value !== 'object' || depth === 0) return false;
+    if (Array.isArray(value)) return value.length <= numLeft && value.every((item) => isPlain(item, depth - 1));
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (prototype !== Object.prototype && prototype !== null) return false;
+    const object = value as Readonly<Record<string, unknown>>;
+    for (const key in object) {
+      // `$` marks packed floats in a body, `__proto__` would not come back from one.
+      if (key.startsWith('$') || key === '__proto__' || !key.isWellFormed()) return false;
+      if (!isPlain(object[key], depth - 1)) return false;
+    }
+    return true;
+  };
+  return isPlain(root, MAX_JSON_DEPTH);
 }
 
 /** An object of the caller's own, of at most `maxBytes` characters of JSON. */
@@ -57,7 +66,8 @@ export function metadata(maxBytes: number): z.ZodType<Readonly<Record<string, Js
       typeof value === 'object' &&
       value !== null &&
       !Array.isArray(value) &&
-      isPlainJson(value, MAX_JSON_DEPTH) &&
+      // Each value takes a character at least.
+      isPlainJson(value, maxBytes) &&
       JSON.stringify(value).length <= maxBytes,
     `must be plain JSON of at most ${maxBytes} characters and ${MAX_JSON_DEPTH} levels, no key starting with $`,
   );

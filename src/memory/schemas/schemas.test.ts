@@ -122,6 +122,13 @@ describe('[SC3] what does not fit is refused', () => {
     ['node of kind session', memoryNode, { ...node, kind: 'session' }],
   ];
   test.each(cases)('%s', (_, schema, value) => expect(schema.safeParse(value).success).toBe(false));
+  test('of millions of values only as many are looked at as could be taken', () => {
+    let isLastRead = false;
+    const many: Record<string, unknown> = Object.fromEntries(Array.from({ length: 70_000 }, (_, i) => [`k${i}`, 0]));
+    Object.defineProperty(many, 'last', { enumerable: true, get: () => (isLastRead = true) });
+    expect(memoryNode.safeParse({ ...node, metadata: many }).success).toBe(false);
+    expect(isLastRead).toBe(false);
+  });
   test('weights that do not have their sizes, with both numbers', () => {
     const { parameters } = router as { parameters: { cellWeights: object } };
     const policy = {

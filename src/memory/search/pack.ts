@@ -22,6 +22,8 @@ export interface PackItem {
   readonly text: string;
 }
 
+const LINE_END = /\r\n?|[\n\v\f\u0085\u2028\u2029]/g;
+
 /** Takes results in order as long as they fit, skipping those that do not, and numbers them. */
 export function packContext(
   items: readonly PackItem[],
@@ -32,7 +34,8 @@ export function packContext(
   const sources: PackedSource[] = [];
   let numTokens = 0;
   for (const { id, kind, text } of items) {
-    const part = `[${parts.length + 1}] ${text}\n`;
+    // No line of a text stands where the number of a source does: it could pass for another one.
+    const part = `[${parts.length + 1}] ${text.replace(LINE_END, '\n  ')}\n`;
     const cost = countTokens(part);
     if (numTokens + cost > tokenBudget) continue;
     parts.push(part);

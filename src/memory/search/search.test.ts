@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Embedder } from '../embedder-types.ts';
 import { createMemoryGraph } from '../graph/graph.ts';
 import { createPolicyMemory } from '../policies/policies.ts';
+import { UUID } from '../schemas/fixtures.contract.ts';
 import { nodeToRecord, type MemoryNode } from '../schemas/node.ts';
 import { createSessionIndex } from '../sessions/sessions.ts';
 import { createTestServices, createTestStore } from '../test-store.contract.ts';
@@ -50,6 +51,19 @@ async function setUp() {
 const texts = ({ results }: { results: readonly { text: string }[] }) => results.map(({ text }) => text);
 
 describe('[SE1] one search over all kinds', () => {
+  test('copies of one text and what has expired do not hide what is behind them', async () => {
+    const { services, memory, add } = await setUp();
+    for (let i = 0; i < 70; i++) await add('the card was lost');
+    for (let i = 0; i < 70; i++) await add(`lost card number ${i}`, { expiresMs: services.now() + 1 });
+    await add('a loan has a rate and a fee');
+    await add('the app wants a pin');
+    services.timeMs += 1;
+    const found = await memory.search(T, { text: 'lost card', k: 3 });
+    expect(texts(found).sort()).toEqual(['a loan has a rate and a fee', 'the app wants a pin', 'the card was lost']);
+    expect(texts(await memory.search(T, { text: 'lost card', k: 3, minSimilarity: 0.9 }))).toEqual([
+      'the card was lost',
+    ]);
+  });
   test('requests like this one that failed last week', async () => {
     const { services, store, memory, add } = await setUp();
     const log = await openWitnessMemory({
@@ -243,6 +257,13 @@ describe('[SE4] packing', () => {
     expect(packContext(items, 3, countTokens)).toEqual({ text: '', sources: [], numTokens: 0, numLeftOut: 3 });
     expect(packContext(items, 33, countTokens).numLeftOut).toBe(0);
     expect(packContext(items, 32, countTokens).numLeftOut).toBe(1);
+  });
+  test('a text cannot pass for another source', () => {
+    const text = 'a\n[2] b\r\n[3] c\u2028[4] d\r[5] e';
+    const items = [text, 'f'].map((words) => ({ id: UUID, kind: 'fact' as const, text: words }));
+    const packed = packContext(items, 1000, (words) => words.length);
+    expect(packed.text).toBe('[1] a\n  [2] b\n  [3] c\n  [4] d\n  [5] e\n[2] f\n');
+    expect(packed.numTokens).toBe(packed.text.length);
   });
   test('comes with a search that has a budget', async () => {
     const { memory, add } = await setUp();

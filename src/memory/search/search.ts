@@ -15,6 +15,8 @@ import { recordText } from './record-text.ts';
 /** Everything but the memory's own state. */
 /** More than this in common, and the second text says nothing new. */
 const MAX_JACCARD = 0.8;
+/** Nearest records that are looked at where better ones were left out. */
+const MAX_CANDIDATES = 1000;
 /** What a step away from a result costs it in rank. */
 const HOP_FACTOR = 0.8;
 
@@ -166,29 +168,48 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
     });
   };
 
+  /** The best of the nearest `numCandidates`; `isMore`: others behind them could be results, too. */
+  const look = async (
+    tenant: string,
+    query: ResolvedQuery,
+    vector: Float32Array,
+    wanted: string,
+    numCandidates: number,
+  ): Promise<{ results: MemoryResult[]; numDuplicates: number; isMore: boolean }> => {
+    const found = await store.nearest(tenant, {
+      vector,
+      space: wanted,
+      kinds: query.kinds ?? SEARCHED_KINDS,
+      k: numCandidates,
+      filter: toFilter(query),
+    });
+    const isNear = ({ similarity }: { similarity: number }): boolean => similarity >= query.minSimilarity;
+    const near = found
+      .filter((hit) => isLive(hit.record) && isNear(hit))
+      .map(({ record, similarity }): MemoryResult => ({
+        record,
+        text: recordText(record),
+        score: similarity,
+        similarity,
+        hops: 0,
+      }));
+    const further = query.expandHops === 0 ? [] : await expand(tenant, near, query, vector, wanted);
+    const ranked = [...near, ...further].sort((a, b) => b.score - a.score || (a.record.id < b.record.id ? -1 : 1));
+    return { ...dropDuplicates(ranked, query.k), isMore: found.length === numCandidates && isNear(found.at(-1)!) };
+  };
+
   return {
     async search(tenant, given) {
       const query = parseWith<ResolvedQuery>(memoryQuery as never, given, 'memory search');
       const { vector, space: wanted } = await toVector(query);
-      const found = await store.nearest(tenant, {
-        vector,
-        space: wanted,
-        kinds: query.kinds ?? SEARCHED_KINDS,
-        k: Math.max(query.k, query.numCandidates),
-        filter: toFilter(query),
-      });
-      const near = found
-        .filter(({ record, similarity }) => isLive(record) && similarity >= query.minSimilarity)
-        .map(({ record, similarity }): MemoryResult => ({
-          record,
-          text: recordText(record),
-          score: similarity,
-          similarity,
-          hops: 0,
-        }));
-      const further = query.expandHops === 0 ? [] : await expand(tenant, near, query, vector, wanted);
-      const ranked = [...near, ...further].sort((a, b) => b.score - a.score || (a.record.id < b.record.id ? -1 : 1));
-      const { results, numDuplicates } = dropDuplicates(ranked, query.k);
+      let numCandidates = Math.max(query.k, query.numCandidates);
+      let best = await look(tenant, query, vector, wanted, numCandidates);
+      // Copies of one text, and what waits to be swept, must not hide what is a little further.
+      while (best.results.length < query.k && best.isMore && numCandidates < MAX_CANDIDATES) {
+        numCandidates = Math.min(MAX_CANDIDATES, 4 * numCandidates);
+        best = await look(tenant, query, vector, wanted, numCandidates);
+      }
+      const { results, numDuplicates } = best;
       const items = results
         .filter(({ text }) => text !== '')
         .map(({ record: { id, kind }, text }) => ({ id, kind, text }));

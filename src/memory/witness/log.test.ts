@@ -32,6 +32,21 @@ describe('[WL1] entries are written in batches', () => {
       numDropped: 0,
     });
   });
+  test('also after a flush that found nothing to write', async () => {
+    const { open, runAll } = createHarness();
+    const log = await open();
+    await log.flush();
+    log.enqueue(TENANT, witnessInput({ query: 'by flush' }));
+    await log.flush();
+    log.enqueue(TENANT, witnessInput({ query: 'by time' }));
+    runAll();
+    await settle();
+    expect(log.stats()).toMatchObject({ numWritten: 2, numQueued: 0 });
+    await log.flush();
+    log.enqueue(TENANT, witnessInput({ query: 'by close' }));
+    await log.close();
+    expect(log.stats()).toMatchObject({ numWritten: 3, numQueued: 0 });
+  });
   test('nothing of the store is touched by enqueue itself', async () => {
     const { open, store } = createHarness();
     const log = await open();

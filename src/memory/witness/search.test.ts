@@ -70,6 +70,13 @@ describe('[WL12] search by any combination', () => {
     expect(queries(page)).toEqual(expected);
     expect(page).toMatchObject({ next: null, isComplete: true });
   });
+  test('a place that is no page’s end is refused by its name', async () => {
+    const log = await createHarness().open();
+    for (const after of ['garbage', '{"pin":-1}', '5']) {
+      const refused = { code: 'invalid_option', message: 'after must be "next" of a page', data: { option: 'after' } };
+      await expect(log.search(TENANT, { after })).rejects.toMatchObject(refused);
+    }
+  });
   test('unknown conditions and values out of range are refused', async () => {
     const { log } = await openFilled();
     for (const query of [

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { RuvLLMError } from '../../core/errors.ts';
 import type { MemoryServices } from '../common/services.ts';
 import { count, embedding, name, parseWith, space, text, timeMs, unit } from '../schemas/primitives.ts';
 import { witnessFromRecord, type LinkedWitness } from '../schemas/witness.ts';
@@ -89,17 +90,15 @@ export function toRecordFilter(query: WitnessFilter, lastSequence: number): Reco
 }
 
 /** Where a page ends: entries after `pin` are of no concern, `skip` of those after `from` are done. */
-const cursor = z.tuple([z.strictObject({ pin: count, skip: count, from: text(4096).nullable() })]);
-type Cursor = z.infer<typeof cursor>[0];
+const cursor = z.strictObject({ pin: count, skip: count, from: text(4096).nullable() });
+type Cursor = z.infer<typeof cursor>;
 
 function parseCursor(after: string): Cursor {
-  let value: unknown;
   try {
-    value = [JSON.parse(after)];
-  } catch {
-    value = [null];
+    return parseWith(cursor, JSON.parse(after) as unknown, 'after');
+  } catch (error) {
+    throw new RuvLLMError('invalid_option', 'after must be "next" of a page', { cause: error, data: { option: 'after' } }); // prettier-ignore
   }
-  return parseWith(cursor, value, 'cursor of a witness search')[0];
 }
 
 function containsText(needle: string | undefined): (record: MemoryRecord) => boolean {

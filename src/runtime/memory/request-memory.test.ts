@@ -102,6 +102,11 @@ describe('recalling', () => {
     expect(await told({ minSimilarity: -1 }, 'alice')).toContain('secret');
   });
 
+  test('[RM5] the tenant of the memory itself asks nothing, and has no log', async () => {
+    await expect(told(undefined, 'ruvllm')).rejects.toMatchObject({ data: { option: 'tenant' } });
+    expect(await entries('ruvllm')).toEqual([]);
+  });
+
   test('wishes that make no sense are refused with their names', async () => {
     for (const [wish, says] of [
       [{ k: 0 }, '"k"'],

@@ -1,6 +1,7 @@
 import type { SerializedError } from '../../core/errors.ts';
 import { clipText } from '../../memory/common/text-limits.ts';
 import type { EmbeddedText, Memory } from '../../memory/memory.ts';
+import { checkTenantIsCallers } from '../../memory/state-tenant.ts';
 import { MAX_TURN_TEXT, MAX_WITNESS_TEXT } from '../../memory/schemas/text-lengths.ts';
 import type { PackedSource } from '../../memory/search/pack.ts';
 import type { Prompt } from '../prompt.ts';
@@ -153,6 +154,7 @@ export function createRequestMemory(
 
   return {
     async begin(call) {
+      checkTenantIsCallers(call.tenant);
       const startMs = now();
       const plain = { prompt: call.prompt, sources: [], embedded: null, embeddingMs: 0, retrievalMs: 0 };
       const recalled = call.wish === null ? plain : await recall(call, call.wish, queryOf(call.prompt));

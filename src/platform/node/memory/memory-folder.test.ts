@@ -138,6 +138,16 @@ describe('who may open it', () => {
     expect(readFileSync(join(folder, 'memory.json'), 'utf8')).toBe(text);
   });
 
+  test('[MS20] a database that is missing is not made anew under the keys of its tenants', async () => {
+    const folder = newFolder();
+    await fill(folder);
+    rmSync(join(folder, 'memory.db'));
+    expect(() => openAt(folder)).toThrow(expect.objectContaining({ code: 'io', message: expect.stringContaining('memory.db is missing') })); // prettier-ignore
+    expect([...contentsOf(folder).keys()]).not.toContain('memory.db');
+    rmSync(join(folder, 'keys'), { recursive: true });
+    await openAt(folder).store.close();
+  });
+
   test('[MS20] a tenant whose key is missing or another’s is an error, and no new key is made', async () => {
     const folder = newFolder();
     await fill(folder);

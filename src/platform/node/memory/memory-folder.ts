@@ -57,6 +57,10 @@ export function openMemoryFolder({ folder, masterKey, files, scryptN }: MemoryFo
   try {
     if (isNew) createFolderSecrets(files, headerPath, masterKey, options);
     let secrets = openFolderSecrets(files, headerPath, masterKey, options); // again: it may have been rotated before we had the lock
+    // A tenant has a key from its first row on: without the rows this is a memory that was lost, and no new one.
+    if (!files.existsSync(databasePath) && listNames(files, join(folder, 'keys')).length > 0) {
+      throw new RuvLLMError('io', `${databasePath} is missing, and there are keys of tenants who had rows in it`, { data: { path: databasePath } }); // prettier-ignore
+    }
     const keyFiles = openKeyFiles(files, folder, wrappingOf(secrets));
     removeLeftovers(files, folder, databasePath);
 

@@ -2,10 +2,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
+import { RuvLLMError } from '../../../core/errors.ts';
 import { createUuidV7 } from '../../../core/uuid.ts';
 import type { MemoryServices } from '../../../memory/common/services.ts';
 import { type Memory, type MemoryOptions, openMemory } from '../../../memory/memory.ts';
 import { createRemoteObjects } from '../../../memory/remote/remote-objects.ts';
+import { checkKeys } from '../../../memory/store/checks.ts';
 import { createFallbackStore } from '../../../memory/store/fallback-store.ts';
 import { createInMemoryStore } from '../../../memory/store/in-memory/in-memory-store.ts';
 import { defaultMasterKeyPath } from '../kept-state.ts';
@@ -33,12 +35,28 @@ export function defaultMemoryFolder(): string {
   return join(dataFolder(), 'memory');
 }
 
+const KEYS = ['place', 'masterKey', 'modelPath', 'report', 'witness', 'retention', 'sessions', 'policies'];
+
+/** An empty name would be the folder one happens to be in, and an address of another kind a folder of that name. */
+function checkPlace(place: string): string {
+  const isAddress = typeof place === 'string' && /^[a-z][a-z0-9+.-]+:\/\//i.test(place);
+  if (typeof place === 'string' && place !== '' && (!isAddress || POSTGRES.test(place))) return place;
+  // An address is not shown: it may have a password.
+  const got = isAddress ? `an address that begins with ${place.slice(0, place.indexOf(':'))}:` : typeof place === 'string' ? 'an empty text' : typeof place; // prettier-ignore
+  throw new RuvLLMError('invalid_option', `option "place" must be a folder or postgres://…, got ${got}`, {
+    data: { option: 'place' },
+  });
+}
+
+const POSTGRES = /^postgres(ql)?:\/\//;
 const warn = (message: string): void => process.emitWarning(message, { code: 'RUVLLM_MEMORY' });
 
 /** Opens the memory in a thread of its own. When its disk fails later it goes on in this process and says so. */
 export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<Memory> {
-  const { place = defaultMemoryFolder(), modelPath = null, report = warn, masterKey, ...rest } = options;
-  const isPostgres = /^postgres(ql)?:\/\//.test(place);
+  checkKeys(options, 'openMemory', KEYS);
+  const { modelPath = null, report = warn, masterKey, place: given, ...rest } = options;
+  const place = checkPlace(given ?? defaultMemoryFolder());
+  const isPostgres = POSTGRES.test(place);
   const transport = await spawnMemory(
     {
       place: isPostgres ? { postgres: place } : { folder: expandHome(place) },

@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest';
+import { createTestMemory } from './operations/harness.contract.ts';
+import { STATE_TENANT } from './state-tenant.ts';
+
+describe('the memory as a whole', () => {
+  test('[OP2] its own tenant is nobody’s, also of who holds it as an object', async () => {
+    const { memory } = await createTestMemory();
+    await memory.add('acme', { text: 'a card' });
+    const before = await memory.store.stats(STATE_TENANT);
+    const refused = { code: 'invalid_option', data: { option: 'tenant' } };
+    await expect(memory.add(STATE_TENANT, { text: 'a card' })).rejects.toMatchObject(refused);
+    await expect(memory.remove(STATE_TENANT, [])).rejects.toMatchObject(refused);
+    await expect(memory.meet(STATE_TENANT)).rejects.toMatchObject(refused);
+    await expect(memory.eraseTenant(STATE_TENANT)).rejects.toMatchObject(refused);
+    expect(await memory.store.stats(STATE_TENANT)).toEqual(before);
+  });
+
+  test('[SC3] a key of an item that nobody knows is refused', async () => {
+    const { memory } = await createTestMemory();
+    const item = { text: 'a card', topics: 'cards' };
+    await expect(memory.add('acme', item)).rejects.toMatchObject({ data: { option: 'topics' } });
+    expect((await memory.stats('acme')).numRecords).toEqual({});
+  });
+
+  test('get gives what was added, and nothing that expired or is of another kind', async () => {
+    const { memory, services } = await createTestMemory();
+    const id = await memory.add('acme', { text: 'a card', expiresMs: services.now() + 10 });
+    expect(await memory.get('acme', id)).toMatchObject({ id, text: 'a card' });
+    services.timeMs += 10;
+    expect(await memory.get('acme', id)).toBeNull();
+    const turn = await memory.sessions.addTurn('acme', 'chat', { query: 'q', answer: 'a' });
+    const { records } = await memory.store.find('acme', { kinds: ['session', 'qa-pair'], order: 'oldest', limit: 9 });
+    expect(records.map((record) => record.id)).toContain(turn.id);
+    for (const record of records) expect(await memory.get('acme', record.id)).toBeNull();
+  });
+
+  test('one tidying removes all that has expired', async () => {
+    const { memory, services } = await createTestMemory(null);
+    for (let i = 0; i < 2100; i++) await memory.add('acme', { text: 'a card', expiresMs: services.now() + 1 });
+    services.timeMs += 1;
+    await memory.maintain();
+    expect((await memory.stats('acme')).numRecords).toEqual({});
+  });
+
+  test('[OP11] erasing a tenant takes the files of its audit log, and starts a new chain', async () => {
+    const { memory, archive, services, witness } = await createTestMemory();
+    await witness([{ query: 'old' }]);
+    await witness([{ query: 'old' }], 'other');
+    services.timeMs += 8 * 86_400_000;
+    await memory.witness.retain('acme');
+    await memory.witness.retain('other');
+    expect(archive.files.size).toBe(2);
+    await memory.eraseTenant('acme');
+    expect(archive.files.size).toBe(1);
+    await witness([{ query: 'new' }]);
+    expect(await memory.witness.verify('acme')).toMatchObject({ isIntact: true, numChecked: 1, head: { sequence: 1 } });
+    expect(await memory.witness.verify('other')).toMatchObject({ isIntact: true, numArchived: 1 });
+  });
+});
