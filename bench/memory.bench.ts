@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { makeClusteredVectors } from './support/clustered-vectors.ts';
 import { importBuilt } from './support/dist.ts';
 import { median, printTable } from './support/report.ts';
-import { measureBaseMemory, measureMemoryThread } from './support/memory-thread.ts';
+import { measureBaseMemory } from './support/base-memory.ts';
+import { measureMemoryThread } from './support/memory-thread.ts';
 import { openHnswlib, openUsearch } from './support/vector-peers.ts';
 import type { VectorIndex } from '../src/memory/vector-index/types.ts';
 
@@ -181,7 +182,7 @@ const { memoryBytes } = ours;
 for (const index of [ours, oursWasm, exact, smallExact]) await index.dispose();
 log(`the memory in its own thread, ${count} patterns …`);
 const thread = await measureMemoryThread(vectors, queries, dim);
-const baseMemoryMb = measureBaseMemory();
+const base = measureBaseMemory();
 printTable([
   ['in its own thread', 'p50', 'p99'],
   ['pattern search', `${thread.patternP50Ms.toFixed(2)} ms`, `${thread.patternP99Ms.toFixed(2)} ms`],
@@ -192,7 +193,8 @@ printTable([
 ]);
 console.log(
   `${thread.putsPerSecond.toFixed(0)} patterns a second to the disk, index built in ${thread.indexSeconds.toFixed(0)} s; ` +
-    `an open memory takes ${baseMemoryMb.toFixed(0)} MiB beyond a bare Node`,
+    `beyond a bare Node the library takes ${base.library.toFixed(0)} MiB, with an open memory ${base.memory.toFixed(0)}, ` +
+    `with the loader of models too ${base.loader.toFixed(0)}`,
 );
 
 const result = {
@@ -205,7 +207,8 @@ const result = {
   pattern_p99_ms: thread.patternP99Ms,
   session_p99_us: thread.sessionP99Us,
   reopen_ms: median(reopened),
-  base_memory_mb: baseMemoryMb,
+  base_memory_mb: base.memory,
+  base_memory_with_loader_mb: base.loader,
   build_s: buildMs === 0 ? null : buildMs / 1000,
   memory_bytes: memoryBytes,
   file_bytes: statSync(path).size,

@@ -3,7 +3,7 @@ export type { ChatMessage, ToolCall } from './chat/types.ts';
 export { type ErrorCode, type ErrorData, RuvLLMError } from './core/errors.ts';
 export type { KernelChoice, RepackCacheChoice } from './engine/protocol.ts';
 export type { EngineStats } from './engine/types.ts';
-export { loadModel } from './platform/node/load-model.ts';
+export { loadModel } from './platform/node/lazy.ts';
 export type { KvCacheStats } from './kv-cache/kv-cache.ts';
 export type { KvPacking } from './kv-cache/kv-policy.ts';
 export type { SpillStats } from './kv-cache/types.ts';

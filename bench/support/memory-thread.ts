@@ -1,10 +1,7 @@
-// The memory as requests meet it, in its own thread: searches among many patterns, sessions, policies, the queue of the audit log; and
-// what an open memory takes beside a bare Node.
-import { execFileSync } from 'node:child_process';
+// The memory as requests meet it, in its own thread: searches among many patterns, sessions, policies, the queue of the audit log.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { importBuilt } from './dist.ts';
 import { percentile } from './report.ts';
 
@@ -14,7 +11,6 @@ const TENANT = 'bench';
 const SPACE = 'bench-vectors';
 const BATCH = 500;
 const CALLS = 1000;
-const MIB = 2 ** 20;
 
 export interface MemoryThreadTimes {
   readonly patternP50Ms: number;
@@ -99,29 +95,6 @@ export async function measureMemoryThread(
     };
   } finally {
     await memory.close();
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-/** Resident MiB of a process with the runtime and an open memory, beyond one that has neither: the median of five of each. */
-export function measureBaseMemory(): number {
-  const entry = fileURLToPath(new URL('../../../../dist/index.js', import.meta.url));
-  const folder = mkdtempSync(join(tmpdir(), 'ruvllm-bench-base-'));
-  const tell = 'setTimeout(() => { gc(); console.log(process.memoryUsage().rss); process.exit(0); }, 500)';
-  const bare = tell;
-  const withMemory = `const { openMemory } = await import(${JSON.stringify(entry)});
-    await openMemory({ place: ${JSON.stringify(folder)}, masterKey: { key: new Uint8Array(32) } }); ${tell}`;
-  const rssOf = (script: string): number =>
-    Number(execFileSync(process.execPath, ['--expose-gc', '--input-type=module', '-e', script], { encoding: 'utf8' }));
-  try {
-    const both = Array.from({ length: 5 }, () => [rssOf(bare), rssOf(withMemory)] as const);
-    const middle = (values: number[]): number =>
-      percentile(
-        values.sort((a, b) => a - b),
-        0.5,
-      );
-    return (middle(both.map(([, full]) => full)) - middle(both.map(([none]) => none))) / MIB;
-  } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { RuvLLMError } from '../../../core/errors.ts';
-import { openVectorIndex, type VectorIndexOptions } from '../../../memory/vector-index/index.ts';
 import type { VectorIndexFiles, VectorSetRef } from '../../../memory/store/vector-sets.ts';
 import { toFileError } from '../file-errors.ts';
 import type { Files } from '../sealing/atomic-files.ts';
 import type { MemoryFolder } from './memory-folder.ts';
 import { openVectorFile, type VectorFile } from './vector-file.ts';
+import type { VectorIndexes } from './vector-indexes.ts';
 
 /** Open files: as many as there are open indexes. One that was closed is written whole the next time. */
 const MAX_OPEN = 64;
@@ -13,11 +13,12 @@ const MAX_OPEN = 64;
 export interface IndexFilesOptions extends Pick<MemoryFolder, 'sealingKeyOf'> {
   readonly folder: string;
   readonly files: Files;
-  readonly indexOptions: (dim: number) => VectorIndexOptions;
+  /** Asked when an index is opened, for they are made with the first. */
+  readonly indexes: () => Promise<VectorIndexes>;
 }
 
 /** Vector indexes as sealed files in `<folder>/vectors/<tenant>`: what is lost here is built again from the rows. */
-export function openIndexFiles({ folder, files, sealingKeyOf, indexOptions }: IndexFilesOptions): VectorIndexFiles {
+export function openIndexFiles({ folder, files, sealingKeyOf, indexes }: IndexFilesOptions): VectorIndexFiles {
   const root = join(folder, 'vectors');
   /** The one used last is last. */
   const open = new Map<number, VectorFile>();
@@ -47,7 +48,8 @@ export function openIndexFiles({ folder, files, sealingKeyOf, indexOptions }: In
 
   return {
     async load(set) {
-      return openVectorIndex(indexOptions(set.dim), obtain(set));
+      const { open: openIndex } = await indexes();
+      return openIndex(set.dim, obtain(set));
     },
     async save(set, index, seq) {
       index.save(obtain(set), seq);

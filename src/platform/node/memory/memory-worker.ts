@@ -4,12 +4,9 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { assert, RuvLLMError, serializeError } from '../../../core/errors.ts';
 import { createObjectServer } from '../../../memory/remote/object-server.ts';
 import type { RemoteCall, RemoteEmbedder, RemoteObjects } from '../../../memory/remote/protocol.ts';
-import { createVectorIndex, type VectorIndexOptions } from '../../../memory/vector-index/index.ts';
-import { createKernelFactory } from '../kernel-factory.ts';
 import { openArchiveFiles } from './archive-files.ts';
 import { openIndexFiles } from './index-files.ts';
 import type { MemoryFolder } from './memory-folder.ts';
-import { openModelEmbedder } from './model-embedder.ts';
 import { openMemoryStore } from './open-memory-store.ts';
 import type { MemoryWorkerData, MemoryWorkerMessage } from './spawn-memory.ts';
 
@@ -23,19 +20,32 @@ const refuse = (): Promise<never> =>
   Promise.reject(new RuvLLMError('unsupported', 'a memory on PostgreSQL keeps no archive'));
 const NO_ARCHIVE = { write: refuse, read: refuse, delete: refuse, seal: refuse, unseal: refuse };
 
+/** Makes it with the first call, and anew when that failed. What an empty memory has no use for is not even loaded. */
+function lazily<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | null = null;
+  return () =>
+    (made ??= make().catch((error: unknown) => {
+      made = null;
+      throw error;
+    }));
+}
+
 /** Made at the first text: most commands need none, and a vocabulary takes a second to read. */
 function createEmbedder(modelPath: string | null): RemoteEmbedder {
-  let opened: ReturnType<typeof openModelEmbedder> | null = null;
-  const open = (path: string): ReturnType<typeof openModelEmbedder> => (opened ??= openModelEmbedder(path));
+  if (modelPath === null) {
+    return {
+      describe: () => Promise.resolve(null),
+      embed: () => Promise.reject(new RuvLLMError('unsupported', 'the memory has no model to embed with')),
+    };
+  }
+  const opened = lazily(async () => (await import('./model-embedder.ts')).openModelEmbedder(modelPath));
   return {
     async describe() {
-      if (modelPath === null) return null;
-      const { fingerprint, dim } = open(modelPath);
+      const { fingerprint, dim } = await opened();
       return { fingerprint, dim };
     },
     async embed(text) {
-      if (modelPath === null) throw new RuvLLMError('unsupported', 'the memory has no model to embed with');
-      return open(modelPath).embed(text);
+      return (await opened()).embed(text);
     },
   };
 }
@@ -46,22 +56,15 @@ async function open({ place, masterKey, modelPath }: MemoryWorkerData): Promise<
     const store = await openPostgresMemory({ connectionString: place.postgres, masterKey });
     return { store, archive: NO_ARCHIVE, embedder: createEmbedder(modelPath) };
   }
-  const kernels = await createKernelFactory('auto', {
-    numThreads: 1,
-    types: [],
-    warn: ({ message }) => report(message),
-  });
-  // Long builds let calls through that wait.
-  const pause = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
-  const indexOptions = (dim: number): VectorIndexOptions => ({ kernels, dim, storage: 'int8', pause });
+  const indexes = lazily(async () => (await import('./vector-indexes.ts')).createVectorIndexes(report));
   let folder: MemoryFolder | null = null;
   const { store } = openMemoryStore({
     folder: place.folder,
     masterKey,
-    createIndex: (dim) => createVectorIndex(indexOptions(dim)),
+    createIndex: async (dim) => (await indexes()).create(dim),
     openIndexFiles(opened) {
       folder = opened;
-      return openIndexFiles({ folder: place.folder, files, sealingKeyOf: opened.sealingKeyOf, indexOptions });
+      return openIndexFiles({ folder: place.folder, files, sealingKeyOf: opened.sealingKeyOf, indexes });
     },
     report,
   });
