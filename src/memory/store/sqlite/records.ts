@@ -29,6 +29,9 @@ export interface Records {
   setOf(tenant: Tenant, kind: RecordKind, space: string): VectorSetRef | null;
 }
 
+/** The `+` keeps SQLite from the index by tenant, through which it would look at all that a tenant has. */
+export const SELECT_BY_ROWS = `SELECT ${RECORD_COLUMNS} FROM record WHERE row IN (SELECT value FROM json_each(?)) AND +tenant = ?`;
+
 export function createRecords(database: SqlDatabase, nextSeq: () => number, onVector: VectorChange): Records {
   const selectHead = (tenantNo: number, id: Uint8Array): SqlRow | undefined =>
     database
@@ -120,8 +123,7 @@ export function createRecords(database: SqlDatabase, nextSeq: () => number, onVe
     },
 
     byRows(tenant, name, rows) {
-      const sql = `SELECT ${RECORD_COLUMNS} FROM record WHERE row IN (SELECT value FROM json_each(?)) AND tenant = ?`;
-      const found = database.prepare(sql).all(JSON.stringify(rows), tenant.no);
+      const found = database.prepare(SELECT_BY_ROWS).all(JSON.stringify(rows), tenant.no);
       return new Map(found.map((row) => [numberOf(row['row']), openAll([row], tenant, name)[0]!]));
     },
 
