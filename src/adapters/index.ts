@@ -1,6 +1,8 @@
 export { affectsKv } from './affects-kv.ts';
 export { ADAPTER_LIMITS, adapterBytes, createAdapter } from './create-adapter.ts';
 export { isGgufAdapter, readGgufAdapter } from './gguf-adapter.ts';
+export { mergeAdapters, type MergeInput, type MergeOptions, type MergeReport } from './merge/merge-adapters.ts';
+export { MERGE_METHODS, type MergeMethodName } from './merge/methods.ts';
 export { type PeftCheckpoint, readPeftAdapter } from './peft-adapter.ts';
 export { type PlacedFactors, type PlacementPlan, planPlacement, writePlacement } from './place-adapter.ts';
 export { checkAdapter, siteOf, targetShape } from './target-shapes.ts';

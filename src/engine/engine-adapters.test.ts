@@ -110,12 +110,12 @@ test('[E32] replaced by another the old pages are stale, by the same content the
 
 test('[E32] the same holds for pages on disk, in the next process', async () => {
   const spill = createMemorySpill();
-  const before = await open(spill);
+  const before = await open(spill.open());
   before.engine.loadAdapter(1, await before.make({ seed: 1 }));
   const { tokens } = await ask(before.engine, using(1));
   while (before.engine.hasBackgroundWork) before.engine.workInBackground();
   await before.engine.dispose();
-  const { engine, make } = await open(spill);
+  const { engine, make } = await open(spill.open());
   engine.loadAdapter(1, await make({ seed: 2 }));
   engine.loadAdapter(2, await make({ seed: 1 }));
   expect((await ask(engine)).cachedTokens).toBe(0);
