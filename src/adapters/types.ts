@@ -42,3 +42,15 @@ export interface Adapter {
   /** Ordered by layer, then by `ADAPTER_TARGETS`; at most one for each matrix. */
   readonly factors: readonly LowRankFactors[];
 }
+
+/** What an adapter must fit: the shape of a decoder, as far as its matrices go. `DecoderShape` of the models is one. */
+export interface AdapterBase {
+  readonly architecture: string;
+  readonly numLayers: number;
+  readonly embeddingDim: number;
+  readonly numHeads: number;
+  readonly numKvHeads: number;
+  readonly headDim: number;
+  readonly feedForwardDim: number;
+  readonly vocabSize: number;
+}

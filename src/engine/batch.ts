@@ -1,6 +1,7 @@
-import type { StepBatch, StepSequence } from '../models/types.ts';
+import type { StepAdapter, StepBatch, StepSequence } from '../models/types.ts';
 import type { Sequence } from './sequence.ts';
-import type { Schedule } from './types.ts';
+import { compareAdapters } from './adapter-table.ts';
+import type { Schedule, SequenceAdapter } from './types.ts';
 
 /** The scheduled rows as the model wants them: one flat row per token, page tables beside, and as many best logits as the most demanding sampler wants. */
 export function buildBatch(schedule: Schedule, sequences: ReadonlyMap<number, Sequence>, maxTop: number): StepBatch {
@@ -11,10 +12,13 @@ export function buildBatch(schedule: Schedule, sequences: ReadonlyMap<number, Se
   const logitRows: number[] = [];
   const hiddenRows: number[] = [];
   const stepSequences: StepSequence[] = [];
+  const withAdapters: AdapterRows[] = [];
   let row = 0;
   let numTop = 0;
   for (const scheduled of schedule.rows) {
     const sequence = sequences.get(scheduled.id)!;
+    const { adapters } = sequence.request;
+    if (adapters.length > 0) withAdapters.push({ adapters, firstRow: row, numRows: scheduled.numRows });
     stepSequences.push({
       firstRow: row,
       numRows: scheduled.numRows,
@@ -33,5 +37,33 @@ export function buildBatch(schedule: Schedule, sequences: ReadonlyMap<number, Se
     logitRows.push(row - 1);
     numTop = Math.max(numTop, Math.min(sequence.request.sampler.numCandidates ?? 0, maxTop));
   }
-  return { tokenIds, positions, slots, sequences: stepSequences, logitRows, hiddenRows, numTop };
+  const batch = { tokenIds, positions, slots, sequences: stepSequences, logitRows, hiddenRows, numTop };
+  return withAdapters.length === 0 ? batch : { ...batch, adapters: groupRows(withAdapters) };
+}
+
+interface AdapterRows {
+  readonly adapters: readonly SequenceAdapter[];
+  readonly firstRow: number;
+  readonly numRows: number;
+}
+
+/** One entry for each adapter and scale, in the order of `SequenceAdapter`s: so a row's sums are rounded as if it were alone. */
+function groupRows(sequences: readonly AdapterRows[]): StepAdapter[] {
+  const groups = new Map<string, { adapter: SequenceAdapter; place: number; rows: number[] }>();
+  for (const { adapters, firstRow, numRows } of sequences) {
+    const used = new Map<string, number>();
+    for (const adapter of adapters) {
+      const name = `${adapter.contentHash} ${adapter.scale} ${adapter.id}`;
+      // The same one twice is two entries: none has a row twice.
+      const place = used.get(name) ?? 0;
+      used.set(name, place + 1);
+      const key = `${name} ${place}`;
+      const group = groups.get(key) ?? { adapter, place, rows: [] };
+      groups.set(key, group);
+      for (let row = firstRow; row < firstRow + numRows; row++) group.rows.push(row);
+    }
+  }
+  return [...groups.values()]
+    .sort((a, b) => compareAdapters(a.adapter, b.adapter) || a.adapter.id - b.adapter.id || a.place - b.place)
+    .map(({ adapter, rows }) => ({ slot: adapter.id, scale: adapter.scale, rows }));
 }

@@ -76,6 +76,8 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
   let isDisposing = false;
   let nextCheckMs = -Infinity;
   const uncompiled: GenerateRequest[] = [];
+  /** What must wait for the end of a step; false: not yet, for somebody still has to begin. */
+  const betweenSteps: (() => boolean)[] = [];
 
   async function load(spec: ModelSpec): Promise<void> {
     try {
@@ -160,13 +162,12 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
               maxTokens: request.maxTokens,
               endIds: stopIds,
             }),
-      adapterHash: null,
     }));
   }
 
   function embed(request: EmbedRequest): void {
     const nothing = { maxTokens: 0, stopIds: new Set<number>(), sampler: NEVER };
-    const unshared = { adapterHash: null, cachePrefix: false, retention: 'ordinary' } as const;
+    const unshared = { cachePrefix: false, retention: 'ordinary' } as const;
     start(request.id, () => ({ ...request, ...nothing, ...unshared }));
   }
 
@@ -180,9 +181,41 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     }
   }
 
+  /** Adapters move pages, or free memory that a step may still read. */
+  function runBetweenSteps(): void {
+    for (const task of betweenSteps.splice(0)) if (!task()) betweenSteps.push(task);
+  }
+
+  function whenNoStepRuns(task: () => boolean): void {
+    betweenSteps.push(task);
+    if (looping === null) runBetweenSteps();
+  }
+
+  function loadAdapter({ id, adapter }: Extract<ClientMessage, { type: 'loadAdapter' }>): void {
+    whenNoStepRuns(() => {
+      try {
+        if (engine === null || isDisposing) throw new RuvLLMError('not_loaded', 'the engine has no model');
+        post({ type: 'adapterLoaded', id, ...engine.loadAdapter(id, adapter) });
+      } catch (error) {
+        post({ type: 'adapterFailed', id, error: serializeError(error) });
+      }
+      return true;
+    });
+  }
+
+  function unloadAdapter(id: number): void {
+    whenNoStepRuns(() => {
+      // They came first, and are only waiting for their grammars.
+      if (uncompiled.some(({ adapters }) => adapters.some((adapter) => adapter.id === id))) return false;
+      engine?.unloadAdapter(id);
+      return true;
+    });
+  }
+
   async function loop(engine: Engine): Promise<void> {
     while (engine.hasWork || uncompiled.length > 0 || engine.hasBackgroundWork) {
       if (isDisposing) break;
+      runBetweenSteps();
       if (engine.hasWork) {
         const events = await engine.step();
         if (events.length > 0) post({ type: 'events', events });
@@ -194,6 +227,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
       await options.yieldToMessages();
     }
     looping = null;
+    runBetweenSteps();
     checkNowAndThen(engine);
   }
 
@@ -227,6 +261,8 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
       if (at >= 0) uncompiled.splice(at, 1);
       else engine?.abort(id);
     },
+    loadAdapter,
+    unloadAdapter: ({ id }) => unloadAdapter(id),
     stats({ callId }) {
       if (engine !== null) post({ type: 'stats', callId, stats: engine.stats() });
     },

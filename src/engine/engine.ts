@@ -4,6 +4,8 @@ import { MAX_TOP } from '../kernels/contract.ts';
 import { createKvCache, type KvCache } from '../kv-cache/kv-cache.ts';
 import type { SpillStore } from '../kv-cache/types.ts';
 import type { LoadedModel } from '../models/types.ts';
+import type { Adapter } from '../adapters/index.ts';
+import { createAdapterTable } from './adapter-table.ts';
 import { buildBatch } from './batch.ts';
 import { checkRequest } from './check-request.ts';
 import { schedule, type SchedulerState } from './scheduler.ts';
@@ -55,6 +57,10 @@ export interface Engine {
   workInBackground(): void;
   /** Between two steps only: it moves pages. */
   readonly cache: Pick<KvCache, 'canReserve' | 'reserve' | 'unreserve' | 'clear'>;
+  /** Between two steps only: makes an adapter known under an id. Throws where it does not fit the model or the memory. */
+  loadAdapter(id: number, adapter: Adapter): { readonly sizeBytes: number };
+  /** Between two steps only: requests that have it keep it, no new one gets it. False when there is none. */
+  unloadAdapter(id: number): boolean;
   stats(): EngineStats;
   /** Throws `internal` when pages and sequences do not add up. */
   checkIntegrity(): void;
@@ -87,6 +93,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
   // An encoder computes a sequence in one step.
   const maxContext = shape.isCausal ? cache.maxTokens : Math.min(cache.maxTokens, limits.maxBatchTokens);
   const shares = createTenantShares();
+  const adapters = createAdapterTable(model, cache);
   const state: SchedulerState = {
     cache,
     pageTokens,
@@ -133,6 +140,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       return [...events, ...failStep(plan, error)];
     } finally {
       isStepping = false;
+      adapters.sweep();
     }
   }
 
@@ -253,6 +261,9 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
 
   function forget(sequence: Sequence): void {
     sequences.delete(sequence.request.id);
+    adapters.unpin(sequence.request.adapters);
+    // In the middle of a step the kernels may still read them.
+    if (!isStepping) adapters.sweep();
     shares.leave(sequence.request.tenant);
     for (const list of [state.running, state.waiting]) {
       const index = list.indexOf(sequence);
@@ -297,18 +308,29 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     get hasWork() {
       return sequences.size > 0;
     },
-    add(request) {
-      assert(!sequences.has(request.id), `request id ${request.id} is there already`);
+    add(given) {
+      assert(!sequences.has(given.id), `request id ${given.id} is there already`);
+      const wanted = adapters.resolve(given.adapters ?? []);
+      const request = { ...given, adapters: wanted, adapterHash: adapters.cacheKey(wanted) };
       checkRequest(request, { maxContext, vocabSize: shape.vocabSize, isCausal: shape.isCausal });
       assert(request.pooling === undefined || !request.cachePrefix, 'what is known already has no hidden states');
       refuseWhenFull(request);
       const sequence = createSequence(request, cache, pageTokens, now());
+      adapters.pin(wanted);
       shares.enter(request.tenant);
       sequences.set(request.id, sequence);
       state.waiting.push(sequence);
     },
     abort,
     step,
+    loadAdapter(id, adapter) {
+      assert(!isStepping, 'pages are moved only between two steps');
+      return adapters.load(id, adapter);
+    },
+    unloadAdapter(id) {
+      assert(!isStepping, 'memory is freed only between two steps');
+      return adapters.unload(id);
+    },
     get hasBackgroundWork() {
       return cache.hasBackgroundWork;
     },
@@ -323,6 +345,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       numPages: limits.numPages,
       numFreePages: limits.numPages - Math.ceil(heldBytes() / model.pages.pageBytes),
       ...totals,
+      numAdapters: adapters.numAdapters,
       cache: cache.stats(),
     }),
     checkIntegrity() {

@@ -1,3 +1,4 @@
+import type { Adapter } from '../adapters/types.ts';
 import type { SerializedError } from '../core/errors.ts';
 import type { FloatKvPrecision, PackedKvPrecision } from '../kernels/contract.ts';
 import type { KvPacking } from '../kv-cache/kv-policy.ts';
@@ -7,7 +8,7 @@ import type { GrammarSource } from '../sampling/grammar/index.ts';
 import type { SamplingParams } from '../sampling/types.ts';
 import type { TokenTableData, VocabularyData } from './constraints.ts';
 import type { Pooling } from './pooling.ts';
-import type { EngineEvent, EngineStats } from './types.ts';
+import type { EngineEvent, EngineStats, RequestAdapter } from './types.ts';
 
 /**
  * What the main thread and the engine's worker say to each other. Plain data only: it must survive `postMessage`.
@@ -21,6 +22,10 @@ export type ClientMessage =
   | { readonly type: 'vocabulary'; readonly vocabulary: VocabularyData }
   | { readonly type: 'tokenTable'; readonly table: TokenTableData }
   | { readonly type: 'abort'; readonly id: number }
+  /** `id` is never used again, not even after an unload. */
+  | { readonly type: 'loadAdapter'; readonly id: number; readonly adapter: Adapter }
+  /** Requests sent before keep it to their end. */
+  | { readonly type: 'unloadAdapter'; readonly id: number }
   | { readonly type: 'stats'; readonly callId: number }
   | { readonly type: 'dispose' };
 
@@ -31,6 +36,8 @@ export type ServerMessage =
   /** All that one step has to say: one message a step, however many sequences are in it. */
   | { readonly type: 'events'; readonly events: readonly EngineEvent[] }
   | { readonly type: 'stats'; readonly callId: number; readonly stats: EngineStats }
+  | { readonly type: 'adapterLoaded'; readonly id: number; readonly sizeBytes: number }
+  | { readonly type: 'adapterFailed'; readonly id: number; readonly error: SerializedError }
   | { readonly type: 'disposed' };
 
 /** Which model to open, and how large its buffers are to be. */
@@ -92,6 +99,7 @@ export interface GenerateRequest {
   readonly grammar: GrammarSource | null;
   /** What another thread built of the grammar already; null: nothing. */
   readonly automata: Int32Array | null;
+  readonly adapters: readonly RequestAdapter[];
 }
 
 /** A sequence to make a vector of; it counts among the others. */

@@ -2,7 +2,7 @@ import type { KvCache } from '../kv-cache/kv-cache.ts';
 import type { SequencePages } from '../kv-cache/sequence-pages.ts';
 import { hashPages } from './page-hashes.ts';
 import { createPooler, type Pooler } from './pooling.ts';
-import type { EngineRequest } from './types.ts';
+import type { AdmittedRequest } from './types.ts';
 
 /**
  * A request in progress. tokenIds = prompt, then generated; the first `numComputed` of them have K and V in `pages`:
@@ -11,7 +11,7 @@ import type { EngineRequest } from './types.ts';
  *   in pages   known, to be computed
  */
 export interface Sequence {
-  readonly request: EngineRequest;
+  readonly request: AdmittedRequest;
   readonly tokenIds: number[];
   readonly pages: SequencePages;
   /** null: tokens are sampled. */
@@ -34,7 +34,7 @@ export interface Sequence {
   hasNoRoom: boolean;
 }
 
-export function createSequence(request: EngineRequest, cache: KvCache, pageTokens: number, nowMs: number): Sequence {
+export function createSequence(request: AdmittedRequest, cache: KvCache, pageTokens: number, nowMs: number): Sequence {
   const { tenant, adapterHash, cachePrefix, retention, pooling } = request;
   return {
     request,

@@ -17,8 +17,8 @@ export interface EngineRequest {
   readonly pooling?: Pooling;
   /** Whose request it is: tenants never share pages, and are served in turns. */
   readonly tenant: string;
-  /** Hash of the adapter's content; null: none. */
-  readonly adapterHash: string | null;
+  /** What is added to the model for this request; default nothing. */
+  readonly adapters?: readonly RequestAdapter[];
   /** Whether known prefixes are used, and this one becomes known. */
   readonly cachePrefix: boolean;
   /** How long its pages stay when nobody uses them. */
@@ -27,6 +27,25 @@ export interface EngineRequest {
   readonly priority: number;
   /** Milliseconds after which it fails with `deadline_exceeded`; null: never. */
   readonly timeoutMs: number | null;
+}
+
+/** A loaded adapter, by the id it was loaded with. */
+export interface RequestAdapter {
+  readonly id: number;
+  /** On top of its own; 1: as it was made. */
+  readonly scale: number;
+}
+
+/** The same, as the engine adds them up. */
+export interface SequenceAdapter extends RequestAdapter {
+  readonly contentHash: string;
+}
+
+/** A request whose adapters are pinned. */
+export interface AdmittedRequest extends EngineRequest {
+  readonly adapters: readonly SequenceAdapter[];
+  /** What of the adapters' content K and V depend on; null: nothing. Never a name. */
+  readonly adapterHash: string | null;
 }
 
 export const MIN_PRIORITY = -10;
@@ -105,5 +124,7 @@ export interface EngineStats {
   /** Requests refused because too many were waiting, and such as ran out of their own time. */
   readonly numRefused: number;
   readonly numExpired: number;
+  /** Adapters in memory, such as were unloaded and are still in use included. */
+  readonly numAdapters: number;
   readonly cache: KvCacheStats;
 }

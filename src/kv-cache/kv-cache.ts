@@ -47,6 +47,8 @@ export interface KvCache {
   readonly packsPages: boolean;
   /** Whether a sequence can find pages of others at all. */
   readonly keepsPrefixes: boolean;
+  /** What reservations come in, and the most that is contiguous in one. */
+  readonly slabBytes: number;
   openSequence(owner: SequenceOwner): SequencePages;
   /**
    * Between two steps: packs what has left the tails of `running`, and above the high mark reclaims down to the low one, in the declared order.
@@ -252,6 +254,7 @@ export function createKvCache(given: KvCacheOptions): KvCache {
     maxNewTokens: memory.packed === null ? Infinity : options.maxBatchTokens,
     packsPages: memory.packed !== null,
     keepsPrefixes,
+    slabBytes,
     openSequence(owner) {
       const namespace = namespaceOf(owner);
       const id = namespaceId(namespace);

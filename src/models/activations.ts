@@ -1,6 +1,7 @@
 import {
   type Arena,
   alignArena,
+  MAX_RANK,
   MAX_TOP,
   type Offset,
   PAGE_TOKENS,
@@ -9,6 +10,7 @@ import {
 } from '../kernels/contract.ts';
 import { MAX_PACK_MOVES } from './kv-page-store.ts';
 import type { RopeVariant } from './rope.ts';
+import { MAX_STACKED_ADAPTERS } from './step-adapters.ts';
 import type { DecoderShape, ModelLimits } from './types.ts';
 
 /** Number of 4-byte elements of each buffer a step works in; T rows, S sequences, L rows with logits. */
@@ -52,6 +54,10 @@ export function activationSizes(shape: DecoderShape, limits: ModelLimits, maxCon
     topIds: L * Math.min(MAX_TOP, vocabSize),
     topStats: L * TOP_STATS,
     topScratch: isCausal ? L * topScratch(vocabSize) : 0,
+    /** Rows of each adapter in the step, and of those the ones with logits. */
+    adapterRows: isCausal ? MAX_STACKED_ADAPTERS * (T + L) : 0,
+    /** A·x of an adapter's rows, [T][rank]. */
+    adapterScratch: isCausal ? Math.max(T, L) * MAX_RANK : 0,
   };
 }
 

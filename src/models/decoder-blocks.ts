@@ -1,6 +1,7 @@
 import type { GatedActivationOp, InputNorm, Offset, WeightMatrix } from '../kernels/contract.ts';
 import type { DecoderStep } from './decoder-step.ts';
 import type { AttentionWeights, FeedForwardWeights, OutputWeights } from './decoder-weights.ts';
+import { addDeltas, addLogitDeltas, hasDelta } from './step-adapters.ts';
 import type { Projection } from './weight-loader.ts';
 
 /** How one layer attends. */
@@ -25,6 +26,13 @@ const inputNorm = ({ buffers }: DecoderStep, weight: Offset, epsilon: number): I
   scratch: buffers.hidden,
 });
 
+/** hidden = norm(residual), to be used more than once. */
+function normalizeInput({ pack, buffers, shape, numTokens }: DecoderStep, weight: Offset, epsilon: number): Offset {
+  const { residual: x, hidden: out } = buffers;
+  pack.rmsNorm({ x, weight, out, numRows: numTokens, dim: shape.embeddingDim, epsilon });
+  return out;
+}
+
 /** attended = attention over norm(residual); K and V of these rows are in their pages afterwards. */
 export function attend(
   step: DecoderStep,
@@ -37,16 +45,18 @@ export function attend(
   const { pack, kv, packed, buffers, numTokens, numSequences } = step;
   const { numHeads, headDim } = step.shape;
   const { q, k, v, slots } = buffers;
-  pack.matmul({
-    x: buffers.residual,
-    norm: inputNorm(step, norm, epsilon),
-    numTokens,
-    outputs: [
-      { ...weights.q, out: q, accumulate: false },
-      { ...weights.k, out: k, accumulate: false },
-      { ...weights.v, out: v, accumulate: false },
-    ],
-  });
+  const outputs = [
+    { ...weights.q, out: q, accumulate: false },
+    { ...weights.k, out: k, accumulate: false },
+    { ...weights.v, out: v, accumulate: false },
+  ];
+  if (hasDelta(step, weights.q, weights.k, weights.v)) {
+    const x = normalizeInput(step, norm, epsilon);
+    pack.matmul({ x, norm: null, numTokens, outputs });
+    for (const output of outputs) addDeltas(step, output, x, output.out);
+  } else {
+    pack.matmul({ x: buffers.residual, norm: inputNorm(step, norm, epsilon), numTokens, outputs });
+  }
   const { pairing, rotaryDim } = step.ropes[rule.rope]!;
   const { qNorm, kNorm } = weights;
   const angles = { cosSin: buffers.cosSin[rule.rope]!, rotaryDim, pairing };
@@ -76,7 +86,19 @@ export function activateGate(
   activation: GatedActivationOp['activation'],
   epsilon: number,
 ): void {
-  const { pack, buffers, numTokens } = step;
+  const { pack, buffers, shape, numTokens } = step;
+  if (hasDelta(step, weights.gate, weights.up)) {
+    const { gate, up } = buffers;
+    const x = normalizeInput(step, norm, epsilon);
+    const outputs = [
+      { ...weights.gate, out: gate, accumulate: false },
+      { ...weights.up, out: up, accumulate: false },
+    ];
+    pack.matmul({ x, norm: null, numTokens, outputs });
+    for (const output of outputs) addDeltas(step, output, x, output.out);
+    pack.gatedActivation({ gate, up, out: gate, count: numTokens * shape.feedForwardDim, activation });
+    return;
+  }
   pack.gatedMatmul({
     x: buffers.residual,
     numTokens,
@@ -89,22 +111,26 @@ export function activateGate(
 }
 
 /** residual += projection · x. */
-export function addProjected({ pack, buffers, numTokens }: DecoderStep, x: Offset, projection: Projection): void {
+export function addProjected(step: DecoderStep, x: Offset, projection: Projection): void {
+  const { pack, buffers, numTokens } = step;
   const outputs = [{ ...projection, out: buffers.residual, accumulate: true }];
   pack.matmul({ x, norm: null, numTokens, outputs });
+  addDeltas(step, projection, x, buffers.residual);
 }
 
 /** residual += norm(projection · x). */
 export function addNormalized(
-  { pack, buffers, shape, numTokens }: DecoderStep,
+  step: DecoderStep,
   x: Offset,
   projection: Projection,
   weight: Offset,
   epsilon: number,
 ): void {
+  const { pack, buffers, shape, numTokens } = step;
   const { hidden, residual } = buffers;
   const dim = shape.embeddingDim;
   pack.matmul({ x, norm: null, numTokens, outputs: [{ ...projection, out: hidden, accumulate: false }] });
+  addDeltas(step, projection, x, hidden);
   pack.rmsNorm({ x: hidden, weight, out: hidden, numRows: numTokens, dim, epsilon });
   pack.add({ x: residual, y: hidden, out: residual, count: numTokens * dim });
 }
@@ -127,8 +153,14 @@ export function writeOutputs(step: DecoderStep, weights: OutputWeights, epsilon:
   }
   if (numRows === 0) return;
   pack.copyRows({ x: residual, rows: logitRows, out: picked, numRows, dim });
-  const norm: InputNorm = { weight: weights.norm, epsilon, scratch: picked };
   const outputs = [{ ...weights.projection, out: logits, accumulate: false }];
-  pack.matmul({ x: picked, norm, numTokens: numRows, outputs });
+  if (hasDelta(step, weights.projection)) {
+    pack.rmsNorm({ x: picked, weight: weights.norm, out: picked, numRows, dim, epsilon });
+    pack.matmul({ x: picked, norm: null, numTokens: numRows, outputs });
+    addLogitDeltas(step, weights.projection, picked, logits);
+  } else {
+    const norm: InputNorm = { weight: weights.norm, epsilon, scratch: picked };
+    pack.matmul({ x: picked, norm, numTokens: numRows, outputs });
+  }
   if (softcap > 0) pack.softcap({ x: logits, count: numRows * shape.vocabSize, cap: softcap });
 }

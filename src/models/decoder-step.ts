@@ -1,6 +1,7 @@
 import type { KernelPack, KvRegion } from '../kernels/contract.ts';
 import type { ActivationBuffers } from './activations.ts';
 import type { RopeVariant } from './rope.ts';
+import type { StepDelta } from './step-adapters.ts';
 import type { DecoderShape } from './types.ts';
 
 /** What a forward pass works on: its inputs are already in the buffers. */
@@ -16,4 +17,6 @@ export interface DecoderStep {
   readonly numSequences: number;
   readonly numLogitRows: number;
   readonly numHiddenRows: number;
+  /** null: no row has an adapter. */
+  readonly adapters: readonly StepDelta[] | null;
 }

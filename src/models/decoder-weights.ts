@@ -35,7 +35,7 @@ export function readAttention(
   const qRows = numHeads * headDim;
   const kvRows = numKvHeads * headDim;
   const [q, k, v] = loader.has(`${name('qkv')}.weight`)
-    ? loader.splitProjection(name('qkv'), [qRows, kvRows, kvRows], embeddingDim)
+    ? loader.splitProjection(name('qkv'), [qRows, kvRows, kvRows], embeddingDim, [name('q'), name('k'), name('v')])
     : [
         loader.projection(name('q'), qRows, embeddingDim),
         loader.projection(name('k'), kvRows, embeddingDim),
@@ -60,7 +60,7 @@ export function readFeedForward(loader: WeightLoader, layer: number, shape: Deco
         loader.projection(name('gate'), feedForwardDim, embeddingDim),
         loader.projection(name('up'), feedForwardDim, embeddingDim),
       ]
-    : loader.splitProjection(name('up'), [feedForwardDim, feedForwardDim], embeddingDim);
+    : loader.splitProjection(name('up'), [feedForwardDim, feedForwardDim], embeddingDim, [name('gate'), name('up')]);
   return { gate, up, down: loader.projection(name('down'), embeddingDim, feedForwardDim) };
 }
 
@@ -85,6 +85,6 @@ export function readEnds(
   const norm = loader.vector('output_norm.weight', embeddingDim);
   const projection = loader.has('output.weight')
     ? loader.projection('output', vocabSize, embeddingDim)
-    : { weight: embedding, bias: null };
+    : { weight: embedding, bias: null, site: 'output' };
   return { embedding, output: { norm, projection } };
 }

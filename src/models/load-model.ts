@@ -6,6 +6,7 @@ import { allocateActivations } from './activations.ts';
 import type { DecoderStep } from './decoder-step.ts';
 import { createKvPageStore, endOfPackedPages, packedRegion } from './kv-page-store.ts';
 import { type ModelPlan, planModel } from './plan-model.ts';
+import { type AdapterSlots, checkAdapters, indexWeights, writeAdapters } from './step-adapters.ts';
 import { checkBatch, type StepBounds, writeInputs } from './step-inputs.ts';
 import type { LoadedModel, ModelLimits } from './types.ts';
 import { createTopRows } from './top-rows.ts';
@@ -116,6 +117,7 @@ function fillPack(
     endOfPackedPages: packed === null ? 0 : endOfPackedPages(packed, shape.numLayers),
   };
   let numHiddenRows = 0;
+  const adapters: AdapterSlots = new Map();
   const top = createTopRows(pack, buffers, shape.vocabSize);
 
   return {
@@ -134,6 +136,7 @@ function fillPack(
     memory: { weightBytes, kvBytes: plan.kvBytes, activationBytes },
     async forward(batch) {
       checkBatch(batch, bounds);
+      checkAdapters(batch, adapters);
       const step: DecoderStep = {
         pack,
         shape,
@@ -145,6 +148,7 @@ function fillPack(
         numSequences: batch.sequences.length,
         numLogitRows: batch.logitRows.length,
         numHiddenRows: batch.hiddenRows?.length ?? 0,
+        adapters: writeAdapters({ pack, buffers }, batch, adapters),
       };
       writeInputs(step, batch);
       forward(step);
@@ -155,6 +159,10 @@ function fillPack(
     },
     topOf: top.read,
     hiddenStates: () => arena.f32(buffers.hidden, numHiddenRows * shape.embeddingDim),
+    setAdapter(slot, weights) {
+      if (weights === null) adapters.delete(slot);
+      else adapters.set(slot, indexWeights(weights));
+    },
     dispose: () => pack.dispose(),
   };
 }

@@ -1,5 +1,5 @@
 import type { TopLogits } from '../core/top-logits.ts';
-import type { FloatKvPrecision, KernelPack, KvRegion, PackedKvPrecision } from '../kernels/contract.ts';
+import type { FloatKvPrecision, KernelPack, KvRegion, Offset, PackedKvPrecision } from '../kernels/contract.ts';
 
 /** The shape of a decoder, as every architecture file fills it in from GGUF metadata. */
 export interface DecoderShape {
@@ -31,6 +31,36 @@ export interface StepBatch {
   readonly hiddenRows?: ArrayLike<number>;
   /** How many of the best logits `topOf` shall know of each of these rows; default 0. */
   readonly numTop?: number;
+  /** What is added to the products of some rows; default nothing. A row may be in several. */
+  readonly adapters?: readonly StepAdapter[];
+}
+
+/** The rows of a batch that an adapter is for. */
+export interface StepAdapter {
+  /** As `setAdapter` named it. */
+  readonly slot: number;
+  /** On top of the scale in its weights. */
+  readonly scale: number;
+  readonly rows: ArrayLike<number>;
+}
+
+/** What an adapter adds to one matrix: W·x becomes W·x + the sum of scale · b·(a·x) over its parts. */
+export interface AdapterWeights {
+  /** `blk.N.attn_q` and so on, or `output`. */
+  readonly site: string;
+  readonly numCols: number;
+  readonly numRows: number;
+  /** Several where the rank is beyond `MAX_RANK`, or the memory does not hold it in one piece. */
+  readonly parts: readonly AdapterPart[];
+}
+
+export interface AdapterPart {
+  readonly rank: number;
+  readonly scale: number;
+  /** f32[rank × numCols] in the arena. */
+  readonly a: Offset;
+  /** f32[numRows × rank] */
+  readonly b: Offset;
 }
 
 /** The rows [firstRow, firstRow + numRows) of a batch that belong to one sequence. */
@@ -61,6 +91,8 @@ export interface LoadedModel {
   topOf(index: number): TopLogits;
   /** f32[hiddenRows.length × embeddingDim] of the last step, after the final norm; a view, valid until the next step. */
   hiddenStates(): Float32Array;
+  /** Weights that steps may name by this slot; null: no more. They stay in the caller's memory, unchanged while they are here. */
+  setAdapter(slot: number, weights: readonly AdapterWeights[] | null): void;
   dispose(): Promise<void>;
 }
 

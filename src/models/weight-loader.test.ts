@@ -26,7 +26,7 @@ test('a stacked matrix and its bias fall into the parts asked for, row by row', 
     gguf,
     createPackSink(pack, () => {}),
   );
-  const parts = loader.splitProjection('qkv', [3, 1, 2], 3);
+  const parts = loader.splitProjection('qkv', [3, 1, 2], 3, ['q', 'k', 'v']);
   const read = parts.map(({ weight, bias }) => ({
     shape: [weight.numRows, weight.numCols],
     weight: [...pack.arena.f32(weight.offset, weight.numRows * 3)],
@@ -64,7 +64,7 @@ test('a shape may end in ones, and nothing else may differ', () => {
     () => loader.matrix('a', 3, 2),
     () => loader.matrix('b', 1, 3),
     () => loader.vector('b', 2),
-    () => loader.splitProjection('none', [1], 1),
+    () => loader.splitProjection('none', [1], 1, ['none']),
   ]) {
     expect(read).toThrowError(expect.objectContaining({ code: 'invalid_model_file' }));
   }

@@ -7,6 +7,8 @@ import { quantFormats, rowBytes } from '../quant/index.ts';
 export interface Projection {
   readonly weight: WeightMatrix;
   readonly bias: Offset | null;
+  /** Its name without `.weight`: where adapters add to it. */
+  readonly site: string;
 }
 
 /** Where weights go: into an arena, or only onto a bill. */
@@ -23,11 +25,12 @@ export interface WeightLoader {
   vector(name: string, length: number): Offset;
   /** `name`.weight, and `name`.bias if the file has it. */
   projection(name: string, numRows: number, numCols: number): Projection;
-  /** As `projection`, for a matrix that stacks several: one for each number of rows, in order. */
+  /** As `projection`, for a matrix that stacks several: one for each number of rows, in order, and named by `sites`. */
   splitProjection<const N extends readonly number[]>(
     name: string,
     parts: N,
     numCols: number,
+    sites: { [K in keyof N]: string },
   ): { [K in keyof N]: Projection };
 }
 
@@ -45,13 +48,18 @@ export function createWeightLoader(gguf: GgufFile, sink: WeightSink): WeightLoad
     });
   }
 
-  function splitProjection(name: string, parts: readonly number[], numCols: number): Projection[] {
+  function splitProjection(
+    name: string,
+    parts: readonly number[],
+    numCols: number,
+    sites: readonly string[],
+  ): Projection[] {
     const total = parts.reduce((sum, part) => sum + part, 0);
     const tensor = checkedTensor(gguf, `${name}.weight`, [numCols, total]);
     const biasName = `${name}.bias`;
     const bias = has(biasName) ? checkedTensor(gguf, biasName, [total]) : null;
     let firstRow = 0;
-    return parts.map((numRows) => {
+    return parts.map((numRows, i) => {
       const start = firstRow;
       firstRow += numRows;
       return {
@@ -60,6 +68,7 @@ export function createWeightLoader(gguf: GgufFile, sink: WeightSink): WeightLoad
           bias === null
             ? null
             : sink.vector(biasName, numRows, () => readVector(gguf, biasName, total).subarray(start, start + numRows)),
+        site: sites[i]!,
       };
     });
   }
@@ -71,7 +80,7 @@ export function createWeightLoader(gguf: GgufFile, sink: WeightSink): WeightLoad
       checkedTensor(gguf, name, [length]);
       return sink.vector(name, length, () => readVector(gguf, name, length));
     },
-    projection: (name, numRows, numCols) => splitProjection(name, [numRows], numCols)[0]!,
+    projection: (name, numRows, numCols) => splitProjection(name, [numRows], numCols, [name])[0]!,
     splitProjection: splitProjection as WeightLoader['splitProjection'],
   };
 }

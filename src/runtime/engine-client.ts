@@ -1,4 +1,5 @@
 import { deserializeError, RuvLLMError, serializeError } from '../core/errors.ts';
+import type { Adapter } from '../adapters/types.ts';
 import type { TokenTableData, VocabularyData } from '../engine/constraints.ts';
 import type {
   ClientMessage,
@@ -36,6 +37,10 @@ export interface EngineClient {
   sendVocabulary(vocabulary: VocabularyData): void;
   sendTokenTable(table: TokenTableData): void;
   stats(): Promise<EngineStats>;
+  /** Resolves when requests may name the adapter by the id. */
+  loadAdapter(adapter: Adapter): Promise<{ readonly id: number; readonly sizeBytes: number }>;
+  /** Requests that were sent before keep it. */
+  unloadAdapter(id: number): void;
   /** Fails what is in progress with `not_loaded`, frees the model and ends the other side. */
   dispose(): Promise<void>;
 }
@@ -51,6 +56,7 @@ type Handlers = { [T in ServerMessage['type']]: (message: Extract<ServerMessage,
 export function createEngineClient(transport: Transport): EngineClient {
   const listeners = new Map<number, (event: EngineEvent) => void>();
   const statsCalls = new Map<number, Pending<EngineStats>>();
+  const adapterCalls = new Map<number, Pending<{ id: number; sizeBytes: number }>>();
   let loadCall: (Pending<ModelReport> & { onProgress: LoadProgress | undefined }) | null = null;
   let disposed: Promise<void> | null = null;
   let onDisposed = (): void => {};
@@ -58,15 +64,18 @@ export function createEngineClient(transport: Transport): EngineClient {
   let nextId = 0;
 
   function updateBusy(): void {
-    transport.setBusy(listeners.size + statsCalls.size > 0 || loadCall !== null || disposed !== null);
+    transport.setBusy(
+      listeners.size + statsCalls.size + adapterCalls.size > 0 || loadCall !== null || disposed !== null,
+    );
   }
 
   function failAll(error: RuvLLMError): void {
     const serialized = serializeError(error);
     const listening = [...listeners];
-    const pending = [...statsCalls.values(), ...(loadCall === null ? [] : [loadCall])];
+    const pending = [...statsCalls.values(), ...adapterCalls.values(), ...(loadCall === null ? [] : [loadCall])];
     listeners.clear();
     statsCalls.clear();
+    adapterCalls.clear();
     loadCall = null;
     for (const call of pending) call.reject(error);
     for (const [id, listener] of listening) listener({ type: 'failed', id, error: serialized });
@@ -121,6 +130,14 @@ export function createEngineClient(transport: Transport): EngineClient {
     stats({ callId, stats }) {
       statsCalls.get(callId)?.resolve(stats);
       statsCalls.delete(callId);
+    },
+    adapterLoaded({ id, sizeBytes }) {
+      adapterCalls.get(id)?.resolve({ id, sizeBytes });
+      adapterCalls.delete(id);
+    },
+    adapterFailed({ id, error }) {
+      adapterCalls.get(id)?.reject(deserializeError(error));
+      adapterCalls.delete(id);
     },
     disposed: () => onDisposed(),
   };
@@ -178,6 +195,19 @@ export function createEngineClient(transport: Transport): EngineClient {
         transport.post({ type: 'stats', callId });
         updateBusy();
       });
+    },
+    async loadAdapter(adapter) {
+      requireAlive();
+      return new Promise((resolve, reject) => {
+        const id = nextId++;
+        adapterCalls.set(id, { resolve, reject });
+        transport.post({ type: 'loadAdapter', id, adapter });
+        updateBusy();
+      });
+    },
+    unloadAdapter(id) {
+      requireAlive();
+      transport.post({ type: 'unloadAdapter', id });
     },
     dispose() {
       // A load cannot be interrupted by a message, so that one is ended from outside.

@@ -17,6 +17,7 @@ import {
   type ResolvedGenerateParams,
 } from '../sampling/generate-params.ts';
 import type { GrammarSource } from '../sampling/grammar/index.ts';
+import { adapterWishOption, type AdapterWish, type ResolvedAdapterWish } from './adapters.ts';
 import { CHAT_READERS, type ChatOptions, type ResolvedChatOptions, settleTools } from './chat-options.ts';
 import { memoryWishOption, type MemoryWish, type ResolvedMemoryWish } from './memory/memory-wish.ts';
 import { isAbortSignal } from './model-config.ts';
@@ -50,6 +51,8 @@ export interface GenerateOptions extends GenerateParams, ChatOptions {
   requestId?: string;
   /** Who asks, for the memory's index of sessions. Default: nobody. */
   user?: string;
+  /** Loaded adapters, by name, that this call is computed with; several add up. Default: none. */
+  adapter?: AdapterWish;
   /** Whether a `maxTokens` beyond the context becomes what is left of it, or fails. Default: only where none is given. */
   clampMaxTokens?: boolean;
   /** Hears how many tokens the prompt has, before anything is generated. */
@@ -74,6 +77,7 @@ interface CallOptions extends ResolvedChatOptions {
   readonly memory: ResolvedMemoryWish | null;
   readonly requestId: string | null;
   readonly user: string | null;
+  readonly adapter: ResolvedAdapterWish;
   readonly clampMaxTokens: boolean | null;
   readonly onPrompt: ((numTokens: number) => void) | null;
 }
@@ -97,6 +101,7 @@ const CALL_READERS: OptionReaders<CallOptions> = {
   memory: optional(memoryWishOption),
   requestId: optional(instanceOption('a UUID', isUuid)),
   user: optional(nameOption),
+  adapter: adapterWishOption,
   clampMaxTokens: optional(booleanOption(false)),
   onPrompt: optional(instanceOption('a function', (value) => typeof value === 'function')) as OptionReader<
     CallOptions['onPrompt']

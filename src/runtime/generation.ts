@@ -3,6 +3,7 @@ import type { EngineEvent } from '../engine/types.ts';
 import type { ToolCall } from '../chat/types.ts';
 import type { GrammarSource } from '../sampling/grammar/index.ts';
 import { planAnswer } from './answers/answer-plan.ts';
+import type { AdapterNames } from './adapters.ts';
 import { createChunkQueue } from './chunk-queue.ts';
 import { abortError, type EngineClient, raceAbort } from './engine-client.ts';
 import { checkLogitBias, fitMaxTokens, type ResolvedGenerateOptions } from './generate-options.ts';
@@ -23,6 +24,7 @@ export type PrepareGrammar = (
 
 export interface GenerationContext extends TextContext {
   readonly client: EngineClient;
+  readonly adapters: Pick<AdapterNames, 'resolve'>;
   readonly maxContext: number;
   readonly vocabSize: number;
   /** Ids after which the model has nothing more to say. */
@@ -46,6 +48,7 @@ export async function* generateChunks(
   const { params, signal } = options;
   if (signal?.aborted) throw abortError(signal);
   checkLogitBias(params, context.vocabSize);
+  context.adapters.resolve(options.adapter, options.tenant);
   const prepared = await preparePromptAside(context, prompt, options, signal);
   let plan = planAnswer(context, prepared, options);
   if (plan.grammar !== null && params.ignoreEos) {
@@ -108,6 +111,8 @@ export async function* generateChunks(
         timeoutMs: options.timeoutMs,
         grammar: plan.grammar,
         automata,
+        // In the same turn as it is sent: a version that is replaced later stays for those that were.
+        adapters: context.adapters.resolve(options.adapter, options.tenant),
       },
       onEvent,
     );

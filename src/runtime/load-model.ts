@@ -1,7 +1,9 @@
+import type { Adapter, AdapterBase } from '../adapters/types.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import type { ModelReport, ModelSpec, SpillSpec } from '../engine/protocol.ts';
 import type { GgufFile, Metadata } from '../gguf/types.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
+import { createAdapterNames } from './adapters.ts';
 import { abortError, createEngineClient, type EngineClient, type Transport } from './engine-client.ts';
 import type { PrepareGrammar } from './generation.ts';
 import { createModel, type Model } from './model.ts';
@@ -30,6 +32,8 @@ export interface RuntimePlatform {
   warn(message: string): void;
   /** Opens the folder in which pages and sessions outlive the process. */
   openKeptState(spill: ResolvedKvSpill): KeptState;
+  /** Reads an adapter, of any format there is, for a model of this shape. */
+  readAdapter(path: string, base: AdapterBase): Promise<Adapter>;
   /** Compiles grammars in a thread aside; without it they hold up the engine a little. */
   readonly prepareGrammar?: PrepareGrammar;
   /** A thread that renders and tokenizes what is long, for the model at `path`; without it the caller's thread does. */
@@ -68,6 +72,7 @@ export async function loadModelFile(
     return createModel({
       context: {
         client,
+        adapters: createAdapterNames({ client, base: report.shape, readAdapter: platform.readAdapter }),
         tokenizer,
         chatTemplate,
         maxContext: report.maxContext,

@@ -1,7 +1,9 @@
+import type { Adapter } from '../adapters/types.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { resolveOptions } from '../core/options.ts';
 import type { EngineStats } from '../engine/types.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
+import type { AdapterInfo, AdapterNames, LoadAdapterOptions } from './adapters.ts';
 import { type EmbedOptions, resolveEmbedOptions } from './embed-options.ts';
 import { type EmbedInput, type EmbedResult, embedTexts } from './embeddings.ts';
 import {
@@ -44,6 +46,14 @@ export interface Model extends AsyncDisposable {
   sessions(options?: TenantOptions): readonly SessionInfo[];
   /** Forgets a session; false when there was none, `conflict` while it has a turn in progress. */
   deleteSession(id: string, options?: TenantOptions): boolean;
+  /**
+   * Makes a LoRA known by a name: a GGUF file, what PEFT has saved, or one in memory. One of the same name is replaced: calls in
+   * progress keep the old one to their end, calls after this resolves get the new.
+   */
+  loadAdapter(source: string | Adapter, options: LoadAdapterOptions): Promise<AdapterInfo>;
+  /** No new call gets it; its memory is free when the last that has it ends. False when there is none of that name. */
+  unloadAdapter(name: string, options?: { readonly tenant?: string | null }): boolean;
+  adapters(): readonly AdapterInfo[];
   modelInfo(): ModelInfo;
   /** False after `dispose`, or when the engine was lost. */
   isLoaded(): boolean;
@@ -60,7 +70,7 @@ export interface TenantOptions {
 }
 
 export interface ModelParts {
-  readonly context: GenerationContext;
+  readonly context: GenerationContext & { readonly adapters: AdapterNames };
   readonly info: ModelInfo;
   readonly sessions: SessionTable;
   /** Where calls are written down; null: nowhere. */
@@ -125,6 +135,18 @@ export function createModel({ context, info, sessions: table, requests }: ModelP
       const name = nameSession('deleteSession', id, options);
       busy.requireIdle(name);
       return table.delete(name);
+    },
+    async loadAdapter(source, options) {
+      requireLoaded();
+      return context.adapters.load(source, options);
+    },
+    unloadAdapter(name, { tenant = null } = {}) {
+      requireLoaded();
+      return context.adapters.unload(name, tenant);
+    },
+    adapters() {
+      requireLoaded();
+      return context.adapters.list();
     },
     modelInfo() {
       requireLoaded();

@@ -78,7 +78,12 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
     };
     let remembered: RememberedJob;
     try {
-      remembered = await rememberJob(requestMemory, job, { tenant, requestId, modelId: lease.id }, clock.now);
+      remembered = await rememberJob(
+        requestMemory,
+        withAdapter(job, lease),
+        { tenant, requestId, modelId: lease.id },
+        clock.now,
+      );
     } catch (error) {
       span.end(describeFailure(error).code);
       end();
@@ -134,6 +139,11 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
       }
     },
   };
+}
+
+/** A model's name may say which adapter; where the request says it, too, that one wins. */
+function withAdapter(job: GenerateJob, { adapter }: ModelLease): GenerateJob {
+  return adapter === null ? job : { ...job, options: { adapter, ...job.options } };
 }
 
 /** A promise and its ends; a failure that nobody waits for is not unheard. */

@@ -30,13 +30,15 @@ export interface ModelStatus extends Pick<ModelEntry, 'id' | 'aliases' | 'create
 export interface ModelLease {
   readonly id: string;
   readonly model: Model;
+  /** The adapter that the name asked for, behind a colon; null: none. */
+  readonly adapter: string | null;
   release(): void;
 }
 
 /** Models by name, loaded when somebody needs them and unloaded when the budget needs their place. */
 export interface ModelHost {
   list(): readonly ModelStatus[];
-  /** By id or alias; null when there is none. */
+  /** By id or alias, an adapter behind it or not; null when there is none. */
   find(name: string): ModelStatus | null;
   /** Waits for the model at most `waitMs`, then `overloaded` with the work going on; unknown names are a 404. */
   acquire(name: string, options: { signal: AbortSignal; waitMs: number }): Promise<ModelLease>;
@@ -90,6 +92,19 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
       if (names.has(name)) throw new RuvLLMError('invalid_option', `two models are called ${JSON.stringify(name)}`);
       names.set(name, slot);
     }
+  }
+
+  /** `name`, or `name:adapter` where no model has all of it as its own name. Which adapters there are the model knows. */
+  function findSlot(name: string): { slot: Slot; adapter: string | null } | null {
+    const whole = names.get(name);
+    if (whole !== undefined) return { slot: whole, adapter: null };
+    const at = name.lastIndexOf(':');
+    const slot = at < 0 ? undefined : names.get(name.slice(0, at));
+    if (slot === undefined) return null;
+    const adapter = name.slice(at + 1);
+    // Of a model that is not loaded nobody can tell yet: the call itself will.
+    if (isAlive(slot) && !slot.model!.adapters().some((known) => known.name === adapter)) return null;
+    return { slot, adapter };
   }
 
   const isAlive = (slot: Slot): boolean => slot.model !== null && slot.model.isLoaded();
@@ -210,17 +225,21 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
 
   return {
     list: () => [...slots.values()].map(statusOf),
-    find: (name) => (names.has(name) ? statusOf(names.get(name)!) : null),
+    find(name) {
+      const found = findSlot(name);
+      return found === null ? null : statusOf(found.slot);
+    },
     async acquire(name, { signal, waitMs }) {
-      const slot = names.get(name);
-      if (slot === undefined) {
+      const found = findSlot(name);
+      if (found === null) {
         throw refusal(404, 'model_not_found', `the model ${JSON.stringify(name.slice(0, 200))} does not exist here`, {
           param: 'model',
         });
       }
+      const { slot, adapter } = found;
       const release = hold(slot);
       try {
-        return { id: slot.entry.id, model: await waitFor(slot, signal, waitMs), release };
+        return { id: slot.entry.id, model: await waitFor(slot, signal, waitMs), adapter, release };
       } catch (error) {
         release();
         throw error;

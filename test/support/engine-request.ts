@@ -1,12 +1,13 @@
-import type { EngineRequest } from '../../src/engine/types.ts';
+import type { AdmittedRequest } from '../../src/engine/types.ts';
 
 /** A request with the least to say: the defaults of everything that is not about tokens. */
 export function engineRequest(
-  request: Pick<EngineRequest, 'id' | 'promptIds' | 'maxTokens' | 'sampler'> & Partial<EngineRequest>,
-): EngineRequest {
+  request: Pick<AdmittedRequest, 'id' | 'promptIds' | 'maxTokens' | 'sampler'> & Partial<AdmittedRequest>,
+): AdmittedRequest {
   return {
     stopIds: new Set(),
     tenant: 'tenant',
+    adapters: [],
     adapterHash: null,
     cachePrefix: true,
     retention: 'ordinary',

@@ -23,6 +23,7 @@ export interface Part {
   readonly tokenIds: readonly number[];
   readonly start: number;
   readonly pageIds: readonly number[];
+  readonly adapters?: readonly { readonly slot: number; readonly scale: number }[];
 }
 
 /** Runs the parts in one step and returns the logits of every row. */
@@ -39,7 +40,12 @@ export async function runParts(model: LoadedModel, parts: readonly Part[]): Prom
   });
   const logitRows = positions.map((_, row) => row);
   const tokenIds = parts.flatMap((part) => part.tokenIds);
-  const logits = await model.forward({ tokenIds, positions, slots, sequences, logitRows });
+  const adapters = parts.flatMap((part, i) =>
+    (part.adapters ?? []).map((adapter) => {
+      return { ...adapter, rows: part.tokenIds.map((_, row) => sequences[i]!.firstRow + row) };
+    }),
+  );
+  const logits = await model.forward({ tokenIds, positions, slots, sequences, logitRows, adapters });
   const { vocabSize } = model.shape;
   return logitRows.map((row) => logits.slice(row * vocabSize, (row + 1) * vocabSize));
 }

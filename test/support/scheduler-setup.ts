@@ -2,7 +2,7 @@ import { createKvCache, type KvCache } from '../../src/kv-cache/kv-cache.ts';
 import { schedule, type SchedulerState } from '../../src/engine/scheduler.ts';
 import { createSequence } from '../../src/engine/sequence.ts';
 import { createTenantShares } from '../../src/engine/tenant-shares.ts';
-import type { EngineRequest, Schedule } from '../../src/engine/types.ts';
+import type { AdmittedRequest, Schedule } from '../../src/engine/types.ts';
 import { engineRequest } from './engine-request.ts';
 import { createToyModel, createToySampler } from './toy-model.ts';
 
@@ -18,7 +18,7 @@ export interface SchedulerSetUp {
   readonly state: SchedulerState;
   readonly cache: KvCache;
   /** Prompts differ from the first token on, unless they are given. Returns the id. */
-  arrive(promptTokens: number, request?: Partial<EngineRequest>, nowMs?: number): number;
+  arrive(promptTokens: number, request?: Partial<AdmittedRequest>, nowMs?: number): number;
   /** Does what a step does: computed catches up, and who has caught up knows one token more. */
   step(nowMs?: number): Schedule;
   /** The sequence has ended. */

@@ -97,6 +97,9 @@ export interface SpokenModelOptions {
 export function createSpokenModel(answers: readonly string[], options: SpokenModelOptions = {}): SpokenModel {
   const { template = HERMES_TEMPLATE, maxContext = 8192, refusal, memory: memoryRequests = null } = options;
   const tokenizer = createByteTokenizer();
+  const never = (): never => {
+    throw new Error('no adapters here');
+  };
   const requests: SpokenModel['requests'] = [];
   let numAnswers = 0;
   const client: Partial<EngineClient> = {
@@ -131,6 +134,7 @@ export function createSpokenModel(answers: readonly string[], options: SpokenMod
     requests: memoryRequests,
     context: {
       client: client as EngineClient,
+      adapters: { load: never, unload: () => false, list: () => [], resolve: () => [] },
       tokenizer,
       chatTemplate: createChatTemplate({
         source: template,

@@ -146,6 +146,9 @@ export function createToyModel(options: ToyModelOptions = {}): ToyModel {
       return topOfRow(lastLogits.slice(index * TOY_VOCAB, (index + 1) * TOY_VOCAB), numTop);
     },
     hiddenStates: () => hidden,
+    setAdapter() {
+      throw new Error('the toy model has no matrices');
+    },
     async dispose() {
       isDisposed = true;
     },

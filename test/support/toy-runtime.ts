@@ -1,4 +1,5 @@
 import type { ModelSpec } from '../../src/engine/protocol.ts';
+import { createAdapterNames } from '../../src/runtime/adapters.ts';
 import { createEngineClient } from '../../src/runtime/engine-client.ts';
 import { createModel } from '../../src/runtime/model.ts';
 import { createModelInfo } from '../../src/runtime/model-info.ts';
@@ -16,6 +17,10 @@ export interface ToyRuntimeOptions extends ToyModelOptions {
   sessions?: Partial<SessionTableOptions>;
   textThread?: TextThread;
 }
+
+const noAdapters = (): never => {
+  throw new Error('the toy model has no matrices');
+};
 
 /** The toy model behind everything but a thread and a file; its clock moves by one with each look. */
 export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
@@ -41,6 +46,7 @@ export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
     requests: null,
     context: {
       client,
+      adapters: createAdapterNames({ client, base: report.shape, readAdapter: noAdapters }),
       tokenizer,
       chatTemplate: createToyTemplate(),
       maxContext: report.maxContext,

@@ -52,6 +52,7 @@ export function toyRequest(
     timeoutMs: null,
     grammar: null,
     automata: null,
+    adapters: [],
   };
 }
 

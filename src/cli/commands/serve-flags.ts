@@ -51,6 +51,12 @@ export const SERVE_FLAGS: readonly Flag[] = [
     description: 'another name for one of the models (repeatable)',
   },
   {
+    name: '--adapter',
+    value: 'name=path',
+    isList: true,
+    description: 'a LoRA for the first model, asked for as MODEL:NAME: GGUF, or a folder of PEFT (repeatable)',
+  },
+  {
     name: '--models-budget',
     value: 'size',
     read: readSize,

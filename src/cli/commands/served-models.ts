@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { loadModel } from '../../platform/node/load-model.ts';
+import type { Model } from '../../runtime/model.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
 import type { ModelEntry } from '../../server/model-host.ts';
 import { chooseModel, describeChoice } from '../choose-model.ts';
@@ -23,6 +24,7 @@ export async function resolveServedModels(
   });
   const found =
     wanted.length === 0 ? [await findDefault(context)] : await Promise.all(wanted.map((one) => findFile(context, one)));
+  const adapters = readAdapters(context);
   const aliases = readAliases(context, new Set(found.map(({ id }) => id)));
   return {
     firstPath: found[0]!.path,
@@ -33,10 +35,37 @@ export async function resolveServedModels(
         aliases: [...(aliases.get(id) ?? []), ...(index === 0 && id !== 'default' ? ['default'] : [])],
         created: Math.floor(mtimeMs / 1000),
         sizeBytes: size,
-        load: (signal) => loadModel(path, { ...config, signal }),
+        load: async (signal) => {
+          const model = await loadModel(path, { ...config, signal });
+          return index === 0 ? addAdapters(model, adapters) : model;
+        },
       };
     }),
   };
+}
+
+/** An adapter of a model of the command line. */
+interface NamedAdapter {
+  readonly name: string;
+  readonly path: string;
+}
+
+export function readAdapters({ values }: CommandContext): readonly NamedAdapter[] {
+  return ((values['--adapter'] as string[] | undefined) ?? []).map((text) => {
+    const [, name, path] = NAMED.exec(text) ?? [];
+    if (name !== undefined && !name.includes(':')) return { name, path: path! };
+    throw usageError(`--adapter must be NAME=PATH, got ${JSON.stringify(text)}`, '--adapter');
+  });
+}
+
+async function addAdapters(model: Model, adapters: readonly NamedAdapter[]): Promise<Model> {
+  try {
+    for (const { name, path } of adapters) await model.loadAdapter(path, { name });
+    return model;
+  } catch (error) {
+    await model.dispose();
+    throw error;
+  }
 }
 
 interface FoundModel {

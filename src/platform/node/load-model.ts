@@ -7,6 +7,7 @@ import { createNodeHubPlatform } from './hub-platform.ts';
 import { createGrammarPreparer } from './grammar-preparer.ts';
 import { openKeptState } from './kept-state.ts';
 import { openModelFile } from './open-model-file.ts';
+import { readAdapter } from './read-adapter.ts';
 import { spawnEngine } from './spawn-engine.ts';
 import { readSystemInfo } from './system-info.ts';
 import { openTableThread } from './table-thread.ts';
@@ -18,6 +19,7 @@ const SEED_LIMIT = 2 ** 48 - 1;
 const platform: RuntimePlatform = {
   openModelFile,
   startEngine: spawnEngine,
+  readAdapter,
   now: () => performance.now(),
   createSeed: () => randomInt(SEED_LIMIT),
   wallClock: () => Date.now(),

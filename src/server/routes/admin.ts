@@ -3,6 +3,7 @@ import { KEY_SCOPES, type KeyInfo, type KeyScope } from '../keys/key-store.ts';
 import { json, type Route } from '../route.ts';
 import { choiceField, type Field, listField, readFields, required, schemaOf, stringField } from '../wire/fields.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
+import { adapterRoutes } from './adapters.ts';
 
 const NEW_KEY = {
   name: stringField(256, 1),
@@ -79,7 +80,5 @@ export const adminRoutes: readonly Route[] = [
     if (deleted.includes(true)) return json({ id, object: 'session.deleted', deleted: true });
     throw refusal(404, 'session_not_found', `tenant ${JSON.stringify(tenant)} has no session ${JSON.stringify(id)}`);
   }),
-  admin('GET', '/admin/adapters', 'The adapters; not supported by this version.', () => {
-    throw refusal(501, 'not_implemented', 'adapters are not supported by this version');
-  }),
+  ...adapterRoutes,
 ];

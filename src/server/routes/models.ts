@@ -14,6 +14,12 @@ const writeModel = ({ id, created, state, aliases }: ModelStatus) => ({
   aliases,
 });
 
+/** A model with one of its adapters can be asked for as a model of its own. */
+const writeAdapted = (status: ModelStatus) =>
+  (status.model?.adapters() ?? [])
+    .filter(({ tenant }) => tenant === null)
+    .map(({ name }) => ({ ...writeModel(status), id: `${status.id}:${name}`, aliases: [], parent: status.id }));
+
 /** `GET /v1/models` and one of them, each in the form its client reads. */
 export const modelRoutes: readonly Route[] = [
   {
@@ -26,7 +32,7 @@ export const modelRoutes: readonly Route[] = [
     handle({ request, services }) {
       const models = services.models.list();
       if (isAnthropicClient(request)) return json(writeModelPage(models, new URL(request.url).searchParams));
-      return json({ object: 'list', data: models.map(writeModel) });
+      return json({ object: 'list', data: models.flatMap((status) => [writeModel(status), ...writeAdapted(status)]) });
     },
   },
   {

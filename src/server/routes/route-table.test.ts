@@ -93,7 +93,9 @@ const CALLS: Readonly<Record<string, Call>> = {
   'DELETE /admin/keys/:id': { path: '/admin/keys/000000000000000000', status: 404, owned: 'any tenant' },
   'GET /admin/sessions/:tenant': { path: '/admin/sessions/alice', status: 200, owned: 'any tenant' },
   'DELETE /admin/sessions/:tenant/:id': { path: '/admin/sessions/alice/none', status: 404, owned: 'any tenant' },
-  'GET /admin/adapters': { status: 501, owned: 'any tenant' },
+  'GET /admin/adapters': { status: 200, owned: 'any tenant' },
+  'POST /admin/adapters': { body: { name: 'a', path: 'none.gguf' }, status: 500, owned: 'any tenant' },
+  'DELETE /admin/adapters/:id{.+}': { path: '/admin/adapters/none', status: 404, owned: 'any tenant' },
   'POST /admin/memory/add': { body: { text: 'about cards' }, status: 200, owned: 'nothing' },
   'POST /admin/memory/get': {
     body: { id: NOBODY },

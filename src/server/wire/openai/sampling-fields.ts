@@ -1,3 +1,4 @@
+import type { AdapterWish } from '../../../runtime/adapters.ts';
 import type { GenerateOptions } from '../../../runtime/generate-options.ts';
 import {
   booleanField,
@@ -30,6 +31,7 @@ export interface SamplingFields {
   session: string;
   timeout_ms: number;
   memory: Readonly<Record<string, unknown>>;
+  adapter: AdapterWish;
 }
 
 const MAX_STOP_LENGTH = 512;
@@ -70,6 +72,27 @@ const biasField: Field<Readonly<Record<string, number>>> = {
   },
 };
 
+const ADAPTER_SCHEMA = {
+  oneOf: [
+    { type: 'string', minLength: 1, maxLength: 64 },
+    {
+      type: 'object',
+      properties: { name: { type: 'string', minLength: 1, maxLength: 64 }, scale: { type: 'number' } },
+      required: ['name'],
+    },
+  ],
+} as const;
+
+/** The name of an adapter, or `{ name, scale }`, or a list of them; read where adapters are. */
+const adapterField: Field<AdapterWish> = {
+  schema: { oneOf: [...ADAPTER_SCHEMA.oneOf, { type: 'array', items: ADAPTER_SCHEMA, maxItems: 4 }] },
+  read(value, path) {
+    const isOne = (item: unknown): boolean => typeof item === 'string' || isObject(item);
+    if (isOne(value) || (Array.isArray(value) && value.every(isOne))) return value as AdapterWish;
+    throw invalid(path, 'the name of an adapter, { name, scale }, or a list of them', value);
+  },
+};
+
 /** How each is read; a field here is in the documentation too. */
 export const SAMPLING_FIELDS: { readonly [K in keyof SamplingFields]: Field<SamplingFields[K]> } = {
   temperature: numberField(0, 2),
@@ -91,6 +114,7 @@ export const SAMPLING_FIELDS: { readonly [K in keyof SamplingFields]: Field<Samp
   timeout_ms: integerField(1, MAX_TIMEOUT_MS),
   /** What of the memory goes into the prompt; read where the memory is. */
   memory: objectField,
+  adapter: adapterField,
 };
 
 type Given = { readonly [K in keyof SamplingFields]: SamplingFields[K] | null };
@@ -122,6 +146,7 @@ export function toGenerateOptions(given: Given): Omit<GenerateOptions, 'signal' 
   set('session', given.session);
   set('timeoutMs', given.timeout_ms);
   set('memory', given.memory);
+  set('adapter', given.adapter);
   set('user', given.user === '' ? null : given.user);
   // OpenAI counts every generated and prompt token; a window would be a penalty of our own.
   if (given.presence_penalty !== null || given.frequency_penalty !== null) options.penaltyWindow = -1;

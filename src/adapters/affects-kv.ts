@@ -1,0 +1,17 @@
+import type { Adapter, AdapterBase, LowRankFactors } from './types.ts';
+
+/**
+ * Whether K or V of any token depends on the adapter. They do not where it changes only the LM head, or of the last block what comes
+ * behind its keys and values: q, the output projection, the feed-forward. Only then may pages computed without it be used with it.
+ */
+export function affectsKv(
+  { factors }: Pick<Adapter, 'factors'>,
+  { numLayers }: Pick<AdapterBase, 'numLayers'>,
+): boolean {
+  return factors.some((factor) => factorAffectsKv(factor, numLayers));
+}
+
+function factorAffectsKv({ target, layer }: LowRankFactors, numLayers: number): boolean {
+  if (target === 'output') return false;
+  return layer !== numLayers - 1 || target === 'attn_k' || target === 'attn_v';
+}

@@ -1,0 +1,48 @@
+import { choiceOption, resolveOptions, stringOption } from '../core/options.ts';
+import type { GgufToWrite, TensorToWrite } from '../gguf/index.ts';
+import { quantizeRow } from '../quant/index.ts';
+import { siteOf } from './target-shapes.ts';
+import type { Adapter, LowRankFactors } from './types.ts';
+
+export interface WriteAdapterOptions {
+  /** `general.name` of the file. Default `adapter`. */
+  name?: string;
+  /** How factors are kept. Default `F32`, which changes nothing; `F16` halves the file. */
+  type?: 'F32' | 'F16';
+}
+
+/**
+ * The adapter as a GGUF file that llama.cpp reads, too. The file has one alpha for all factors: where theirs differ, what is left of a
+ * scale goes into B, and the file read back computes the same under another hash.
+ */
+export function describeAdapterFile(adapter: Adapter, given?: WriteAdapterOptions): GgufToWrite {
+  const { name, type } = resolveOptions<Required<WriteAdapterOptions>>('an adapter file', given, {
+    name: stringOption('adapter'),
+    type: choiceOption('F32', ['F32', 'F16']),
+  });
+  const alphas = new Set(adapter.factors.map(({ scale, rank }) => Math.fround(scale * rank)));
+  // An alpha of 0 would be read as "not scaled".
+  const [first] = alphas;
+  const alpha = alphas.size === 1 && first !== 0 ? first! : 1;
+  return {
+    metadata: [
+      { key: 'general.architecture', type: 'string', value: adapter.architecture },
+      { key: 'general.type', type: 'string', value: 'adapter' },
+      { key: 'general.name', type: 'string', value: name },
+      { key: 'adapter.type', type: 'string', value: 'lora' },
+      { key: 'adapter.lora.alpha', type: 'f32', value: alpha },
+    ],
+    tensors: adapter.factors.flatMap((factor) => factorTensors(factor, alpha, type)),
+  };
+}
+
+function factorTensors(factor: LowRankFactors, alpha: number, type: 'F32' | 'F16'): TensorToWrite[] {
+  const { numCols, numRows, rank, scale, a } = factor;
+  const left = (scale * rank) / alpha;
+  const b = Math.fround(scale * rank) === alpha ? factor.b : factor.b.map((value) => value * left);
+  const name = `${siteOf(factor)}.weight`;
+  return [
+    { name: `${name}.lora_a`, type, dims: [numCols, rank], data: quantizeRow(type, a) },
+    { name: `${name}.lora_b`, type, dims: [rank, numRows], data: quantizeRow(type, b) },
+  ];
+}

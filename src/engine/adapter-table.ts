@@ -1,0 +1,124 @@
+import { type Adapter, affectsKv, checkAdapter, planPlacement, writePlacement } from '../adapters/index.ts';
+import { assert, RuvLLMError } from '../core/errors.ts';
+import type { KvCache } from '../kv-cache/kv-cache.ts';
+import type { Reservation } from '../kv-cache/types.ts';
+import { MAX_STACKED_ADAPTERS } from '../models/step-adapters.ts';
+import type { LoadedModel } from '../models/types.ts';
+import type { RequestAdapter, SequenceAdapter } from './types.ts';
+
+/** The adapters of a model, in the memory its pages live in. Changes only between two steps. */
+export interface AdapterTable {
+  readonly numAdapters: number;
+  /** Throws where it does not fit the model (`invalid_option`) or the memory (`out_of_memory`); then nothing has changed. */
+  load(id: number, adapter: Adapter): { readonly sizeBytes: number };
+  /** No request can name it from now on; its memory is free when those that have it end. False when there is none. */
+  unload(id: number): boolean;
+  /** What a request's adapters are, in the order they are added up. Throws for those that are not here. */
+  resolve(adapters: readonly RequestAdapter[]): readonly SequenceAdapter[];
+  /** What K and V of a request with these depend on; null: on no adapter. */
+  cacheKey(adapters: readonly SequenceAdapter[]): string | null;
+  /** From `pin` to `unpin` they stay where they are. */
+  pin(adapters: readonly SequenceAdapter[]): void;
+  unpin(adapters: readonly SequenceAdapter[]): void;
+  /** Frees what was unloaded and is used by nobody any more. */
+  sweep(): void;
+}
+
+interface Entry {
+  readonly adapter: Adapter;
+  readonly reservation: Reservation;
+  /** null: pages of requests without it serve requests with it, too. */
+  readonly kvKey: string | null;
+  numUsers: number;
+  isUnloaded: boolean;
+}
+
+/** |scale| of a request: beyond it the answer is noise, and far beyond not finite. */
+const MAX_SCALE = 100;
+
+/** By content, not by when they were loaded: sums are rounded in this order, also after a restart. */
+export function compareAdapters(a: SequenceAdapter, b: SequenceAdapter): number {
+  return a.contentHash < b.contentHash ? -1 : a.contentHash > b.contentHash ? 1 : a.scale - b.scale;
+}
+
+export function createAdapterTable(model: LoadedModel, cache: KvCache): AdapterTable {
+  const entries = new Map<number, Entry>();
+
+  function free(id: number, { reservation }: Entry): void {
+    model.setAdapter(id, null);
+    cache.unreserve(reservation);
+    entries.delete(id);
+  }
+
+  function sweep(): void {
+    for (const [id, entry] of entries) if (entry.isUnloaded && entry.numUsers === 0) free(id, entry);
+  }
+
+  return {
+    get numAdapters() {
+      return entries.size;
+    },
+    load(id, adapter) {
+      assert(!entries.has(id), `adapter ${id} is there already`);
+      if (!model.shape.isCausal) throw new RuvLLMError('unsupported', 'this model is an encoder: it takes no adapters');
+      checkAdapter(adapter, model.shape);
+      const { slabBytes } = cache;
+      const plan = planPlacement(adapter.factors, slabBytes);
+      const reservation = cache.reserve('adapter', plan.numSlabs * slabBytes);
+      const slabs = reservation.slabs.map(({ offset }) => model.kv.base + offset);
+      model.setAdapter(id, writePlacement(plan, model.pack.arena, slabs));
+      // Split otherwise, it computes other last bits.
+      const kvKey = plan.isSplit ? `${adapter.contentHash}/${slabBytes}` : adapter.contentHash;
+      const isInKv = affectsKv(adapter, model.shape);
+      entries.set(id, { adapter, reservation, kvKey: isInKv ? kvKey : null, numUsers: 0, isUnloaded: false });
+      return { sizeBytes: plan.numSlabs * slabBytes };
+    },
+    unload(id) {
+      const entry = entries.get(id);
+      if (entry === undefined || entry.isUnloaded) return false;
+      entry.isUnloaded = true;
+      sweep();
+      return true;
+    },
+    resolve(adapters) {
+      if (adapters.length > MAX_STACKED_ADAPTERS) {
+        throw new RuvLLMError(
+          'invalid_option',
+          `${adapters.length} adapters on one request, at most ${MAX_STACKED_ADAPTERS}`,
+          {
+            data: { numAdapters: adapters.length, limit: MAX_STACKED_ADAPTERS },
+          },
+        );
+      }
+      const resolved = adapters.map(({ id, scale }) => {
+        const entry = entries.get(id);
+        if (entry === undefined || entry.isUnloaded) {
+          throw new RuvLLMError('not_found', `there is no adapter ${id}`, { data: { adapterId: id } });
+        }
+        if (!(Math.abs(scale) <= MAX_SCALE)) {
+          throw new RuvLLMError(
+            'invalid_option',
+            `an adapter scaled by ${scale}, must be -${MAX_SCALE} to ${MAX_SCALE}`,
+          );
+        }
+        return { id, scale, contentHash: entry.adapter.contentHash };
+      });
+      // Nothing times nothing.
+      return resolved.filter(({ scale }) => scale !== 0).sort(compareAdapters);
+    },
+    cacheKey(adapters) {
+      const keys = adapters.flatMap(({ id, scale }) => {
+        const { kvKey } = entries.get(id)!;
+        return kvKey === null ? [] : [`${kvKey}*${scale}`];
+      });
+      return keys.length === 0 ? null : keys.join(' ');
+    },
+    pin(adapters) {
+      for (const { id } of adapters) entries.get(id)!.numUsers++;
+    },
+    unpin(adapters) {
+      for (const { id } of adapters) entries.get(id)!.numUsers--;
+    },
+    sweep,
+  };
+}

@@ -1,0 +1,222 @@
+import { expect, test } from 'vitest';
+import { engineRequest } from '../../test/support/engine-request.ts';
+import { createMemorySpill } from '../../test/support/memory-spill.ts';
+import { randomAdapter, type RandomAdapterOptions } from '../../test/support/random-adapter.ts';
+import { loadRandom } from '../../test/support/run-model.ts';
+import type { Adapter } from '../adapters/index.ts';
+import type { SpillStore } from '../kv-cache/types.ts';
+import { createEngine, type Engine } from './engine.ts';
+import type { AdmittedRequest, EngineEvent } from './types.ts';
+
+const LIMITS = { maxBatchTokens: 32, maxSequences: 4, maxLogitRows: 4, numPages: 120 };
+const PROMPT = Array.from({ length: 40 }, (_, i) => 3 + ((i * 37) % 300));
+
+const greedy = {
+  sample: (logits: Float32Array) => {
+    const max = logits.reduce((best, value) => Math.max(best, value), -Infinity);
+    return { tokenId: logits.indexOf(max), logprob: null, top: [] };
+  },
+};
+
+interface Answer {
+  tokens: number[];
+  cachedTokens: number;
+  error?: string;
+}
+
+async function open(spill: SpillStore | null = null) {
+  const model = await loadRandom(
+    { architecture: 'llama', type: 'F32', seed: 5, shape: { numLayers: 2 } },
+    { limits: LIMITS, maxContextTokens: 96 },
+  );
+  const engine = createEngine(model, { maxContext: 96, now: () => 0, modelHash: 'm', policy: 'p', spill });
+  return {
+    model,
+    engine,
+    make: (options: RandomAdapterOptions) => randomAdapter(model.shape, { strength: 1, ...options }),
+  };
+}
+
+let nextId = 0;
+function add(engine: Engine, request: Partial<AdmittedRequest> = {}): number {
+  const id = nextId++;
+  engine.add(engineRequest({ id, promptIds: PROMPT, maxTokens: 8, sampler: greedy, ...request }));
+  return id;
+}
+
+function collect(answers: Map<number, Answer>, events: readonly EngineEvent[]): void {
+  for (const event of events) {
+    const answer = answers.get(event.id) ?? { tokens: [], cachedTokens: 0 };
+    answers.set(event.id, answer);
+    if (event.type === 'failed') answer.error = event.error.message;
+    else answer.cachedTokens = event.cachedTokens;
+    if (event.type === 'token') answer.tokens.push(event.token.tokenId);
+  }
+}
+
+async function finish(engine: Engine, answers = new Map<number, Answer>()): Promise<Map<number, Answer>> {
+  while (engine.hasWork) {
+    collect(answers, await engine.step());
+    engine.checkIntegrity();
+  }
+  return answers;
+}
+
+async function ask(engine: Engine, request: Partial<AdmittedRequest> = {}): Promise<Answer> {
+  const id = add(engine, request);
+  return (await finish(engine)).get(id)!;
+}
+
+const using = (...ids: number[]) => ({ adapters: ids.map((id) => ({ id, scale: 1, contentHash: '' })) });
+
+test('[E31] requests with different adapters, several and none share steps and answer as if alone', async () => {
+  const { engine, make } = await open();
+  for (const id of [1, 2]) engine.loadAdapter(id, await make({ seed: id, rank: 2 * id }));
+  const kinds = [using(), using(1), using(2), using(2, 1)];
+  const alone: number[][] = [];
+  for (const kind of kinds) alone.push((await ask(engine, { ...kind, cachePrefix: false })).tokens);
+  expect(new Set(alone.map(String)).size).toBe(4);
+  const ids = kinds.map((kind) => add(engine, { ...kind, cachePrefix: false }));
+  const answers = await finish(engine);
+  expect(ids.map((id) => answers.get(id)!.tokens)).toEqual(alone);
+});
+
+test('[E32] pages of one adapter are never used with another, or with none, or under another scale', async () => {
+  const { engine, make } = await open();
+  for (const id of [1, 2]) engine.loadAdapter(id, await make({ seed: id }));
+  const kinds = [using(), using(1), using(2), using(1, 2), { adapters: [{ id: 1, scale: 0.5, contentHash: '' }] }];
+  for (const kind of kinds) expect((await ask(engine, kind)).cachedTokens).toBe(0);
+  for (const kind of kinds) expect((await ask(engine, kind)).cachedTokens).toBe(39);
+  // The order in which a request names them changes nothing; scaled by nothing it is not there.
+  expect((await ask(engine, using(2, 1))).cachedTokens).toBe(39);
+  expect((await ask(engine, { adapters: [{ id: 1, scale: 0, contentHash: '' }] })).cachedTokens).toBe(39);
+});
+
+test('[E32] replaced by another the old pages are stale, by the same content they are not', async () => {
+  const { engine, make } = await open();
+  const replace = (from: number, to: number, adapter: Adapter): void => {
+    engine.loadAdapter(to, adapter);
+    engine.unloadAdapter(from);
+  };
+  engine.loadAdapter(1, await make({ seed: 1 }));
+  const first = await ask(engine, using(1));
+  replace(1, 2, await make({ seed: 2 }));
+  const second = await ask(engine, using(2));
+  expect(second.cachedTokens).toBe(0);
+  expect(second.tokens).not.toEqual(first.tokens);
+  replace(2, 3, await make({ seed: 1 }));
+  expect(await ask(engine, using(3))).toEqual({ tokens: first.tokens, cachedTokens: 39 });
+});
+
+test('[E32] the same holds for pages on disk, in the next process', async () => {
+  const spill = createMemorySpill();
+  const before = await open(spill.open());
+  before.engine.loadAdapter(1, await before.make({ seed: 1 }));
+  const { tokens } = await ask(before.engine, using(1));
+  while (before.engine.hasBackgroundWork) before.engine.workInBackground();
+  await before.engine.dispose();
+  const { engine, make } = await open(spill.open());
+  engine.loadAdapter(1, await make({ seed: 2 }));
+  engine.loadAdapter(2, await make({ seed: 1 }));
+  expect((await ask(engine)).cachedTokens).toBe(0);
+  expect((await ask(engine, using(1))).cachedTokens).toBe(0);
+  const again = await ask(engine, using(2));
+  expect(again.tokens).toEqual(tokens);
+  expect(again.cachedTokens).toBeGreaterThanOrEqual(32);
+});
+
+test('[E32] a tenant named like the content of an adapter shares nothing with its users', async () => {
+  const { engine, make } = await open();
+  const adapter = await make({ seed: 1 });
+  engine.loadAdapter(1, adapter);
+  await ask(engine, { ...using(1), tenant: 'a' });
+  for (const tenant of [adapter.contentHash, `a${adapter.contentHash}`, `${adapter.contentHash}*1`]) {
+    expect((await ask(engine, { tenant })).cachedTokens).toBe(0);
+    expect((await ask(engine, { ...using(1), tenant })).cachedTokens).toBe(0);
+  }
+});
+
+test('[E33] an adapter that no K or V depends on shares the pages of those without it', async () => {
+  const { engine, make } = await open();
+  const targets = ['attn_q', 'attn_output', 'ffn_gate', 'ffn_up', 'ffn_down', 'output'] as const;
+  engine.loadAdapter(1, await make({ seed: 1, layers: [1], targets }));
+  engine.loadAdapter(2, await make({ seed: 1, layers: [1], targets: ['attn_v'] }));
+  const alone = await ask(engine, { ...using(1), cachePrefix: false });
+  const base = await ask(engine);
+  const shared = await ask(engine, using(1));
+  expect(shared).toEqual({ tokens: alone.tokens, cachedTokens: 39 });
+  expect(shared.tokens).not.toEqual(base.tokens);
+  expect(await ask(engine)).toEqual({ ...base, cachedTokens: 39 });
+  expect((await ask(engine, using(2))).cachedTokens).toBe(0);
+});
+
+test('[E34] unloaded under a stream, it stays for that one and goes with it', async () => {
+  const { engine, make } = await open();
+  engine.loadAdapter(1, await make({ seed: 1 }));
+  const { tokens } = await ask(engine, { ...using(1), cachePrefix: false });
+  const { adapterBytes } = engine.stats().cache;
+  expect(adapterBytes).toBeGreaterThan(0);
+  const answers = new Map<number, Answer>();
+  const running = add(engine, { ...using(1), cachePrefix: false });
+  collect(answers, await engine.step());
+  engine.loadAdapter(2, await make({ seed: 2 }));
+  expect([engine.unloadAdapter(1), engine.unloadAdapter(1)]).toEqual([true, false]);
+  expect(() => add(engine, using(1))).toThrow('there is no adapter 1');
+  const next = add(engine, { ...using(2), cachePrefix: false });
+  expect(engine.stats()).toMatchObject({ numAdapters: 2, cache: { adapterBytes: 2 * adapterBytes } });
+  await finish(engine, answers);
+  expect(answers.get(running)!.tokens).toEqual(tokens);
+  expect(answers.get(next)!.tokens).not.toEqual(tokens);
+  expect(engine.stats()).toMatchObject({ numAdapters: 1, cache: { adapterBytes } });
+});
+
+test('[E34] an abort in the middle of a step frees it after the step', async () => {
+  const { engine, make } = await open();
+  engine.loadAdapter(1, await make({ seed: 1 }));
+  const id = add(engine, using(1));
+  engine.unloadAdapter(1);
+  const step = engine.step();
+  engine.abort(id);
+  expect(engine.stats().numAdapters).toBe(1);
+  await step;
+  expect(engine.stats()).toMatchObject({ numAdapters: 0, cache: { adapterBytes: 0 } });
+  engine.checkIntegrity();
+});
+
+test('[E35] what does not fit the model or the memory is refused and leaves everything as it was', async () => {
+  const { engine, model, make } = await open();
+  const before = engine.stats();
+  const other = { ...model.shape, feedForwardDim: model.shape.feedForwardDim + 2 };
+  expect(() => engine.loadAdapter(1, { architecture: 'qwen2', contentHash: '', factors: [] })).toThrow(
+    /made for qwen2/,
+  );
+  const misfit = await randomAdapter(other, { seed: 1 });
+  expect(() => engine.loadAdapter(1, misfit)).toThrow(/blk\.0\.ffn_gate of \d+ x \d+, the model's is \d+ x \d+/);
+  const large = await make({ seed: 1, rank: 1024, targets: ['ffn_up', 'ffn_gate', 'ffn_down'] });
+  expect(() => engine.loadAdapter(1, large)).toThrow(/bytes for adapter weights do not fit/);
+  expect(engine.stats()).toEqual(before);
+  engine.loadAdapter(1, await make({ seed: 1 }));
+  expect((await ask(engine, using(1))).tokens).toHaveLength(8);
+});
+
+test.each([
+  [{ adapters: [{ id: 7, scale: 1, contentHash: '' }] }, 'there is no adapter 7'],
+  [{ adapters: [{ id: 1, scale: NaN, contentHash: '' }] }, 'scaled by NaN'],
+  [{ adapters: [{ id: 1, scale: 1000, contentHash: '' }] }, 'scaled by 1000, must be -100 to 100'],
+  [using(1, 1, 1, 1, 1), '5 adapters on one request, at most 4'],
+])('[E35] a request with %j is refused', async (request, message) => {
+  const { engine, make } = await open();
+  engine.loadAdapter(1, await make({ seed: 1, targets: ['output'] }));
+  expect(() => add(engine, request)).toThrow(message);
+  expect(engine.hasWork).toBe(false);
+  expect(engine.unloadAdapter(1)).toBe(true);
+  expect(engine.stats().numAdapters).toBe(0);
+});
+
+test('[E31] the same adapter named twice counts twice', async () => {
+  const { engine, make } = await open();
+  engine.loadAdapter(1, await make({ seed: 1 }));
+  const twice = await ask(engine, { ...using(1, 1), cachePrefix: false });
+  const doubled = await ask(engine, { adapters: [{ id: 1, scale: 2, contentHash: '' }], cachePrefix: false });
+  expect(twice.tokens).toEqual(doubled.tokens);
+});

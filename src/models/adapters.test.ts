@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'vitest';
+import { mergeIntoModel } from '../../test/support/merged-model.ts';
+import { randomAdapter, type RandomAdapterOptions } from '../../test/support/random-adapter.ts';
+import { buildRandomModel, type RandomArchitecture } from '../../test/support/random-model.ts';
+import { loadBytes, runParts, testLimits } from '../../test/support/run-model.ts';
+import { ADAPTER_TARGETS, type Adapter, planPlacement, writePlacement } from '../adapters/index.ts';
+import { architectures, isDecoder } from './registry.ts';
+import type { LoadedModel } from './types.ts';
+
+const names = [...architectures.keys()].filter(isDecoder) as RandomArchitecture[];
+const ids = (length: number, seed: number): number[] => Array.from({ length }, (_, i) => 3 + ((seed + i * 37) % 300));
+/** Pages that steps use; adapters lie behind them. */
+const USED_PAGES = 8;
+const NUM_PAGES = 400;
+
+const load = (bytes: Uint8Array): Promise<LoadedModel> =>
+  loadBytes(bytes, { limits: { ...testLimits, numPages: NUM_PAGES, kvPrecision: 'f32' }, maxContextTokens: 64 });
+
+/** Puts adapters into slots 0, 1, … of a model, in slabs of this many pages. */
+function place(model: LoadedModel, adapters: readonly Adapter[], slabPages = 40): void {
+  const { kv, pack } = model;
+  let next = USED_PAGES;
+  for (const [slot, adapter] of adapters.entries()) {
+    const plan = planPlacement(adapter.factors, slabPages * kv.pageBytes);
+    const slabs = Array.from({ length: plan.numSlabs }, (_, i) => kv.base + (next + i * slabPages) * kv.pageBytes);
+    next += plan.numSlabs * slabPages;
+    expect(next).toBeLessThanOrEqual(NUM_PAGES);
+    model.setAdapter(slot, writePlacement(plan, pack.arena, slabs));
+  }
+}
+
+const fileOf = (architecture: RandomArchitecture): Uint8Array =>
+  buildRandomModel({ architecture, type: 'F32', seed: 5, shape: { numLayers: 2 } });
+
+const whole = (tokenIds: readonly number[], ...slots: readonly number[]) => ({
+  tokenIds,
+  start: 0,
+  pageIds: [4, 2],
+  adapters: slots.map((slot) => ({ slot, scale: 1 })),
+});
+
+function expectClose(found: readonly Float32Array[], expected: readonly Float32Array[]): void {
+  expect(found.length).toBe(expected.length);
+  for (const [row, logits] of expected.entries()) {
+    const size = Math.hypot(...logits) / Math.sqrt(logits.length);
+    const difference = Math.max(...logits.map((value, i) => Math.abs(value - found[row]![i]!)));
+    // Both ways are f32 through two layers: a wrong factor shows in the first digits, rounding in the fifth.
+    expect(difference / size).toBeLessThan(2e-4);
+  }
+}
+
+describe.each(names)('%s', (architecture) => {
+  const bytes = fileOf(architecture);
+  const tokenIds = ids(20, 1);
+
+  async function compare(options: Omit<RandomAdapterOptions, 'seed'>, slabPages?: number): Promise<void> {
+    const model = await load(bytes);
+    const adapter = await randomAdapter(model.shape, { seed: 3, ...options });
+    place(model, [adapter], slabPages);
+    const merged = await load(mergeIntoModel(bytes, [{ adapter, scale: 1 }]));
+    const expected = await runParts(merged, [whole(tokenIds)]);
+    const without = await runParts(model, [whole(tokenIds)]);
+    const found = await runParts(model, [whole(tokenIds, 0)]);
+    expectClose(found, expected);
+    expect(() => expectClose(without, expected)).toThrow();
+    await model.dispose();
+    await merged.dispose();
+  }
+
+  test('an adapter of all matrices computes what weights with it added in compute', () => compare({}));
+
+  test.each(ADAPTER_TARGETS)('so does one of %s alone', (target) => compare({ targets: [target], layers: [1] }));
+
+  test('rows with and without adapters share a step, bit for bit as alone', async () => {
+    const model = await load(bytes);
+    const adapters = await Promise.all([1, 2].map((seed) => randomAdapter(model.shape, { seed, rank: 2 * seed })));
+    place(model, adapters);
+    const alone = [];
+    for (const slots of [[], [0], [1]]) alone.push(await runParts(model, [whole(ids(9, 2), ...slots)]));
+    const together = await runParts(model, [
+      { ...whole(ids(9, 2), 1), pageIds: [0] },
+      { ...whole(ids(9, 2)), pageIds: [1] },
+      { ...whole(ids(9, 2), 0), pageIds: [3] },
+    ]);
+    expect(together.slice(0, 9)).toEqual(alone[2]);
+    expect(together.slice(9, 18)).toEqual(alone[0]);
+    expect(together.slice(18)).toEqual(alone[1]);
+    expect(alone[1]).not.toEqual(alone[2]);
+    await model.dispose();
+  });
+});
+
+test('ranks beyond one operation, and matrices beyond a slab, add up to the same', async () => {
+  const bytes = fileOf('llama');
+  const model = await load(bytes);
+  const adapter = await randomAdapter(model.shape, { seed: 3, rank: 70, targets: ['attn_q', 'ffn_down'] });
+  place(model, [adapter]);
+  const merged = await load(mergeIntoModel(bytes, [{ adapter, scale: 1 }]));
+  const expected = await runParts(merged, [whole(ids(9, 1))]);
+  expectClose(await runParts(model, [whole(ids(9, 1), 0)]), expected);
+  const { pageBytes } = model.kv;
+  const needed = 4 * model.shape.feedForwardDim;
+  expect(planPlacement(adapter.factors, 40 * pageBytes).isSplit).toBe(false);
+  const small = planPlacement(adapter.factors, pageBytes);
+  expect(small.isSplit).toBe(true);
+  place(model, [adapter], 1);
+  expectClose(await runParts(model, [whole(ids(9, 1), 0)]), expected);
+  expect(() => planPlacement(adapter.factors, needed - 64)).toThrow(/one rank of blk\.0\.ffn_down takes \d+ bytes/);
+});
+
+test('several adapters on one row add up, each with a scale of its own', async () => {
+  const bytes = fileOf('qwen2');
+  const model = await load(bytes);
+  const adapters = await Promise.all([1, 2].map((seed) => randomAdapter(model.shape, { seed })));
+  place(model, adapters);
+  const scales = [0.5, -0.25];
+  const merged = await load(
+    mergeIntoModel(
+      bytes,
+      adapters.map((adapter, i) => ({ adapter, scale: scales[i]! })),
+    ),
+  );
+  const stacked = { ...whole(ids(9, 1)), adapters: scales.map((scale, slot) => ({ slot, scale })) };
+  expectClose(await runParts(model, [stacked]), await runParts(merged, [whole(ids(9, 1))]));
+});
+
+test('a slot that is empty, and rows beyond the step, are refused before anything is computed', async () => {
+  const model = await load(fileOf('llama'));
+  place(model, [await randomAdapter(model.shape, { seed: 1, targets: ['output'] })]);
+  await expect(runParts(model, [whole([3], 1)])).rejects.toThrow('no adapter in slot 1');
+  await expect(runParts(model, [whole([3], 0, 0, 0, 0, 0)])).rejects.toThrow('more than 4 adapters for row 0');
+  const step = { tokenIds: [3], positions: [0], slots: [0], logitRows: [0] };
+  const sequences = [{ firstRow: 0, numRows: 1, contextTokens: 1, pageIds: [0] }];
+  const forward = (rows: number[]) => model.forward({ ...step, sequences, adapters: [{ slot: 0, scale: 1, rows }] });
+  await expect(forward([1])).rejects.toThrow('adapter 0 for row 1 of 1');
+  await expect(forward([0, 0])).rejects.toThrow('adapter 0 twice for row 0');
+  model.setAdapter(0, null);
+  await expect(forward([0])).rejects.toThrow('no adapter in slot 0');
+});

@@ -1,0 +1,86 @@
+import type { AdapterInfo } from '../../runtime/adapters.ts';
+import { refusal } from '../errors.ts';
+import type { ModelLease } from '../model-host.ts';
+import { type Exchange, json, type Route } from '../route.ts';
+import { type Field, readFields, required, schemaOf, stringField } from '../wire/fields.ts';
+import { openaiErrors } from '../wire/openai/error-body.ts';
+
+const NEW_ADAPTER = {
+  name: stringField(64, 1),
+  path: stringField(4096, 1),
+  model: stringField(512, 1),
+  tenant: stringField(256, 1),
+} as const;
+
+const writeAdapter = (model: string, info: AdapterInfo) => ({
+  id: `${model}:${info.name}`,
+  object: 'adapter',
+  name: info.name,
+  model,
+  tenant: info.tenant,
+  content_hash: info.contentHash,
+  num_matrices: info.numMatrices,
+  rank: info.rank,
+  size_bytes: info.sizeBytes,
+  affects_kv: info.affectsKv,
+});
+
+/** Loads the model where it is not: its adapters are of no use without it. */
+async function withModel<T>(
+  { services, caller }: Exchange,
+  name: string | null,
+  work: (lease: ModelLease) => T | Promise<T>,
+): Promise<T> {
+  const { models, limits } = services;
+  const id = name ?? models.list()[0]!.id;
+  const lease = await models.acquire(id, { signal: caller.signal, waitMs: limits.modelWaitMs });
+  try {
+    return await work(lease);
+  } finally {
+    lease.release();
+  }
+}
+
+const admin = (
+  method: Route['method'],
+  path: string,
+  summary: string,
+  handle: Route['handle'],
+  body: Route['body'] = null,
+): Route => ({ method, path, scope: 'admin', summary, body, errors: openaiErrors, handle });
+
+/** Adapters of the loaded models. Paths are of the server's machine, so all of this is for whoever runs it. */
+export const adapterRoutes: readonly Route[] = [
+  admin('GET', '/admin/adapters', 'The adapters of every loaded model.', ({ services }) => {
+    const data = services.models
+      .list()
+      .flatMap(({ id, model }) => (model?.adapters() ?? []).map((info) => writeAdapter(id, info)));
+    return json({ object: 'list', data });
+  }),
+  admin(
+    'POST',
+    '/admin/adapters',
+    'Loads an adapter from a file of the server; one of the same name is replaced, answers in progress keep the old one.',
+    async (context) => {
+      const given = readFields<{ name: string; path: string; model: string; tenant: string }>(
+        await context.readBody(),
+        NEW_ADAPTER,
+      );
+      const [name, path] = [required(given.name, 'name'), required(given.path, 'path')];
+      return withModel(context, given.model, async ({ id, model }) =>
+        json(writeAdapter(id, await model.loadAdapter(path, { name, tenant: given.tenant })), 201),
+      );
+    },
+    schemaOf(NEW_ADAPTER as Readonly<Record<string, Field<unknown>>>, ['name', 'path']),
+  ),
+  admin('DELETE', '/admin/adapters/:id{.+}', 'Unloads model:adapter, or an adapter of the first model.', (context) => {
+    const id = context.params['id']!;
+    const at = id.lastIndexOf(':');
+    const tenant = new URL(context.request.url).searchParams.get('tenant');
+    return withModel(context, at < 0 ? null : id.slice(0, at), ({ model }) => {
+      if (model.unloadAdapter(id.slice(at + 1), { tenant }))
+        return json({ id, object: 'adapter.deleted', deleted: true });
+      throw refusal(404, 'adapter_not_found', `there is no adapter ${JSON.stringify(id.slice(0, 200))}`);
+    });
+  }),
+];

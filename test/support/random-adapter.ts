@@ -1,0 +1,46 @@
+import {
+  ADAPTER_TARGETS,
+  type Adapter,
+  type AdapterBase,
+  type AdapterTarget,
+  createAdapter,
+  targetShape,
+} from '../../src/adapters/index.ts';
+import { normals } from './random-values.ts';
+
+export interface RandomAdapterOptions {
+  readonly seed: number;
+  readonly rank?: number;
+  /** alpha / rank. */
+  readonly scale?: number;
+  readonly targets?: readonly AdapterTarget[];
+  readonly layers?: readonly number[];
+  /** How much it changes, as a share of what comes in. Default 0.3. */
+  readonly strength?: number;
+}
+
+/** An adapter of random factors for a model of this shape; by default of all its matrices. */
+export async function randomAdapter(base: AdapterBase, options: RandomAdapterOptions): Promise<Adapter> {
+  const { seed, rank = 4, scale = 2, targets = ADAPTER_TARGETS, strength = 0.3 } = options;
+  const layers = options.layers ?? Array.from({ length: base.numLayers }, (_, layer) => layer);
+  const sites = targets.flatMap((target) => (target === 'output' ? [-1] : layers).map((layer) => ({ target, layer })));
+  const factors = sites.map(({ target, layer }, i) => {
+    const { numCols, numRows } = targetShape(target, base);
+    const a = normals(rank * numCols, seed * 1000 + 2 * i, 1 / Math.sqrt(numCols));
+    const b = normals(numRows * rank, seed * 1000 + 2 * i + 1, strength / (scale * Math.sqrt(rank)));
+    return { target, layer, numCols, numRows, rank, scale, a, b };
+  });
+  return createAdapter(base.architecture, factors);
+}
+
+/** A shape small enough to look at; heads of KV fewer than of queries. */
+export const SMALL_BASE: AdapterBase = {
+  architecture: 'llama',
+  numLayers: 2,
+  embeddingDim: 16,
+  numHeads: 4,
+  numKvHeads: 2,
+  headDim: 4,
+  feedForwardDim: 24,
+  vocabSize: 40,
+};
