@@ -1,15 +1,17 @@
 import { assert, RuvLLMError, serializeError } from '../core/errors.ts';
 import { createRandom, type Random } from '../core/random.ts';
 import type { SpillStore } from '../kv-cache/types.ts';
-import type { LoadedModel } from '../models/types.ts';
+import type { DecoderShape, LoadedModel } from '../models/types.ts';
 import { createConstrainedSampler } from '../sampling/constrained-sampler.ts';
 import type { Sampler, SamplingParams } from '../sampling/types.ts';
 import { createConstraints } from './constraints.ts';
 import { createEngine, type Engine } from './engine.ts';
+import { createExaminer } from './examiner.ts';
 import type { EngineRequest } from './types.ts';
 import type {
   ClientMessage,
   EmbedRequest,
+  ExamineRequest,
   GenerateRequest,
   LoadProgress,
   ModelReport,
@@ -71,6 +73,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
   const { post, now, checkEngine = (engine: Engine) => engine.checkIntegrity() } = options;
   const constraints = createConstraints();
   let engine: Engine | null = null;
+  let loaded: { readonly shape: DecoderShape } | null = null;
   let loading: Promise<void> | null = null;
   let looping: Promise<void> | null = null;
   let isDisposing = false;
@@ -97,6 +100,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
         spill,
       });
       checkContext(engine, spec);
+      loaded = model;
       const { shape, memory, limits } = model;
       const { maxContext } = engine;
       const { name: kernels, numThreads } = model.pack;
@@ -169,6 +173,21 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     const nothing = { maxTokens: 0, stopIds: new Set<number>(), sampler: NEVER };
     const unshared = { cachePrefix: false, retention: 'ordinary' } as const;
     start(request.id, () => ({ ...request, ...nothing, ...unshared }));
+  }
+
+  function examine({ labels, numTop, ...request }: ExamineRequest): void {
+    start(request.id, () => {
+      if (labels.length === 0) throw new RuvLLMError('empty_prompt', 'there are no tokens to look at');
+      if (loaded === null) throw new RuvLLMError('not_loaded', 'the engine has no model');
+      const { shape } = loaded;
+      const bad = labels.find((id) => !Number.isInteger(id) || id < 0 || id >= shape.vocabSize);
+      if (bad !== undefined) {
+        throw new RuvLLMError('invalid_token', `token ${bad} is not in a vocabulary of ${shape.vocabSize}`);
+      }
+      const examiner = createExaminer(labels, shape.embeddingDim, Math.min(numTop, shape.vocabSize));
+      const given = { maxTokens: labels.length, stopIds: new Set<number>(), retention: 'ordinary' } as const;
+      return { ...request, ...given, sampler: examiner, examiner };
+    });
   }
 
   function start(id: number, request: () => EngineRequest): void {
@@ -254,6 +273,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     },
     generate: ({ request }) => generate(request),
     embed: ({ request }) => embed(request),
+    examine: ({ request }) => examine(request),
     vocabulary: ({ vocabulary }) => constraints.setVocabulary(vocabulary),
     tokenTable: ({ table }) => constraints.setTable(table),
     abort({ id }) {

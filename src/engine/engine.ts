@@ -168,9 +168,11 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       sequence.numComputed = start + numRows;
       if (row !== null) {
         const rowLogits = logits.subarray(row * shape.vocabSize, (row + 1) * shape.vocabSize);
+        const { examiner } = sequence.request;
+        examiner?.takeHidden(hiddenRowsOf(firstHidden, 1));
         events.push(...sampleNext(sequence, rowLogits, hasTop ? model.topOf(row) : undefined));
       }
-      if (hidden !== undefined) events.push(...pool(sequence, hidden, firstHidden));
+      if (sequence.pooler !== null) events.push(...pool(sequence, hidden!, firstHidden));
       // Not before: pages that gave bad logits would give them to whoever shares them.
       if (sequences.has(id)) sequence.pages.publish(sequence.tokenIds, sequence.numComputed);
     }
@@ -178,7 +180,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
   }
 
   function sampleNext(sequence: Sequence, logits: Float32Array, top?: TopLogits): EngineEvent[] {
-    const { id, sampler, stopIds, maxTokens } = sequence.request;
+    const { id, sampler, stopIds, maxTokens, examiner } = sequence.request;
     try {
       const token = sampler.sample(logits, sequence.tokenIds, top);
       const progress = progressOf(sequence);
@@ -187,6 +189,11 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
         return [{ type: 'finished', id, reason: 'stop', stopId: token.tokenId, ...progress }];
       }
       sequence.tokenIds.push(token.tokenId);
+      if (examiner !== undefined) {
+        if (numGenerated(sequence) < maxTokens) return [];
+        finish(sequence);
+        return [{ type: 'examined', id, tokens: examiner.result(), ...progress }];
+      }
       totals.numGeneratedTokens++;
       const events: EngineEvent[] = [{ type: 'token', id, token, ...progress }];
       if (numGenerated(sequence) === maxTokens) {
@@ -203,11 +210,15 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     return { queuedMs: startedAtMs! - addedAtMs, elapsedMs: now() - addedAtMs, cachedTokens: numCached! };
   }
 
+  function hiddenRowsOf(firstRow: number, numRows: number): Float32Array {
+    const dim = shape.embeddingDim;
+    return model.hiddenStates().subarray(firstRow * dim, (firstRow + numRows) * dim);
+  }
+
   /** The rows of a sequence that generates nothing; the last of them end it. */
   function pool(sequence: Sequence, rows: PooledRows, firstRow: number): EngineEvent[] {
-    const dim = shape.embeddingDim;
     const pooler = sequence.pooler!;
-    pooler.add(rows, model.hiddenStates().subarray(firstRow * dim, (firstRow + rows.numRows) * dim));
+    pooler.add(rows, hiddenRowsOf(firstRow, rows.numRows));
     if (numBehind(sequence) > 0) return [];
     const embedding = pooler.result();
     if (!embedding.every(Number.isFinite)) {

@@ -18,6 +18,7 @@ export type ClientMessage =
   | { readonly type: 'load'; readonly spec: ModelSpec }
   | { readonly type: 'generate'; readonly request: GenerateRequest }
   | { readonly type: 'embed'; readonly request: EmbedRequest }
+  | { readonly type: 'examine'; readonly request: ExamineRequest }
   /** One of the two before the first request with a grammar. */
   | { readonly type: 'vocabulary'; readonly vocabulary: VocabularyData }
   | { readonly type: 'tokenTable'; readonly table: TokenTableData }
@@ -105,6 +106,16 @@ export interface GenerateRequest {
 /** A sequence to make a vector of; it counts among the others. */
 export interface EmbedRequest extends Pick<GenerateRequest, 'id' | 'promptIds' | 'tenant' | 'priority' | 'timeoutMs'> {
   readonly pooling: Pooling;
+}
+
+/** Tokens to be looked at as if the model had said them after the prompt; it counts among the others, a token a step. */
+export interface ExamineRequest extends Pick<
+  GenerateRequest,
+  'id' | 'promptIds' | 'tenant' | 'adapters' | 'priority' | 'timeoutMs' | 'cachePrefix'
+> {
+  readonly labels: readonly number[];
+  /** How many of the likeliest tokens are told of each. */
+  readonly numTop: number;
 }
 
 /** What the worker tells of the model it loaded. */

@@ -233,5 +233,7 @@ function rowsOf(sequence: Sequence, numRows: number): ScheduledRows {
   const { request, pooler, numComputed: start } = sequence;
   const end = start + numRows;
   if (pooler !== null) return { id: request.id, start, numRows, isCaughtUp: false, hidden: pooler.wanted(start, end) };
-  return { id: request.id, start, numRows, isCaughtUp: end === sequence.tokenIds.length };
+  const isCaughtUp = end === sequence.tokenIds.length;
+  const rows = { id: request.id, start, numRows, isCaughtUp };
+  return isCaughtUp && request.examiner !== undefined ? { ...rows, hidden: { first: end - 1, numRows: 1 } } : rows;
 }

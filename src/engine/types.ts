@@ -2,6 +2,7 @@ import type { SerializedError } from '../core/errors.ts';
 import type { KvCacheStats } from '../kv-cache/kv-cache.ts';
 import type { Retention } from '../kv-cache/types.ts';
 import type { SampledToken, Sampler } from '../sampling/types.ts';
+import type { ExaminedTokens, Examiner } from './examiner.ts';
 import type { PooledRows, Pooling } from './pooling.ts';
 
 /** One sequence to be continued. Checked by the engine; of two that wait alike the one with the lower id goes first. */
@@ -15,6 +16,8 @@ export interface EngineRequest {
   readonly sampler: Sampler;
   /** Set: nothing is generated, the hidden states of the prompt become one vector. Needs `cachePrefix` false. */
   readonly pooling?: Pooling;
+  /** Set: it is the sampler, too; tokens are given and looked at, and nobody hears of them one by one. */
+  readonly examiner?: Examiner;
   /** Whose request it is: tenants never share pages, and are served in turns. */
   readonly tenant: string;
   /** What is added to the model for this request; default nothing. */
@@ -83,6 +86,13 @@ export interface EmbeddedEvent extends Progress {
   readonly embedding: Float32Array;
 }
 
+/** The given tokens of a sequence have all been looked at. */
+export interface ExaminedEvent extends Progress {
+  readonly type: 'examined';
+  readonly id: number;
+  readonly tokens: ExaminedTokens;
+}
+
 export interface FailedEvent {
   readonly type: 'failed';
   readonly id: number;
@@ -90,7 +100,7 @@ export interface FailedEvent {
 }
 
 /** What a step has to say about the sequences in it; plain data. */
-export type EngineEvent = TokenEvent | FinishedEvent | EmbeddedEvent | FailedEvent;
+export type EngineEvent = TokenEvent | FinishedEvent | EmbeddedEvent | ExaminedEvent | FailedEvent;
 
 /** Rows of one sequence in a step: its tokens [start, start + numRows). */
 export interface ScheduledRows {

@@ -4,6 +4,7 @@ import type { TokenTableData, VocabularyData } from '../engine/constraints.ts';
 import type {
   ClientMessage,
   EmbedRequest,
+  ExamineRequest,
   GenerateRequest,
   LoadProgress,
   ModelReport,
@@ -33,6 +34,8 @@ export interface EngineClient {
   generate(request: Omit<GenerateRequest, 'id'>, onEvent: (event: EngineEvent) => void): { abort(): void };
   /** Starts a sequence that becomes a vector; `onEvent` hears `embedded` or `failed`. */
   embed(request: Omit<EmbedRequest, 'id'>, onEvent: (event: EngineEvent) => void): { abort(): void };
+  /** Looks at given tokens; `onEvent` hears `examined` or `failed`. */
+  examine(request: Omit<ExamineRequest, 'id'>, onEvent: (event: EngineEvent) => void): { abort(): void };
   /** One of the two before the first request with a grammar. */
   sendVocabulary(vocabulary: VocabularyData): void;
   sendTokenTable(table: TokenTableData): void;
@@ -186,6 +189,7 @@ export function createEngineClient(transport: Transport): EngineClient {
       transport.post({ type: 'tokenTable', table });
     },
     generate: (request, onEvent) => start(onEvent, (id) => ({ type: 'generate', request: { ...request, id } })),
+    examine: (request, onEvent) => start(onEvent, (id) => ({ type: 'examine', request: { ...request, id } })),
     embed: (request, onEvent) => start(onEvent, (id) => ({ type: 'embed', request: { ...request, id } })),
     async stats() {
       requireAlive();

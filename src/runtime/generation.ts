@@ -67,7 +67,7 @@ export async function* generateChunks(
     call.abort();
   };
   const onEvent = (event: EngineEvent): void => {
-    if (event.type === 'embedded') return; // of other calls only
+    if (event.type === 'embedded' || event.type === 'examined') return; // of other calls only
     try {
       if (event.type === 'failed') {
         if (hasBegun || plan.fallback === null || event.error.code !== 'unsupported') {

@@ -182,6 +182,7 @@ export async function simulate(seed: number): Promise<SimulationCounts> {
       ask.embedding = event.embedding;
       counts.numEmbedded++;
     } else {
+      assert(event.type === 'failed', `request ${event.id} was examined`);
       assert(event.error.code === 'deadline_exceeded', `request ${event.id} failed: ${event.error.message}`);
       ask.end = 'expired';
     }
