@@ -213,7 +213,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
         await policies.flushAccess();
         await witness.close();
       } finally {
-        await store.close();
+        await store.close().finally(() => embedder?.close?.());
       }
     },
   };

@@ -9,9 +9,9 @@ import { createKernelFactory } from '../kernel-factory.ts';
 import { openArchiveFiles } from './archive-files.ts';
 import { openIndexFiles } from './index-files.ts';
 import type { MemoryFolder } from './memory-folder.ts';
-import { openModelEmbedder } from './model-embedder.ts';
 import { openMemoryStore } from './open-memory-store.ts';
 import type { MemoryWorkerData, MemoryWorkerMessage } from './spawn-memory.ts';
+import { openTableEmbedder } from './table-embedder.ts';
 
 const port = parentPort;
 assert(port !== null, 'memory-worker runs as a worker thread');
@@ -25,8 +25,8 @@ const NO_ARCHIVE = { write: refuse, read: refuse, delete: refuse, seal: refuse, 
 
 /** Made at the first text: most commands need none, and a vocabulary takes a second to read. */
 function createEmbedder(modelPath: string | null): RemoteEmbedder {
-  let opened: ReturnType<typeof openModelEmbedder> | null = null;
-  const open = (path: string): ReturnType<typeof openModelEmbedder> => (opened ??= openModelEmbedder(path));
+  let opened: ReturnType<typeof openTableEmbedder> | null = null;
+  const open = (path: string): ReturnType<typeof openTableEmbedder> => (opened ??= openTableEmbedder(path));
   return {
     async describe() {
       if (modelPath === null) return null;
