@@ -7,6 +7,7 @@ import { nodeFromRecord, nodeToRecord, type MemoryNode, type NODE_KINDS } from '
 import { createMemorySearch, type MemoryQuery, type MemorySearchResult } from './search/search.ts';
 import type { SessionOptions } from './sessions/options.ts';
 import { createSessionIndex, type SessionIndex } from './sessions/sessions.ts';
+import { noteSpace } from './space-mark.ts';
 import { STATE_TENANT } from './state-tenant.ts';
 import { openTenantList } from './tenant-list.ts';
 import type { JsonValue, MemoryStore, StoreStats } from './types.ts';
@@ -94,6 +95,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
   const { store, services, schedule, embedder, archive, report, options = {} } = context;
   const graph = createMemoryGraph(store, services);
   const tenants = await openTenantList(store, services, STATE_TENANT);
+  if (embedder !== null) await noteSpace(store, services, STATE_TENANT, embedder.fingerprint, report);
   let policies = createPolicyMemory(store, services, options.policies);
   let sessions = createSessionIndex(store, services, options.sessions);
   const witness = await openWitnessMemory({

@@ -48,6 +48,8 @@ const VERSION = 2;
 const SEED = 0x5eed;
 /** Rows from which the common components are taken: enough for eight of them, in a fifth of a second at a width of 2048. */
 const SAMPLE_ROWS = 512;
+/** Rows that are added in one go: half the time of one after the other, which is most of an embedding's. */
+const BATCH = 4;
 /** A row shorter than this is nothing but rounding. */
 const MIN_LENGTH = 1e-6;
 const MAX_WIDTH = 1 << 15;
@@ -60,6 +62,24 @@ function sampleRows({ width, numRows, readRow }: TokenTable): Float32Array[] {
     readRow(Math.floor(index * step), row);
     return row;
   }).filter((row) => row.every(Number.isFinite));
+}
+
+interface WeightedRow {
+  readonly row: Float32Array;
+  weight: number;
+}
+type Batch = readonly [WeightedRow, WeightedRow, WeightedRow, WeightedRow];
+
+function addRow(sums: Float64Array, row: Float32Array, weight: number): void {
+  for (let i = 0; i < sums.length; i++) sums[i]! += weight * row[i]!;
+}
+
+function addRows(sums: Float64Array, [a, b, c, d]: Batch): void {
+  const [rowA, rowB, rowC, rowD] = [a.row, b.row, c.row, d.row];
+  const [weightA, weightB, weightC, weightD] = [a.weight, b.weight, c.weight, d.weight];
+  for (let i = 0; i < sums.length; i++) {
+    sums[i]! += weightA * rowA[i]! + weightB * rowB[i]! + (weightC * rowC[i]! + weightD * rowD[i]!);
+  }
 }
 
 /** Text to vector by a model's token rows alone: frequent tokens weigh less, what all text shares is taken out, no model runs. */
@@ -84,14 +104,15 @@ export function createStaticEmbedder(context: StaticEmbedderContext): StaticEmbe
   const { dim, smoothing, maxTokens } = options;
   const common = findCommonComponents(sampleRows(table), width, options.numComponents);
   const rotation = createRotation(width, dim, SEED);
-  const row = new Float32Array(width);
+  const newRow = (): WeightedRow => ({ row: new Float32Array(width), weight: 0 });
+  const batch: Batch = [newRow(), newRow(), newRow(), newRow()];
   /** By token, NaN until it is first met: all of a large vocabulary would take seconds. */
   const weights = new Float32Array(numRows).fill(NaN);
   /**
    * Each row counts with the same length once what all have in common is gone: tables have rows that training never touched, and their
    * lengths say nothing of their meaning. Taking the common part out of the sum is the same as out of each row, and far cheaper.
    */
-  const weightOf = (id: number): number => {
+  const weightOf = (id: number, row: Float32Array): number => {
     if (Number.isNaN(weights[id]!)) {
       const length = residualLength(row, common, scratch);
       weights[id] = length > MIN_LENGTH ? smoothing / (smoothing + frequencies[id]!) / length : 0;
@@ -126,10 +147,14 @@ export function createStaticEmbedder(context: StaticEmbedderContext): StaticEmbe
       for (let index = 0; index < numTokens; index++) {
         const id = ids[index]!;
         if (!(id >= 0 && id < numRows)) throw new RuvLLMError('invalid_token', `token ${id} is not one of ${numRows}`);
-        table.readRow(id, row);
-        const weight = weightOf(id);
-        for (let i = 0; i < width; i++) pooled[i]! += weight * row[i]!;
-        total += weight;
+        const next = batch[index % BATCH]!;
+        table.readRow(id, next.row);
+        next.weight = weightOf(id, next.row);
+        total += next.weight;
+        if (index % BATCH === BATCH - 1) addRows(pooled, batch);
+        else if (index === numTokens - 1) {
+          for (const { row, weight } of batch.slice(0, (index % BATCH) + 1)) addRow(pooled, row, weight);
+        }
       }
       removeCommonComponents(pooled, common, total);
       const vector = new Float32Array(dim);

@@ -9,8 +9,8 @@ import { rememberedContentHash } from '../content-identity.ts';
 import { loadModel } from '../load-model.ts';
 import { modelPartPaths, openModelFile } from '../open-model-file.ts';
 
-/** What sentence encoders are trained for; a decoder would take seconds for more, and its mean says no more. */
-const MAX_TOKENS = 512;
+/** What sentence encoders are trained for; of longer texts their vectors are worse, and a decoder would take seconds. */
+const MAX_TOKENS = 256;
 
 export type OpenedEmbedder = Embedder & { close(): Promise<void> };
 
