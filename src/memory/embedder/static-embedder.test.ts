@@ -48,7 +48,7 @@ describe('[EM1] the static embedder', () => {
     expect([...make().embed('hello world')]).toEqual([...vector]);
     // Bits noted once: a change of them must come with a new version in the fingerprint.
     expect(createHash('sha256').update(new Uint8Array(vector.buffer)).digest('hex').slice(0, 16)).toBe(
-      '41900b03a0050fca',
+      '705849c37556f866',
     );
   });
   test('makes no difference between capitals and small letters', () => {
