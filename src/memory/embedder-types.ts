@@ -5,4 +5,6 @@ export interface Embedder {
   readonly dim: number;
   /** Throws `invalid_text` for text with nothing in it to embed. */
   embed(text: string): Float32Array | Promise<Float32Array>;
+  /** Called once, with the end of the memory that it was given to. */
+  close?(): Promise<void>;
 }

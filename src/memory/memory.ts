@@ -7,6 +7,7 @@ import { nodeFromRecord, nodeToRecord, type MemoryNode, NODE_KINDS } from './sch
 import { createMemorySearch, type MemoryQuery, type MemorySearchResult } from './search/search.ts';
 import type { SessionOptions } from './sessions/options.ts';
 import { createSessionIndex, type SessionIndex } from './sessions/sessions.ts';
+import { noteSpace } from './space-mark.ts';
 import { checkTenantIsCallers, STATE_TENANT } from './state-tenant.ts';
 import { checkKeys } from './store/checks.ts';
 import { openTenantList } from './tenant-list.ts';
@@ -101,6 +102,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
   const { store, services, schedule, embedder, archive, report, options = {} } = context;
   const graph = createMemoryGraph(store, services);
   const tenants = await openTenantList(store, services, STATE_TENANT);
+  if (embedder !== null) await noteSpace(store, services, STATE_TENANT, embedder.fingerprint, report);
   let policies = createPolicyMemory(store, services, options.policies);
   let sessions = createSessionIndex(store, services, options.sessions);
   const witness = await openWitnessMemory({
@@ -240,7 +242,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
         await policies.flushAccess();
         await witness.close();
       } finally {
-        await store.close();
+        await store.close().finally(() => embedder?.close?.());
       }
     },
   };

@@ -1,5 +1,6 @@
 import type { Flag } from '../flags.ts';
 import { LOAD_FLAGS } from '../load-flags.ts';
+import { EMBEDDER_FLAG } from '../memory/embedder-flag.ts';
 import { readInteger, readNumber, readSeconds, readSize } from '../values.ts';
 
 /** Bounds on what clients may ask for, by the server's names. */
@@ -68,6 +69,7 @@ export const SERVE_FLAGS: readonly Flag[] = [
     value: 'place',
     description: 'where what is remembered lies: a folder, or postgres://…; default: the folder of this user',
   },
+  EMBEDDER_FLAG,
   { name: '--no-memory', value: null, description: 'remember nothing: no audit log, no search' },
   { name: '--log', value: null, description: 'write a JSON line for every request to stderr' },
   {

@@ -1,7 +1,10 @@
+import { basename } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../../memory/memory.ts';
-import { defaultMemoryFolder, openNodeMemory } from '../../platform/node/memory/open-memory.ts';
+import { defaultMemoryFolder, openNodeMemory, type OpenMemoryOptions } from '../../platform/node/memory/open-memory.ts';
 import type { CommandContext } from '../command.ts';
+import { fetchModel } from '../fetch-model.ts';
+import { readEmbedderWish } from '../memory/embedder-flag.ts';
 
 /** The memory of a server, and what to say of it. */
 export interface ServedMemory {
@@ -16,21 +19,28 @@ export interface ServedMemory {
 const shown = (place: string): string => (/^postgres(ql)?:/.test(place) ? place.replace(/\/\/[^@/]*@/, '//').replace(/\?.*$/, '') : place); // prettier-ignore
 
 /** Opens what `--memory` names, else the user's own folder; a second server goes without that rather than not start. */
-export async function openServedMemory(context: CommandContext, modelPath: string): Promise<ServedMemory> {
+export async function openServedMemory(context: CommandContext, servedPath: string): Promise<ServedMemory> {
   const { output } = context;
+  const { embedder, reference, isGiven } = readEmbedderWish(context);
   // `--no-memory` is the same option to the parser, set to false.
   const typed = context.values['--memory'] as string | false | undefined;
   if (typed === false) return { opened: null, place: 'memory: none (--no-memory)', folder: null };
   const place = typed ?? defaultMemoryFolder();
-  const open = (path: string | null): Promise<Memory> =>
-    openNodeMemory({ place, modelPath: path, report: (message) => output.note(`memory: ${message}`) });
+  const modelPath = reference === null ? servedPath : await fetchModel(context, reference);
+  const report = (message: string): void => output.note(`memory: ${message}`);
+  const open = async (given: Pick<OpenMemoryOptions, 'modelPath' | 'embedder'>): Promise<Memory> => {
+    const memory = await openNodeMemory({ place, report, ...given });
+    // What is wrong with a model that is to be run is found out now, and no request waits for it to be loaded.
+    if (given.embedder === 'model') await memory.embed('ready').catch((error: unknown) => closeAndThrow(memory, error));
+    return memory;
+  };
   let opened: Memory;
   let without = '';
   try {
-    opened = await open(modelPath).catch((error: unknown) => {
-      if (!isOfModel(error)) throw error;
+    opened = await open({ modelPath, embedder }).catch((error: unknown) => {
+      if (isGiven || !isOfModel(error)) throw error;
       without = `; nothing can be found by meaning: ${error.message}`;
-      return open(null);
+      return open({ modelPath: null });
     });
   } catch (error) {
     if (typed !== undefined || !(error instanceof RuvLLMError) || error.code !== 'conflict') throw error;
@@ -39,7 +49,13 @@ export async function openServedMemory(context: CommandContext, modelPath: strin
   }
   const { degraded } = await opened.stats(null);
   const state = degraded === null ? '' : ` (degraded: ${degraded})`;
-  return { opened, place: `memory: ${shown(place)}${state}${without}`, folder: shown(place) };
+  const by = embedder === 'model' ? `, vectors by ${basename(modelPath)}` : '';
+  return { opened, place: `memory: ${shown(place)}${by}${state}${without}`, folder: shown(place) };
+}
+
+async function closeAndThrow(memory: Memory, error: unknown): Promise<never> {
+  await memory.close();
+  throw error;
 }
 
 const MODEL_CODES: readonly string[] = ['invalid_model_file', 'unsupported', 'unknown_architecture'];

@@ -6,8 +6,7 @@ import type { ModelConfig } from '../../runtime/model-config.ts';
 import type { ModelEntry } from '../../server/model-host.ts';
 import { chooseModel, describeChoice } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
-import { PHASE_LABELS } from '../load-model.ts';
-import { openHub } from '../open-hub.ts';
+import { fetchModel } from '../fetch-model.ts';
 import { usageError } from '../usage-error.ts';
 
 /** `NAME=MODEL`; a `=` inside a path is left alone. */
@@ -80,21 +79,10 @@ async function findDefault(context: CommandContext): Promise<FoundModel> {
 }
 
 async function findFile(
-  { io, output }: CommandContext,
+  context: CommandContext,
   { name, reference }: { name: string | null; reference: string },
 ): Promise<FoundModel> {
-  const progress = output.progress();
-  try {
-    const path = await openHub().resolveModelPath(reference, {
-      download: true,
-      signal: io.signal,
-      onProgress: ({ phase, doneBytes, totalBytes }) =>
-        progress.update({ label: `${PHASE_LABELS[phase]} ${reference}`, doneBytes, totalBytes }),
-    });
-    return { id: name ?? nameOf(reference), path };
-  } finally {
-    progress.finish();
-  }
+  return { id: name ?? nameOf(reference), path: await fetchModel(context, reference) };
 }
 
 /** Where a file lies is not for clients to see: its name is enough. */

@@ -18,6 +18,11 @@ describe('what is typed wrong is told before anything is opened', () => {
     [['memory', 'stats', '--k', '1'], 'memory stats has no --k'],
     [['memory', 'stats', '--api-key', 'x'], '--api-key needs --url'],
     [['memory', 'stats', '--url', 'http://x', '--memory', 'y'], '--memory is for a memory on this machine'],
+    [['memory', 'search', 'a', '--memory-embedder', 'statik'], '--memory-embedder must be static, model or'],
+    [
+      ['memory', 'stats', '--url', 'http://x', '--memory-embedder', 'model'],
+      '--memory-embedder is for a memory on this',
+    ],
     [['memory', 'erase-tenant', 'a', '--confirm', 'b'], 'erasing a needs --confirm a'],
     [['memory', 'rotate-key', '--url', 'http://x'], 'memory rotate-key has no --url'],
     [['audit', 'search', '--failed', '--succeeded', '--url', 'http://127.0.0.1:9'], '--failed and --succeeded'],

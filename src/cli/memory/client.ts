@@ -3,6 +3,7 @@ import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
 import type { CommandContext } from '../command.ts';
 import type { Flag } from '../flags.ts';
 import { usageError } from '../usage-error.ts';
+import { EMBEDDER_FLAG } from './embedder-flag.ts';
 
 /** A memory somewhere: in a folder of this machine, or behind a server. */
 export interface MemoryClient {
@@ -18,7 +19,8 @@ export const CLIENT_FLAGS: readonly Flag[] = [
     value: 'place',
     description: 'a folder, or postgres://…; default: the folder of this user, which ruvllm serve uses, too',
   },
-  { name: '--model', value: 'model', description: 'whose tokens make the vectors; default: the model chat would use' },
+  { name: '--model', value: 'model', description: 'that makes the vectors; default: the model chat would use' },
+  EMBEDDER_FLAG,
   { name: '--url', value: 'url', description: 'ask the running server there instead of opening a folder' },
   { name: '--api-key', value: 'key', description: 'the key for that server (RUVLLM_API_KEY)' },
   { name: '--tenant', value: 'name', description: `whose memory; default ${DEFAULT_TENANT}, or the tenant of the key` },
@@ -39,7 +41,7 @@ export async function openClient(context: CommandContext, needs: ClientNeeds): P
     const { openLocalClient } = await import('./local-client.ts');
     return openLocalClient(context, needs);
   }
-  for (const name of ['--memory', '--model']) {
+  for (const name of ['--memory', '--model', EMBEDDER_FLAG.name]) {
     if (values[name] !== undefined) throw usageError(`${name} is for a memory on this machine, not for --url`, name);
   }
   const { openHttpClient } = await import('./http-client.ts');

@@ -2,14 +2,14 @@ import { existsSync } from 'node:fs';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { operationOf } from '../../memory/operations/index.ts';
-import { openNodeMemory } from '../../platform/node/memory/open-memory.ts';
+import { openNodeMemory, type OpenMemoryOptions } from '../../platform/node/memory/open-memory.ts';
 import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
 import { nameOption } from '../../runtime/name-option.ts';
 import { chooseModel } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
-import { PHASE_LABELS } from '../load-model.ts';
-import { openHub } from '../open-hub.ts';
+import { fetchModel } from '../fetch-model.ts';
 import type { ClientNeeds, MemoryClient } from './client.ts';
+import { readEmbedderWish } from './embedder-flag.ts';
 
 /** The memory of this machine. */
 export async function openLocalClient(
@@ -22,12 +22,12 @@ export async function openLocalClient(
   if (place !== undefined && !canCreate && !/^postgres(ql)?:/.test(place) && !existsSync(place)) {
     throw new RuvLLMError('not_found', `there is no memory at ${place}`, { data: { path: place } });
   }
-  const modelPath = needsModel ? await findModel(context) : null;
+  const embedding = needsModel ? await findEmbedder(context) : {};
   let memory: Memory;
   try {
     memory = await openNodeMemory({
       ...(place === undefined ? {} : { place }),
-      modelPath,
+      ...embedding,
       report: (message) => output.note(message),
     });
   } catch (error) {
@@ -51,18 +51,11 @@ export function explainLock(error: unknown, { io }: Pick<CommandContext, 'io'>):
   });
 }
 
-async function findModel(context: CommandContext): Promise<string> {
-  const reference = context.values['--model'] as string | undefined;
-  if (reference === undefined) return (await chooseModel(context, undefined)).source;
-  const progress = context.output.progress();
-  try {
-    return await openHub().resolveModelPath(reference, {
-      download: true,
-      signal: context.io.signal,
-      onProgress: ({ phase, doneBytes, totalBytes }) =>
-        progress.update({ label: `${PHASE_LABELS[phase]} ${reference}`, doneBytes, totalBytes }),
-    });
-  } finally {
-    progress.finish();
-  }
+/** The model whose vectors are wanted, and how it makes them. */
+async function findEmbedder(context: CommandContext): Promise<Pick<OpenMemoryOptions, 'modelPath' | 'embedder'>> {
+  const { embedder, reference } = readEmbedderWish(context);
+  const named = reference ?? (context.values['--model'] as string | undefined);
+  const modelPath =
+    named === undefined ? (await chooseModel(context, undefined)).source : await fetchModel(context, named);
+  return { modelPath, embedder };
 }

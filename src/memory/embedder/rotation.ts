@@ -3,20 +3,34 @@ import { createRandom } from '../../core/random.ts';
 /** Rounds of signs, shuffle and Hadamard blocks: after three, each output depends on every input at any width in use. */
 const NUM_ROUNDS = 3;
 
-/** In place, orthonormal: the Walsh-Hadamard transform of `size` (a power of two) values from `start`. */
+/** In place: the Walsh-Hadamard transform of `size` (a power of two) values from `start`, longer by the root of `size`. */
 function hadamard(values: Float32Array, start: number, size: number): void {
-  for (let half = 1; half < size; half *= 2) {
-    for (let block = start; block < start + size; block += 2 * half) {
+  const end = start + size;
+  let half = 1;
+  if (Math.clz32(size) % 2 === 0) {
+    for (let i = start; i < end; i += 2) {
+      const a = values[i]!;
+      const b = values[i + 1]!;
+      values[i] = a + b;
+      values[i + 1] = a - b;
+    }
+    half = 2;
+  }
+  // Two steps at once: half the passes over the values.
+  for (; half < size; half *= 4) {
+    for (let block = start; block < end; block += 4 * half) {
       for (let i = block; i < block + half; i++) {
-        const a = values[i]!;
-        const b = values[i + half]!;
-        values[i] = a + b;
-        values[i + half] = a - b;
+        const a = values[i]! + values[i + half]!;
+        const b = values[i]! - values[i + half]!;
+        const c = values[i + 2 * half]! + values[i + 3 * half]!;
+        const d = values[i + 2 * half]! - values[i + 3 * half]!;
+        values[i] = a + c;
+        values[i + half] = b + d;
+        values[i + 2 * half] = a - c;
+        values[i + 3 * half] = b - d;
       }
     }
   }
-  const scale = 1 / Math.sqrt(size);
-  for (let i = start; i < start + size; i++) values[i]! *= scale;
 }
 
 /** A seeded map of `width` values to `dim`, the same in every process. */
@@ -45,7 +59,8 @@ export function createRotation(width: number, dim: number, seed: number): Rotati
   });
   let values = new Float32Array(size);
   let spare = new Float32Array(size);
-  const scale = Math.sqrt(size / dim);
+  let scale = Math.sqrt(size / dim);
+  for (let round = 0; round < NUM_ROUNDS; round++) scale /= Math.sqrt(block); // no power: engines differ in its last bit
   return {
     apply(input, output) {
       values.fill(0);

@@ -38,7 +38,7 @@ function createEmbedder(modelPath: string | null): RemoteEmbedder {
       embed: () => Promise.reject(new RuvLLMError('unsupported', 'the memory has no model to embed with')),
     };
   }
-  const opened = lazily(async () => (await import('./model-embedder.ts')).openModelEmbedder(modelPath));
+  const opened = lazily(async () => (await import('./table-embedder.ts')).openTableEmbedder(modelPath));
   return {
     async describe() {
       const { fingerprint, dim } = await opened();

@@ -1,59 +1,79 @@
 import { createHash } from 'node:crypto';
-import type { GgufFile, TensorInfo } from '../../../gguf/types.ts';
-import {
-  createStaticEmbedder,
-  type StaticEmbedder,
-  type TokenTable,
-} from '../../../memory/embedder/static-embedder.ts';
-import { dequantizeRow, rowBytes } from '../../../quant/rows.ts';
-import { createTokenizer } from '../../../tokenizers/tokenizer.ts';
-import { openModelFile } from '../open-model-file.ts';
+import { RuvLLMError } from '../../../core/errors.ts';
+import type { Embedder } from '../../../memory/embedder-types.ts';
+import { createModelEmbedder } from '../../../memory/embedder/model-embedder.ts';
+import type { ModelConfig } from '../../../runtime/model-config.ts';
+import { describeFile } from '../../../runtime/model-info.ts';
+import type { Model } from '../../../runtime/model.ts';
+import { rememberedContentHash } from '../content-identity.ts';
+import { loadModel } from '../load-model.ts';
+import { modelPartPaths, openModelFile } from '../open-model-file.ts';
 
-const TABLE = 'token_embd.weight';
-/** Rows that stand for the whole table in its fingerprint: hashing a table of gigabytes would take seconds at each start. */
-const HASHED_ROWS = 1024;
+/** What sentence encoders are trained for; of longer texts their vectors are worse, and a decoder would take seconds. */
+const MAX_TOKENS = 256;
 
-/** The embedder of a model file: its token rows are read from the file when a text has them, no engine is needed. */
-export function openModelEmbedder(path: string): StaticEmbedder & { close(): void } {
-  const file = openModelFile(path);
-  try {
-    const table = file.tensor(TABLE);
-    const tokenizer = createTokenizer(file.metadata);
-    const embedder = createStaticEmbedder({
-      table: readTable(file, table),
-      encode: (text) => tokenizer.encode(text),
-      modelHash: hashTable(file, table),
-      sha256: (bytes) => createHash('sha256').update(bytes).digest(),
+export type OpenedEmbedder = Embedder & { close(): Promise<void> };
+
+/**
+ * Embeds by running the model of a file, in an engine of its own that is loaded with the first text: the memory is open before any
+ * model that uses it is. Closing it fails what is in progress.
+ */
+export function openModelEmbedder(path: string, config: ModelConfig = {}): OpenedEmbedder {
+  const { width, pooling, maxTokens } = readFacts(path);
+  let loading: Promise<Model> | null = null;
+  let isClosed = false;
+  const load = (): Promise<Model> => {
+    if (isClosed) return Promise.reject(new RuvLLMError('not_loaded', `the embedder of ${path} is closed`));
+    loading ??= loadModel(path, { ...config, maxContext: maxTokens }).catch((error: unknown) => {
+      loading = null; // a file that was not readable may be so later
+      throw error;
     });
-    return { ...embedder, close: () => file.source.close() };
-  } catch (error) {
-    file.source.close();
-    throw error;
-  }
-}
+    return loading;
+  };
 
-function readTable(file: GgufFile, tensor: TensorInfo): TokenTable {
-  const [width, numRows] = tensor.dims as readonly [number, number];
-  const bytes = new Uint8Array(rowBytes(tensor.type, width));
-  return {
+  async function pool(text: string): Promise<Float32Array> {
+    const model = await load();
+    const ids = await model.aside.encode(text, { addSpecial: true });
+    if (ids.length <= model.tokenizer.encode('', { addSpecial: true }).length) {
+      throw new RuvLLMError('invalid_text', `a text of ${text.length} characters has no token to embed`);
+    }
+    // The last token is kept: encoders end every text with the same one.
+    const cut = ids.length <= maxTokens ? ids : [...ids.slice(0, maxTokens - 1), ids.at(-1)!];
+    const { embeddings } = await model.embed([cut], { pooling });
+    return embeddings[0]!;
+  }
+
+  const embedder = createModelEmbedder({
     width,
-    numRows,
-    readRow(id, out) {
-      file.readTensor(tensor, bytes, id * bytes.length);
-      dequantizeRow(tensor.type, bytes, out, width);
+    pool,
+    modelHash: rememberedContentHash(modelPartPaths(path)),
+    pooling,
+    maxTokens,
+    sha256: (bytes) => createHash('sha256').update(bytes).digest(),
+  });
+  return {
+    ...embedder,
+    async close() {
+      isClosed = true;
+      const model = await loading?.catch(() => null);
+      await model?.dispose();
     },
   };
 }
 
-function hashTable(file: GgufFile, tensor: TensorInfo): string {
-  const { type, dims } = tensor;
-  const [width, numRows] = dims as readonly [number, number];
-  const hash = createHash('sha256').update(JSON.stringify([TABLE, type, dims]));
-  const bytes = new Uint8Array(rowBytes(type, width));
-  const step = Math.max(1, numRows / HASHED_ROWS);
-  for (let row = 0; row < numRows; row += step) {
-    file.readTensor(tensor, bytes, Math.floor(row) * bytes.length);
-    hash.update(bytes);
+/** From the header alone: opening a memory waits for no weights. */
+function readFacts(path: string) {
+  const file = openModelFile(path);
+  try {
+    const { metadata } = file;
+    const architecture = metadata.string('general.architecture');
+    const contextLength = metadata.number(`${architecture}.context_length`);
+    return {
+      width: metadata.number(`${architecture}.embedding_length`),
+      pooling: describeFile(file).pooling,
+      maxTokens: Math.min(MAX_TOKENS, contextLength),
+    };
+  } finally {
+    file.source.close();
   }
-  return hash.update(JSON.stringify(file.metadata.strings('tokenizer.ggml.tokens'))).digest('hex');
 }

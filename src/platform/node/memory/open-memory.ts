@@ -3,13 +3,16 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { RuvLLMError } from '../../../core/errors.ts';
+import { choiceOption } from '../../../core/options.ts';
 import { createUuidV7 } from '../../../core/uuid.ts';
 import type { MemoryServices } from '../../../memory/common/services.ts';
+import type { Embedder } from '../../../memory/embedder-types.ts';
 import { type Memory, type MemoryOptions, openMemory } from '../../../memory/memory.ts';
 import { createRemoteObjects } from '../../../memory/remote/remote-objects.ts';
 import { checkKeys } from '../../../memory/store/checks.ts';
 import { createFallbackStore } from '../../../memory/store/fallback-store.ts';
 import { createInMemoryStore } from '../../../memory/store/in-memory/in-memory-store.ts';
+import type { ModelConfig } from '../../../runtime/model-config.ts';
 import { defaultMasterKeyPath } from '../kept-state.ts';
 import { dataFolder, expandHome } from '../paths.ts';
 import { readOrCreateMasterKey } from '../sealing/master-key.ts';
@@ -24,8 +27,15 @@ export interface OpenMemoryOptions extends MemoryOptions {
   readonly place?: string;
   /** Default: `RUVLLM_MASTER_KEY` or `RUVLLM_PASSPHRASE`, else the user's key file, made when there is none. */
   readonly masterKey?: MasterSource;
-  /** The model file whose token rows make vectors of texts. Default: none, and nothing can be found by meaning. */
+  /** The model file that makes vectors of texts. Default: none, and nothing can be found by meaning. */
   readonly modelPath?: string | null;
+  /**
+   * How: `static` by the file's token rows, in a fraction of a millisecond; `model` by running it in an engine of its own, best a
+   * sentence encoder; or one's own. What was added with another is not found by meaning. Default `static`.
+   */
+  readonly embedder?: EmbedderName | Embedder;
+  /** How the engine of `model` is loaded. Default: as any model. */
+  readonly embedderConfig?: Pick<ModelConfig, 'numThreads' | 'kernels'>;
   /** Hears of what the operator should know. Default: a warning of the process. */
   readonly report?: (message: string) => void;
 }
@@ -35,7 +45,18 @@ export function defaultMemoryFolder(): string {
   return join(dataFolder(), 'memory');
 }
 
-const KEYS = ['place', 'masterKey', 'modelPath', 'report', 'witness', 'retention', 'sessions', 'policies'];
+const KEYS = [
+  'place',
+  'masterKey',
+  'modelPath',
+  'embedder',
+  'embedderConfig',
+  'report',
+  'witness',
+  'retention',
+  'sessions',
+  'policies',
+];
 
 /** An empty name would be the folder one happens to be in, and an address of another kind a folder of that name. */
 function checkPlace(place: string): string {
@@ -49,19 +70,25 @@ function checkPlace(place: string): string {
 }
 
 const POSTGRES = /^postgres(ql)?:\/\//;
+
+/** The embedders of a model file. */
+export const EMBEDDER_NAMES = ['static', 'model'] as const;
+export type EmbedderName = (typeof EMBEDDER_NAMES)[number];
+
 const warn = (message: string): void => process.emitWarning(message, { code: 'RUVLLM_MEMORY' });
 
 /** Opens the memory in a thread of its own. When its disk fails later it goes on in this process and says so. */
 export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<Memory> {
   checkKeys(options, 'openMemory', KEYS);
-  const { modelPath = null, report = warn, masterKey, place: given, ...rest } = options;
+  const { modelPath = null, report = warn, masterKey, embedder, embedderConfig, place: given, ...rest } = options;
   const place = checkPlace(given ?? defaultMemoryFolder());
   const isPostgres = POSTGRES.test(place);
+  const own = await chooseEmbedder(embedder ?? 'static', modelPath, embedderConfig);
   const transport = await spawnMemory(
     {
       place: isPostgres ? { postgres: place } : { folder: expandHome(place) },
       masterKey: masterKey ?? masterSourceOf(process.env) ?? { key: readOrCreateMasterKey(defaultMasterKeyPath()) },
-      modelPath,
+      modelPath: own === null ? modelPath : null,
     },
     report,
   );
@@ -89,7 +116,7 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
       const timer = setTimeout(task, delayMs).unref();
       return () => clearTimeout(timer);
     },
-    embedder: described === null ? null : { ...described, embed: (text) => remote.embedder.embed(text) },
+    embedder: own ?? (described && { ...described, embed: (text) => remote.embedder.embed(text) }),
     ...(isPostgres
       ? {}
       : {
@@ -102,4 +129,27 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     report,
     options: rest,
   });
+}
+
+/** An embedder of this thread, or null where the memory's thread has it. */
+async function chooseEmbedder(
+  wanted: EmbedderName | Embedder,
+  modelPath: string | null,
+  config: OpenMemoryOptions['embedderConfig'],
+): Promise<Embedder | null> {
+  if (typeof wanted === 'object' && wanted !== null && typeof wanted.embed === 'function') return wanted;
+  const name = choiceOption('static', EMBEDDER_NAMES)(wanted, 'embedder');
+  if (config !== undefined && name !== 'model') {
+    throw new RuvLLMError('invalid_option', 'option "embedderConfig" is for the embedder "model"', {
+      data: { option: 'embedderConfig' },
+    });
+  }
+  if (name === 'static') return null;
+  if (modelPath === null) {
+    throw new RuvLLMError('invalid_option', 'option "embedder" is "model", and there is no "modelPath"', {
+      data: { option: 'embedder' },
+    });
+  }
+  const { openModelEmbedder } = await import('./model-embedder.ts');
+  return openModelEmbedder(modelPath, config);
 }

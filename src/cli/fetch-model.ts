@@ -1,0 +1,18 @@
+import type { CommandContext } from './command.ts';
+import { PHASE_LABELS } from './load-model.ts';
+import { openHub } from './open-hub.ts';
+
+/** The file of a model that was named, fetched if need be. */
+export async function fetchModel({ io, output }: CommandContext, reference: string): Promise<string> {
+  const progress = output.progress();
+  try {
+    return await openHub().resolveModelPath(reference, {
+      download: true,
+      signal: io.signal,
+      onProgress: ({ phase, doneBytes, totalBytes }) =>
+        progress.update({ label: `${PHASE_LABELS[phase]} ${reference}`, doneBytes, totalBytes }),
+    });
+  } finally {
+    progress.finish();
+  }
+}

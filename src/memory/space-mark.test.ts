@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { openTestMemory, wordEmbedder } from '../../test/support/test-memory.ts';
+import { createInMemoryStore } from './store/in-memory/in-memory-store.ts';
+
+const open = async (store: ReturnType<typeof createInMemoryStore>, fingerprint: string | null) =>
+  openTestMemory({ store, embedder: fingerprint === null ? null : { ...wordEmbedder, fingerprint } });
+
+test('[SE5] another embedder than the last time is reported once, each way; the first, the same and none are not', async () => {
+  const store = createInMemoryStore({ now: () => 1000 });
+  expect((await open(store, 'words-1')).reports).toEqual([]);
+  expect((await open(store, 'words-1')).reports).toEqual([]);
+  expect((await open(store, null)).reports).toEqual([]);
+  const other = await open(store, 'words-2');
+  expect(other.reports).toEqual([
+    expect.stringMatching(/made by words-1 and are made by words-2 .* not found by meaning/),
+  ]);
+  expect((await open(store, 'words-2')).reports).toEqual([]);
+  expect((await open(store, 'words-1')).reports.length).toBe(1);
+});
+
+test('[SE1] [SE5] what one embedder added is not found with another, and is again with the first', async () => {
+  const store = createInMemoryStore({ now: () => 1000 });
+  const first = await open(store, 'words-1');
+  const id = await first.add('alice', { text: 'the blue whale' });
+  const found = async (memory: typeof first) =>
+    (await memory.search('alice', { text: 'blue whale' })).results.map(({ record }) => record.id);
+  expect(await found(first)).toEqual([id]);
+  expect(await found(await open(store, 'words-2'))).toEqual([]);
+  expect(await found(await open(store, 'words-1'))).toEqual([id]);
+});
