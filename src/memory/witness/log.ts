@@ -120,7 +120,8 @@ export async function openWitnessLog({ store, services, schedule, options }: Wit
       if (queue.size > 0) wake(resolved.batchMs * backoff);
     }
   };
-  const work = (): Promise<void> => (working ??= drain());
+  // With nothing to write a drain would end before it is noted as the one at work, and stay noted for ever.
+  const work = (): Promise<void> => working ?? (queue.size === 0 ? Promise.resolve() : (working = drain()));
   const enqueue = (tenant: string, input: WitnessInput): boolean | Promise<boolean> => {
     const bytes = inputBytes(input);
     if (isClosed || bytes > resolved.queueBytes) return drop(tenant);
