@@ -7,9 +7,11 @@ import { nodeFromRecord, nodeToRecord, type MemoryNode, type NODE_KINDS } from '
 import { createMemorySearch, type MemoryQuery, type MemorySearchResult } from './search/search.ts';
 import type { SessionOptions } from './sessions/options.ts';
 import { createSessionIndex, type SessionIndex } from './sessions/sessions.ts';
+import type { NewMasterKey } from './remote/protocol.ts';
 import { STATE_TENANT } from './state-tenant.ts';
 import { openTenantList } from './tenant-list.ts';
 import type { JsonValue, MemoryStore, StoreStats } from './types.ts';
+import { readManifests } from './witness/archive.ts';
 import { openWitnessMemory, type RetentionOptions, type WitnessArchive, type WitnessLogOptions, type WitnessMemory, type WitnessStats } from './witness/index.ts'; // prettier-ignore
 
 /** Something to be remembered. */
@@ -60,6 +62,8 @@ export interface Memory {
   stats(tenant: string | null): Promise<MemoryStats>;
   /** Removes what has expired and archives what is old; runs by itself as long as the memory is open. */
   maintain(): Promise<void>;
+  /** Another master key from now on, while everything goes on; `unsupported` where nothing is sealed. */
+  rotateKey(to: NewMasterKey): Promise<void>;
   /** Forgets a tenant for good. */
   eraseTenant(tenant: string): Promise<void>;
   /** Writes what is left. */
@@ -73,6 +77,8 @@ export interface MemoryContext {
   readonly embedder: Embedder | null;
   readonly archive?: WitnessArchive;
   readonly countTokens?: (text: string) => number;
+  /** Default: none, nothing is sealed. */
+  readonly rotateKey?: (to: NewMasterKey) => Promise<void>;
   /** Hears of what went wrong where nobody waits for it. */
   readonly report: (message: string) => void;
   readonly options?: MemoryOptions;
@@ -197,9 +203,20 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       space: embedder?.fingerprint ?? null,
     }),
     maintain,
+    async rotateKey(to) {
+      if (context.rotateKey === undefined) throw new RuvLLMError('unsupported', 'this memory has no master key');
+      await context.rotateKey(to);
+    },
     async eraseTenant(tenant) {
       await witness.flush().catch(() => {}); // what waits to be written would come back after the erasure
+      const segments = archive === undefined ? [] : await readManifests(store, tenant);
       await store.eraseTenant(tenant);
+      // Nobody can open them any more; one that cannot be deleted is a file too many.
+      for (const { manifest } of segments) {
+        await archive!.delete(manifest.file).catch((error: unknown) => {
+          report(`a segment of an erased tenant is left: ${error instanceof Error ? error.message : ''}`);
+        });
+      }
       await tenants.remove(tenant);
       // Their caches know the tenant still.
       policies = createPolicyMemory(store, services, options.policies);

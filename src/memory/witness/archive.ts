@@ -8,8 +8,8 @@ import type { JsonValue, MemoryStore, PutRecord } from '../types.ts';
 
 /** Where segments go, and what they are wrapped in. */
 export interface WitnessArchive {
-  /** Durable when it resolves; the same name again replaces. */
-  write(name: string, bytes: Uint8Array): Promise<void>;
+  /** Durable when it resolves; the same name again replaces. `tenant`: whose it is, for who deletes all of a tenant at once. */
+  write(name: string, bytes: Uint8Array, tenant: string): Promise<void>;
   /** Null: it is not there. */
   read(name: string): Promise<Uint8Array | null>;
   delete(name: string): Promise<void>;
@@ -65,7 +65,7 @@ export async function writeSegment(
   // The tenant's name is not for everyone to read: its chain's hash names the file.
   const file = `${String(first.link.sequence).padStart(12, '0')}-${last.link.hash.slice(0, 24)}.seg`;
   const bytes = await archive.seal(tenant, await archive.gzip(plain), contextOf(file));
-  await archive.write(file, bytes);
+  await archive.write(file, bytes, tenant);
   return {
     file,
     firstSequence: first.link.sequence,

@@ -18,11 +18,6 @@ assert(port !== null, 'memory-worker runs as a worker thread');
 const post = (message: MemoryWorkerMessage): void => port.postMessage(message);
 const report = (message: string): void => post({ type: 'report', message });
 
-/** A database has no folder beside it: what retention takes out of the log is gone. */
-const refuse = (): Promise<never> =>
-  Promise.reject(new RuvLLMError('unsupported', 'a memory on PostgreSQL keeps no archive'));
-const NO_ARCHIVE = { write: refuse, read: refuse, delete: refuse, seal: refuse, unseal: refuse };
-
 /** Made at the first text: most commands need none, and a vocabulary takes a second to read. */
 function createEmbedder(modelPath: string | null): RemoteEmbedder {
   let opened: ReturnType<typeof openModelEmbedder> | null = null;
@@ -43,8 +38,8 @@ function createEmbedder(modelPath: string | null): RemoteEmbedder {
 async function open({ place, masterKey, modelPath }: MemoryWorkerData): Promise<RemoteObjects> {
   if ('postgres' in place) {
     const { openPostgresMemory } = await import('./postgres.ts');
-    const store = await openPostgresMemory({ connectionString: place.postgres, masterKey });
-    return { store, archive: NO_ARCHIVE, embedder: createEmbedder(modelPath) };
+    const { archive, rotateMasterKey, ...store } = await openPostgresMemory({ connectionString: place.postgres, masterKey }); // prettier-ignore
+    return { store, archive, embedder: createEmbedder(modelPath), keys: { rotate: rotateMasterKey } };
   }
   const kernels = await createKernelFactory('auto', {
     numThreads: 1,
@@ -55,7 +50,7 @@ async function open({ place, masterKey, modelPath }: MemoryWorkerData): Promise<
   const pause = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
   const indexOptions = (dim: number): VectorIndexOptions => ({ kernels, dim, storage: 'int8', pause });
   let folder: MemoryFolder | null = null;
-  const { store } = openMemoryStore({
+  const { store, rotateMasterKey } = openMemoryStore({
     folder: place.folder,
     masterKey,
     createIndex: (dim) => createVectorIndex(indexOptions(dim)),
@@ -67,7 +62,12 @@ async function open({ place, masterKey, modelPath }: MemoryWorkerData): Promise<
   });
   assert(folder !== null, 'the folder is opened with the store');
   const { keys } = folder as MemoryFolder;
-  return { store, archive: openArchiveFiles(files, place.folder, keys), embedder: createEmbedder(modelPath) };
+  return {
+    store,
+    archive: openArchiveFiles(files, place.folder, keys),
+    embedder: createEmbedder(modelPath),
+    keys: { rotate: async (to) => rotateMasterKey(to) },
+  };
 }
 
 try {
