@@ -14,7 +14,7 @@ import { counterId, pairIds, pairOf, tenantOf } from './crash-writer.contract.ts
 import { DRIVERS, masterKey, newFolder, openAt } from './memory-setup.contract.ts';
 
 /** `RUVLLM_CRASH_ROUNDS=200` for all of them. */
-const NUM_ROUNDS = Number(process.env['RUVLLM_CRASH_ROUNDS'] ?? 20);
+const NUM_ROUNDS = Number(process.env['RUVLLM_CRASH_ROUNDS'] ?? 12);
 /** Longer than opening takes: so some die before they are open, and some with many pages in the WAL. */
 const MAX_DELAY_MS = 400;
 /** Then another folder: what is looked at after each kill grows with each round. */
@@ -170,7 +170,8 @@ test.each(DRIVERS)(
 );
 
 /** KiB that no file may outgrow: the database's first pages, its WAL, and on to those of an index. */
-const LIMITS_KIB = [8, 24, 40, 64, 100, 160, 260, 420, 700, 1100, 1800, 2600, 4000];
+const ALL_LIMITS_KIB = [8, 24, 40, 64, 100, 160, 260, 420, 700, 1100, 1800, 2600, 4000];
+const LIMITS_KIB = ALL_LIMITS_KIB.filter((_, i) => NUM_ROUNDS >= 100 || i % 4 === 1);
 
 test.skipIf(process.platform === 'win32').each(DRIVERS)(
   '[MS25] a process whose files must not grow: a write is cut short, then refused; what it acknowledged is there (%s)',
@@ -204,7 +205,7 @@ test.skipIf(process.platform === 'win32').each(DRIVERS)(
       }
     }
     console.log(`${driver}: ${numRefused} of ${LIMITS_KIB.length} limits were met`);
-    expect(numRefused).toBeGreaterThan(5);
+    expect(numRefused).toBeGreaterThan(LIMITS_KIB.length / 2);
   },
   120_000,
 );

@@ -11,7 +11,7 @@ import { newFolder } from './memory-setup.contract.ts';
 
 /** `RUVLLM_FAULTS=all` for each call there is; else so many of each kind of fault, beginning anywhere. */
 const IS_WHOLE = process.env['RUVLLM_FAULTS'] === 'all';
-const SAMPLE = 10;
+const SAMPLE = 6;
 const NUM_OLD = 60;
 const NUM_ENTRIES = 30;
 
@@ -146,7 +146,7 @@ test.each<[Fault, Persistence]>([
       }
     }
     console.log(`${fault}, ${persistence}, seed ${seed}: ${numRuns} of ${numCalls} calls, felt in ${numFelt} runs`);
-    expect(numRuns).toBeGreaterThan(SAMPLE - 3);
+    expect(numRuns).toBeGreaterThan(SAMPLE / 2);
   },
   600_000,
 );
