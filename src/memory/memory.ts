@@ -7,6 +7,7 @@ import { nodeFromRecord, nodeToRecord, type MemoryNode, NODE_KINDS } from './sch
 import { createMemorySearch, type MemoryQuery, type MemorySearchResult } from './search/search.ts';
 import type { SessionOptions } from './sessions/options.ts';
 import { createSessionIndex, type SessionIndex } from './sessions/sessions.ts';
+import type { NewMasterKey } from './remote/protocol.ts';
 import { noteSpace } from './space-mark.ts';
 import { checkTenantIsCallers, STATE_TENANT } from './state-tenant.ts';
 import { checkKeys } from './store/checks.ts';
@@ -63,6 +64,8 @@ export interface Memory {
   stats(tenant: string | null): Promise<MemoryStats>;
   /** Removes what has expired and archives what is old; runs by itself as long as the memory is open. */
   maintain(): Promise<void>;
+  /** Another master key from now on, while everything goes on; `unsupported` where nothing is sealed. */
+  rotateKey(to: NewMasterKey): Promise<void>;
   /** Forgets a tenant for good. */
   eraseTenant(tenant: string): Promise<void>;
   /** Writes what is left. */
@@ -76,6 +79,8 @@ export interface MemoryContext {
   readonly embedder: Embedder | null;
   readonly archive?: WitnessArchive;
   readonly countTokens?: (text: string) => number;
+  /** Default: none, nothing is sealed. */
+  readonly rotateKey?: (to: NewMasterKey) => Promise<void>;
   /** Hears of what went wrong where nobody waits for it. */
   readonly report: (message: string) => void;
   readonly options?: MemoryOptions;
@@ -219,6 +224,10 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       space: embedder?.fingerprint ?? null,
     }),
     maintain,
+    async rotateKey(to) {
+      if (context.rotateKey === undefined) throw new RuvLLMError('unsupported', 'this memory has no master key');
+      await context.rotateKey(to);
+    },
     async eraseTenant(tenant) {
       checkTenantIsCallers(tenant);
       await witness.flush().catch(() => {}); // what waits to be written would come back after the erasure

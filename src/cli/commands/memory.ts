@@ -180,7 +180,8 @@ export const MEMORY_ACTIONS: Actions = {
   ...LOOK_ACTIONS,
   'rotate-key': {
     args: '',
-    description: 'wrap the keys of a folder that nobody has open with another master key',
+    description:
+      'seal the memory with another master key: a folder nobody has open, a database, or (--url) a server that goes on',
     flags: ROTATE_FLAGS,
     runAlone: rotateKey,
   },

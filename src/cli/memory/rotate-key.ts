@@ -10,6 +10,7 @@ import { type MasterSource, masterSourceOf } from '../../platform/node/sealing/m
 import type { CommandContext } from '../command.ts';
 import type { Flag } from '../flags.ts';
 import { usageError } from '../usage-error.ts';
+import { openClient } from './client.ts';
 import { explainLock } from './local-client.ts';
 
 export const ROTATE_FLAGS: readonly Flag[] = [
@@ -24,11 +25,12 @@ export const ROTATE_FLAGS: readonly Flag[] = [
 /** Secrets come from files and variables, never from the line: others could read it. */
 export async function rotateKey(context: CommandContext): Promise<void> {
   const { io, output, values } = context;
-  for (const name of ['--url', '--api-key', '--tenant', '--model']) {
+  for (const name of ['--tenant', '--model']) {
     if (values[name] !== undefined) throw usageError(`memory rotate-key has no ${name}`, name);
   }
   const place = (values['--memory'] as string | undefined) ?? defaultMemoryFolder();
-  if (/^postgres(ql)?:\/\//.test(place)) throw usageError('memory rotate-key is for a folder', '--memory');
+  // Whoever has the memory open goes on: a server, or all who share a database.
+  if (values['--url'] !== undefined || /^postgres(ql)?:\/\//.test(place)) return rotateOpen(context);
   const folder = resolve(expandHome(place));
   if (!existsSync(folder))
     throw new RuvLLMError('not_found', `there is no memory in ${folder}`, { data: { path: folder } });
@@ -43,6 +45,23 @@ export async function rotateKey(context: CommandContext): Promise<void> {
   output.document({ folder, isRotated: true });
   output.lines(`${folder} is opened by the new key only`);
   output.note(`from now on: ${to.usedBy}`);
+}
+
+async function rotateOpen(context: CommandContext): Promise<void> {
+  const { output, values } = context;
+  const { source, usedBy } = readNewKey(context);
+  const client = await openClient(context, { needsModel: false, canCreate: false });
+  try {
+    const input = 'key' in source ? { key: Buffer.from(source.key).toString('base64') } : source;
+    await client.call('memory.rotate-key', input);
+  } finally {
+    await client.close();
+  }
+  output.document({ isRotated: true });
+  output.lines(
+    `${values['--url'] === undefined ? 'the memory' : 'the memory of the server'} is opened by the new key only`,
+  );
+  output.note(`from now on: ${usedBy}`);
 }
 
 function readNewKey({ io, values }: CommandContext): { source: MasterSource; usedBy: string } {

@@ -1,6 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Embedder } from '../embedder-types.ts';
 import { openMemory, type Memory } from '../memory.ts';
+import type { NewMasterKey } from '../remote/protocol.ts';
 import { createTestServices, createTestStore, type TestServices, type TestStore } from '../test-store.contract.ts';
 import { createManualSchedule, createTestArchive, witnessInput } from '../witness/harness.contract.ts';
 import { operationOf } from './table.ts';
@@ -28,9 +29,11 @@ export function createWordEmbedder(fingerprint = 'words-32'): Embedder {
 
 export interface TestMemory {
   readonly memory: Memory;
-  readonly archive: ReturnType<typeof createTestArchive>;
   readonly services: TestServices;
   readonly store: TestStore;
+  readonly archive: ReturnType<typeof createTestArchive>;
+  /** Master keys it was told to use from then on. */
+  readonly rotated: readonly NewMasterKey[];
   /** Runs an operation, and checks that JSON does not change what comes back. */
   run(name: string, input?: unknown, tenant?: string): Promise<unknown>;
   /** Writes requests into the audit log of a tenant. */
@@ -42,12 +45,15 @@ export async function createTestMemory(embedder: Embedder | null = createWordEmb
   const store = createTestStore(services);
   const { schedule } = createManualSchedule();
   const archive = createTestArchive();
-  const memory = await openMemory({ store, services, schedule, embedder, archive, report() {} });
+  const rotated: NewMasterKey[] = [];
+  const rotateKey = async (to: NewMasterKey): Promise<void> => void rotated.push(to);
+  const memory = await openMemory({ store, services, schedule, embedder, archive, rotateKey, report() {} });
   return {
     memory,
-    archive,
     services,
     store,
+    archive,
+    rotated,
     async run(name, input = {}, tenant = 'acme') {
       const value = await operationOf(name).run(memory, tenant, input);
       const copy: unknown = JSON.parse(JSON.stringify(value));

@@ -32,6 +32,7 @@ describe('[OP1] the table', () => {
       ['policies.history', '/admin/memory/policies/history', 'read'],
       ['policies.rollback', '/admin/memory/policies/rollback', 'admin'],
       ['tenants.erase', '/admin/memory/tenants/erase', 'admin'],
+      ['memory.rotate-key', '/admin/memory/rotate-key', 'admin'],
     ]);
   });
 
@@ -309,6 +310,39 @@ test('[OP10] policies: list with defaults, get, history, rollback', async () => 
   const { versions } = (await run('policies.history', { policyType: 'ewc' })) as { versions: object[] };
   expect(versions).toHaveLength(3);
   await expect(run('policies.get', { policyType: 'pattern' })).rejects.toMatchObject({ code: 'not_found' });
+});
+
+test('[OP13] another master key is passed on as bytes or as a passphrase, one of them, and no refusal shows it', async () => {
+  const { run, rotated } = await createTestMemory();
+  const key = new Uint8Array(32).map((_, i) => 7 * i);
+  const base64 = Buffer.from(key).toString('base64');
+  expect(await run('memory.rotate-key', { key: base64 })).toEqual({ isRotated: true });
+  await run('memory.rotate-key', { key: base64.slice(0, -1) });
+  await run('memory.rotate-key', { passphrase: 'öpen' });
+  expect(rotated).toEqual([{ key }, { key }, { passphrase: 'öpen' }]);
+  for (const input of [
+    {},
+    { key: base64, passphrase: 'x' },
+    { key: `${base64}x` },
+    { key: 'secretsecret' },
+    { passphrase: '' },
+  ]) {
+    const error = await run('memory.rotate-key', input).catch((reason: unknown) => reason as Error);
+    expect(error).toMatchObject({ code: 'invalid_option' });
+    expect((error as Error).message).not.toMatch(/secretsecret|AAcOFR/);
+  }
+  expect(rotated).toHaveLength(3);
+});
+
+test('[OP11] segments of an erased tenant are deleted, those of others stay', async () => {
+  const { run, memory, witness, services, archive } = await createTestMemory();
+  for (const tenant of ['acme', 'other']) await witness([{}, {}], tenant);
+  services.timeMs += 8 * 86_400_000;
+  for (const tenant of ['acme', 'other']) await memory.witness.retain(tenant);
+  expect(archive.files.size).toBe(2);
+  await run('tenants.erase', { confirm: 'acme' });
+  expect(archive.files.size).toBe(1);
+  expect(await run('audit.verify', {}, 'other')).toMatchObject({ isIntact: true, numArchived: 2 });
 });
 
 test('[OP11] a tenant is erased only by its name, and alone', async () => {

@@ -16,4 +16,23 @@ const erase = defineOperation({
   },
 });
 
-export const tenantOperations: readonly MemoryOperation[] = [erase];
+/** 32 bytes in Base64: 44 characters with their padding, 43 without. */
+const keyText = z.string().regex(/^[A-Za-z0-9+/]{43}=?$/, 'must be 32 bytes in Base64');
+
+const rotateKey = defineOperation({
+  name: 'memory.rotate-key',
+  summary: 'Seals the memory with another master key while it goes on; the old one opens it no more.',
+  scope: 'admin',
+  input: z.strictObject({ key: keyText.optional(), passphrase: text(1024, 1).optional() }),
+  async run(memory, _tenant, { key, passphrase }) {
+    if ((key === undefined) === (passphrase === undefined)) throw refuseInput('either key or passphrase is needed', 'key'); // prettier-ignore
+    await memory.rotateKey(key === undefined ? { passphrase: passphrase! } : { key: bytesOf(key) });
+    return { isRotated: true };
+  },
+});
+
+function bytesOf(base64: string): Uint8Array {
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+}
+
+export const tenantOperations: readonly MemoryOperation[] = [erase, rotateKey];

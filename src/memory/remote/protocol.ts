@@ -8,6 +8,15 @@ export interface RemoteObjects {
   readonly store: MemoryStore;
   readonly archive: Omit<WitnessArchive, 'gzip' | 'gunzip'>;
   readonly embedder: RemoteEmbedder;
+  readonly keys: RemoteKeys;
+}
+
+/** What opens a memory from now on: 32 bytes, or a passphrase. */
+export type NewMasterKey = { readonly key: Uint8Array } | { readonly passphrase: string };
+
+export interface RemoteKeys {
+  /** The memory goes on meanwhile; when it resolves, the old key opens it no more. */
+  rotate(to: NewMasterKey): Promise<void>;
 }
 
 export interface RemoteEmbedder {
@@ -38,6 +47,7 @@ export const REMOTE_METHODS: Methods = {
   },
   archive: { write: true, read: true, delete: true, seal: true, unseal: true },
   embedder: { describe: true, embed: true },
+  keys: { rotate: true },
 };
 
 export interface RemoteCall {

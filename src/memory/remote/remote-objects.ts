@@ -71,6 +71,7 @@ export function createRemoteObjects(transport: MemoryTransport): RemoteObjects {
   return {
     archive: bind('archive'),
     embedder: bind('embedder'),
+    keys: bind('keys'),
     store: {
       ...bind('store'),
       async close() {

@@ -181,6 +181,32 @@ describe('vector sets', () => {
     expect([told, rows.saved]).toEqual([['a vector index cannot be saved: full'], []]);
   });
 
+  test('[MS28] an index that is given up while it is saved counts as not saved: what left is not forgotten', async () => {
+    const rows = createRows();
+    const { files, log } = createFiles();
+    rows.put(1, 1, 0);
+    let sets: ReturnType<typeof create>;
+    const createIndex = (dim: number): VectorIndex => {
+      const index = createBruteForce(dim);
+      const { addMany } = index;
+      index.addMany = async (keys, vectors) => {
+        sets.apply(1, 99, vectorOf(1, 9)); // comes while the others are added, and fails
+        await addMany(keys, vectors);
+      };
+      const { add } = index;
+      index.add = async (key, vector) => {
+        if (key === 99) throw new Error('no memory');
+        await add(key, vector);
+      };
+      return index;
+    };
+    sets = create(rows.source, { files, createIndex });
+    expect(await keysOf(sets)).toEqual([1]);
+    for (const row of [2, 3]) sets.apply(1, row, vectorOf(row, 0));
+    await sets.save();
+    expect([log, rows.saved]).toEqual([[], []]);
+  });
+
   test('[MS28] so many indexes are open and no more; those of an erased tenant are gone', async () => {
     const rows = createRows();
     rows.put(1, 1, 0);

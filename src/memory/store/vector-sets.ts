@@ -162,7 +162,9 @@ export function createVectorSets(options: VectorSetsOptions): VectorSets {
       const seq = rows.lastSeq();
       await catchUp(entry); // with all up to `seq`; what comes from here on waits until this is done
       const { numUnsaved } = entry;
-      if (open.get(entry.set.no) === entry) await files.save(entry.set, entry.index, seq);
+      // One that was given up is not saved: the file may need the departures still.
+      if (open.get(entry.set.no) !== entry) return;
+      await files.save(entry.set, entry.index, seq);
       entry.numUnsaved -= numUnsaved;
       rows.saved(entry.set, seq);
     };

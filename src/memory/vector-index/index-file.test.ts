@@ -135,6 +135,39 @@ describe('[VI42] a crash during a save', () => {
     expect([...seen]).toEqual([1, 2]);
   });
 
+  test('after a save whose last flush failed, the next one writes over nothing that its header names', async () => {
+    const own = await make();
+    const start = createMemoryFile();
+    own.save(start, 1);
+    await own.dispose();
+    for (let calls = 0, isDone = false; !isDone; calls++) {
+      const file = createMemoryFile(start.blocks());
+      const { index: each } = await open(file);
+      for (const i of range(100, 600)) await each.add(i + 1, vectors[i]!);
+      const { flush } = file;
+      file.flush = () => {
+        if (file.writes.at(-1)! < 2) throw new Error('the disk is gone'); // the header is written
+        flush();
+      };
+      expect(() => each.save(file, 2)).toThrow('the disk is gone');
+      const middle = answers(each);
+      file.flush = flush;
+      for (const i of range(200, 700)) await each.add(i + 1, vectors[i]!);
+      file.failAfter = calls;
+      try {
+        each.save(file, 3);
+        isDone = true;
+      } catch {
+        // Looked at below.
+      }
+      const opened = await open(file.crash(() => 'written'));
+      expect(opened.seq).toBe(isDone ? 3 : opened.seq);
+      expect([opened.seq, answers(opened.index)]).toEqual([opened.seq, opened.seq === 2 ? middle : answers(each)]);
+      await opened.index.dispose();
+      await each.dispose();
+    }
+  });
+
   test('the first save of all: nothing or everything', async () => {
     for (let calls = 0; ; calls++) {
       const file = createMemoryFile();

@@ -49,7 +49,11 @@ export function createSaver({ options, space, slots, graph, waiting, dirty }: Sa
 
   return {
     save(file, seq) {
-      const isKnown = known?.file === file;
+      const last = known?.file === file ? known.saved : null;
+      const isKnown = last !== null;
+      // A save that fails may have left its header behind: then the file must be asked which generation is the newest, for its pages
+      // must not be written over by the next attempt.
+      known = null;
       const { dim, metric, storage, keepsExact, m } = options;
       const { entry = -1, topLevel = 0, upperEnd = 0 } = graph() ?? {};
       const twins = slots.exportTwins();
@@ -61,7 +65,7 @@ export function createSaver({ options, space, slots, graph, waiting, dirty }: Sa
       };
       const { saved, blocksWritten } = writeGeneration(
         file,
-        isKnown ? known!.saved : lastIn(file),
+        last ?? lastIn(file),
         {
           dim,
           metric,

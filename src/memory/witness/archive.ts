@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { RuvLLMError } from '../../core/errors.ts';
 import { nameId, toHex } from '../common/ids.ts';
-import type { Sha256 } from '../common/services.ts';
+import type { MemoryServices, Sha256 } from '../common/services.ts';
 import { count, name, parseStored, timeMs } from '../schemas/primitives.ts';
 import type { WitnessLink } from '../schemas/witness.ts';
 import type { JsonValue, MemoryStore, PutRecord } from '../types.ts';
 
 /** Where segments go, and what they are wrapped in. */
 export interface WitnessArchive {
-  /** Durable when it resolves; the same name again replaces. */
-  write(name: string, bytes: Uint8Array): Promise<void>;
+  /** Durable when it resolves; the same name again replaces. `tenant`: whose it is, for who deletes all of a tenant at once. */
+  write(name: string, bytes: Uint8Array, tenant: string): Promise<void>;
   /** Null: it is not there. */
   read(name: string): Promise<Uint8Array | null>;
   delete(name: string): Promise<void>;
@@ -55,17 +55,19 @@ const contextOf = (file: string): string => `witness-segment:${file}`;
 /** Writes a segment's file; only the manifest, written after it, makes it part of the chain. */
 export async function writeSegment(
   archive: WitnessArchive,
-  sha256: Sha256,
+  { sha256, newId }: MemoryServices,
   tenant: string,
   entries: readonly ArchivedWitness[],
 ): Promise<SegmentManifest> {
   const first = entries[0]!;
   const last = entries.at(-1)!;
   const plain = new TextEncoder().encode(entries.map((entry) => JSON.stringify(entry)).join('\n'));
-  // The tenant's name is not for everyone to read: its chain's hash names the file.
-  const file = `${String(first.link.sequence).padStart(12, '0')}-${last.link.hash.slice(0, 24)}.seg`;
+  // The tenant's name is not for everyone to read. Two who archive the same entries at once must not write one file: of one of them the
+  // manifest counts, and its file must stay what it was.
+  const unique = toHex(sha256(new TextEncoder().encode(`${newId()} ${last.link.hash}`))).slice(0, 24);
+  const file = `${String(first.link.sequence).padStart(12, '0')}-${unique}.seg`;
   const bytes = await archive.seal(tenant, await archive.gzip(plain), contextOf(file));
-  await archive.write(file, bytes);
+  await archive.write(file, bytes, tenant);
   return {
     file,
     firstSequence: first.link.sequence,

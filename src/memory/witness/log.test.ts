@@ -47,6 +47,16 @@ describe('[WL1] entries are written in batches', () => {
     await log.close();
     expect(log.stats()).toMatchObject({ numWritten: 3, numQueued: 0 });
   });
+  test('a flush of nothing and a timer that finds nothing hold up no later entry', async () => {
+    const { open, runAll } = createHarness();
+    const log = await open();
+    await log.flush();
+    await writeAll(log, numbered(3)); // their timer is still waiting
+    runAll();
+    await settle();
+    await writeAll(log, numbered(4, 4));
+    expect(log.stats()).toMatchObject({ numWritten: 7, numQueued: 0 });
+  });
   test('nothing of the store is touched by enqueue itself', async () => {
     const { open, store } = createHarness();
     const log = await open();

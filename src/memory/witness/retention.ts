@@ -1,5 +1,5 @@
 import { integerOption, optional, resolveOptions } from '../../core/options.ts';
-import { retryConflict } from '../common/retry-conflict.ts';
+import { isConflict, retryConflict } from '../common/retry-conflict.ts';
 import type { MemoryServices } from '../common/services.ts';
 import type { MemoryStore } from '../types.ts';
 import { manifestPut, readManifests, writeSegment, type ArchivedWitness, type WitnessArchive } from './archive.ts';
@@ -84,7 +84,7 @@ async function moveOldest(context: RetentionContext, tenant: string): Promise<nu
     const last = entries.at(-1);
     if (last === undefined) return [];
     const mark = { sequence: last.link.sequence, hash: last.link.hash };
-    const manifest = archive === null ? null : await writeSegment(archive, services.sha256, tenant, entries);
+    const manifest = archive === null ? null : await writeSegment(archive, services, tenant, entries);
     const next = {
       ...head,
       liveBytes: Math.max(0, head.liveBytes - bytes),
@@ -92,7 +92,13 @@ async function moveOldest(context: RetentionContext, tenant: string): Promise<nu
       trimmed: manifest === null ? mark : head.trimmed,
     };
     const puts = manifest === null ? [] : [manifestPut(services.sha256, tenant, manifest)];
-    await store.put([headPut(services.sha256, tenant, next, version), ...puts]);
+    try {
+      await store.put([headPut(services.sha256, tenant, next, version), ...puts]);
+    } catch (error) {
+      // Another one was first: nothing names this file. After any other failure the manifest may be there all the same.
+      if (manifest !== null && isConflict(error)) await archive!.delete(manifest.file).catch(() => {});
+      throw error;
+    }
     return entries.map(({ id }) => id);
   });
   if (moved.length > 0) await store.delete(tenant, moved);

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { RuvLLMError } from '../../core/errors.ts';
 import { recordsOf } from '../test-store.contract.ts';
@@ -70,6 +71,22 @@ describe('[WL10] verify says where a chain breaks', () => {
 });
 
 describe('[WL11] retention', () => {
+  test('of two at once: each entry is in one segment, which is as it was written, and no file is left over', async () => {
+    const harness = createHarness();
+    const base = createTestArchive();
+    let numZipped = 0;
+    // Never the same bytes twice, as when they are sealed.
+    const archive = { ...base, gzip: async (bytes: Uint8Array) => new Uint8Array(gzipSync(bytes, { level: 1 + (numZipped++ % 9) })) }; // prettier-ignore
+    const [one, two] = [await harness.open({ archive }), await harness.open({ archive, log: { leaseMs: 60_000 } })];
+    await writeAll(one, numbered(40));
+    harness.services.timeMs += 8 * DAY_MS;
+    const reports = await Promise.all([one.retain(TENANT), two.retain(TENANT)]);
+    expect(numZipped).toBeGreaterThan(1); // they did meet
+    expect(reports.reduce((sum, { numMoved }) => sum + numMoved, 0)).toBe(40);
+    expect(await one.verify(TENANT)).toMatchObject({ brokenAt: null, numChecked: 40, numArchived: 40 });
+    expect(base.files.size).toBe(1);
+  });
+
   test('moves what is older than 7 days into sealed segments, and the chain holds over the seam', async () => {
     const { open, services, store } = createHarness();
     const archive = createTestArchive();

@@ -113,6 +113,7 @@ const CALLS: Readonly<Record<string, Call>> = {
   },
   'POST /admin/memory/export': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/memory/import': { body: { records: [{ id: NOBODY }] }, status: 200, owned: 'any tenant' },
+  'POST /admin/memory/rotate-key': { body: { passphrase: 'correct horse battery' }, status: 200, owned: 'any tenant' },
   'POST /admin/memory/audit/search': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/memory/audit/stats': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/memory/audit/verify': { body: {}, status: 200, owned: 'nothing' },

@@ -12,6 +12,7 @@ export async function eraseRows(pool: SqlPool, { table }: Names, no: number): Pr
   while ((await withRetries(() => pool.query(part, [no]))).numChanges > 0);
   await withRetries(() =>
     pool.transaction(async (client) => {
+      await client.query(`DELETE FROM ${table('segment')} WHERE tenant = $1`, [no]);
       await client.query(`DELETE FROM ${table('vector_set')} WHERE tenant = $1`, [no]);
       await client.query(`DELETE FROM ${table('tenant')} WHERE no = $1 AND key IS NULL`, [no]);
     }),

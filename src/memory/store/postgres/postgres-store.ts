@@ -14,7 +14,8 @@ import { createNearest } from './nearest.ts';
 import { withRetries } from './postgres-errors.ts';
 import { createPutRecords } from './put-records.ts';
 import { createRecords } from './records.ts';
-import { createNames, migrate, type VectorMode } from './schema.ts';
+import { createNames, migrate, replaceHeader, type VectorMode } from './schema.ts';
+import { createSegments, type SegmentTable } from './segments.ts';
 import type { SqlClient, SqlPool } from './sql-client.ts';
 import { readStats } from './stats.ts';
 import { createTenants, type Tenant, type WrappedKeys } from './tenants.ts';
@@ -38,11 +39,18 @@ export interface PostgresStoreOptions {
   readonly exactRows?: number;
 }
 
+/** The store, and what else is kept beside its rows. */
+export interface PostgresStore extends MemoryStore {
+  readonly archive: SegmentTable;
+  /** Puts another header in the place of the one there is, of which `make` is told. */
+  replaceHeader(make: (header: string) => string): Promise<void>;
+}
+
 /**
  * The memory in PostgreSQL, for several processes at once: rows are sealed as in SQLite, a call is one transaction. A lost connection is
  * `io`, retryable, and the next call connects anew.
  */
-export async function createPostgresStore(options: PostgresStoreOptions): Promise<MemoryStore> {
+export async function createPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const { pool, header, now, vectors: mode = 'pgvector', fields = MEMORY_FIELDS, exactRows = EXACT_ROWS } = options;
   const names = createNames(options.schema ?? 'ruvllm');
   const clock = (): number => checkTime(Math.floor(now()), 'now');
@@ -101,6 +109,13 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
   }
 
   return {
+    archive: createSegments(pool, names, tenants),
+
+    async replaceHeader(make) {
+      checkOpen();
+      await pool.transaction((client) => replaceHeader(client, names, make));
+    },
+
     async put(given) {
       checkOpen();
       const puts = checkPuts(given, fields);

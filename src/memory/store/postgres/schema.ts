@@ -74,6 +74,16 @@ const MIGRATIONS: readonly ((names: Names) => string)[] = [
   CREATE INDEX edge_target ON ${table('edge')} (target);
   CREATE INDEX edge_tenant ON ${table('edge')} (tenant);
   `,
+  // Archived parts of audit logs, compressed and sealed: compressing them again would only cost time.
+  ({ table }) => `
+  CREATE TABLE ${table('segment')} (
+    name text PRIMARY KEY,
+    tenant bigint NOT NULL REFERENCES ${table('tenant')},
+    sealed bytea NOT NULL
+  );
+  ALTER TABLE ${table('segment')} ALTER COLUMN sealed SET STORAGE EXTERNAL;
+  CREATE INDEX segment_tenant ON ${table('segment')} (tenant);
+  `,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
@@ -151,6 +161,13 @@ async function readSettings(client: SqlClient, { table }: Names): Promise<{ head
   const { rows } = await client.query(`SELECT name, value FROM ${table('setting')}`);
   const values = new Map(rows.map((row) => [row['name'], row['value']]));
   return { header: textOf(values.get('header')), vectors: textOf(values.get('vectors')) };
+}
+
+/** Under the lock of the schema: of two who do it at once, the second is told of what the first has made. */
+export async function replaceHeader(client: SqlClient, names: Names, make: (header: string) => string): Promise<void> {
+  await lockSchema(client, names);
+  const { header } = await readSettings(client, names);
+  await client.query(`UPDATE ${names.table('setting')} SET value = $1 WHERE name = 'header'`, [make(header)]);
 }
 
 /** The expression by which SQL sees a field. Names are letters, digits and underscores: `checkRegistry`. */

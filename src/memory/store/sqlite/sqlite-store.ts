@@ -29,6 +29,8 @@ export interface SqliteStoreOptions {
   readonly createIndex: (dim: number) => VectorIndex | Promise<VectorIndex>;
   /** Default: none, indexes are built anew after a start. */
   readonly indexFiles?: VectorIndexFiles | null;
+  /** Changes after which an index is saved. Default 5000. */
+  readonly saveIndexEvery?: number;
   /** Default: `MEMORY_FIELDS`. */
   readonly fields?: FieldRegistry;
   /** When the writes of one turn are taken together; default: `queueMicrotask`. */
@@ -43,7 +45,7 @@ export interface SqliteStoreOptions {
 /** The memory in an SQLite database: rows are sealed, writes that resolved are on the disk, vectors are found through indexes. */
 export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
   const { database, keys, now, createIndex, indexFiles = null, fields = MEMORY_FIELDS } = options;
-  const { defer = queueMicrotask, report = () => {}, onClose = () => {} } = options;
+  const { defer = queueMicrotask, report = () => {}, onClose = () => {}, saveIndexEvery } = options;
   migrate(database, checkRegistry(fields), now());
   const sequence = createSequence(database);
   const commit = createGroupCommit(database, defer);
@@ -51,7 +53,13 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
   const edges = createEdges(database);
   const records = createRecords(database, sequence.next, (setNo, row, vector) => sets.apply(setNo, row, vector));
   const rows = createVectorRows({ database, tenants, lastSeq: sequence.last, submit: commit.submit });
-  const sets = createVectorSets({ createIndex, files: indexFiles, rows, report });
+  const sets = createVectorSets({
+    createIndex,
+    files: indexFiles,
+    rows,
+    report,
+    ...(saveIndexEvery === undefined ? {} : { saveEvery: saveIndexEvery }),
+  });
   let isClosed = false;
   for (const id of tenants.beingErased()) purge(id);
 

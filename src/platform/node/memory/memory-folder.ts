@@ -4,7 +4,7 @@ import { RuvLLMError } from '../../../core/errors.ts';
 import { SCHEMA_VERSION } from '../../../memory/store/sqlite/schema.ts';
 import type { TenantKeyRing } from '../../../memory/store/sealer.ts';
 import { toFileError } from '../file-errors.ts';
-import { listNames, makeFolder, removeAbandoned, type Files } from '../sealing/atomic-files.ts';
+import { listNames, makeFolder, removeAbandoned, removeQuietly, type Files } from '../sealing/atomic-files.ts';
 import { createFolderSecrets, openFolderSecrets, replaceFolderSecrets, type FolderSecrets } from '../sealing/folder-secrets.ts'; // prettier-ignore
 import { openKeyFiles } from '../sealing/key-files.ts';
 import { derivePurpose } from '../sealing/key-ring.ts';
@@ -107,7 +107,8 @@ function prepareFolder(files: Files, folder: string): void {
 /** Of processes that were killed: temporary files, and the lock of the driver, which nobody can hold while we have the folder. */
 function removeLeftovers(files: Files, folder: string, databasePath: string): void {
   try {
-    for (const path of [folder, join(folder, 'keys')]) removeAbandoned(files, path, listNames(files, path));
+    for (const path of [folder, join(folder, 'keys'), join(folder, 'archive')])
+      removeAbandoned(files, path, listNames(files, path));
     files.rmSync(`${databasePath}.lock`, { recursive: true, force: true });
   } catch (error) {
     throw toFileError(error, 'tidying', folder);
@@ -131,6 +132,6 @@ function isDiskFull(files: Files, folder: string): boolean {
   } catch (error) {
     return toFileError(error, 'probing', path).code === 'disk_full';
   } finally {
-    files.rmSync(path, { force: true });
+    removeQuietly(files, path); // what the disk says of that is not what was asked
   }
 }

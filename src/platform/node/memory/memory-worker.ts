@@ -15,11 +15,6 @@ assert(port !== null, 'memory-worker runs as a worker thread');
 const post = (message: MemoryWorkerMessage): void => port.postMessage(message);
 const report = (message: string): void => post({ type: 'report', message });
 
-/** A database has no folder beside it: what retention takes out of the log is gone. */
-const refuse = (): Promise<never> =>
-  Promise.reject(new RuvLLMError('unsupported', 'a memory on PostgreSQL keeps no archive'));
-const NO_ARCHIVE = { write: refuse, read: refuse, delete: refuse, seal: refuse, unseal: refuse };
-
 /** Makes it with the first call, and anew when that failed. What an empty memory has no use for is not even loaded. */
 function lazily<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | null = null;
@@ -53,12 +48,12 @@ function createEmbedder(modelPath: string | null): RemoteEmbedder {
 async function open({ place, masterKey, modelPath }: MemoryWorkerData): Promise<RemoteObjects> {
   if ('postgres' in place) {
     const { openPostgresMemory } = await import('./postgres.ts');
-    const store = await openPostgresMemory({ connectionString: place.postgres, masterKey });
-    return { store, archive: NO_ARCHIVE, embedder: createEmbedder(modelPath) };
+    const { archive, rotateMasterKey, ...store } = await openPostgresMemory({ connectionString: place.postgres, masterKey }); // prettier-ignore
+    return { store, archive, embedder: createEmbedder(modelPath), keys: { rotate: rotateMasterKey } };
   }
   const indexes = lazily(async () => (await import('./vector-indexes.ts')).createVectorIndexes(report));
   let folder: MemoryFolder | null = null;
-  const { store } = openMemoryStore({
+  const { store, rotateMasterKey } = openMemoryStore({
     folder: place.folder,
     masterKey,
     createIndex: async (dim) => (await indexes()).create(dim),
@@ -70,7 +65,12 @@ async function open({ place, masterKey, modelPath }: MemoryWorkerData): Promise<
   });
   assert(folder !== null, 'the folder is opened with the store');
   const { keys } = folder as MemoryFolder;
-  return { store, archive: openArchiveFiles(files, place.folder, keys), embedder: createEmbedder(modelPath) };
+  return {
+    store,
+    archive: openArchiveFiles(files, place.folder, keys),
+    embedder: createEmbedder(modelPath),
+    keys: { rotate: async (to) => rotateMasterKey(to) },
+  };
 }
 
 try {

@@ -16,7 +16,10 @@ import { openWasmSqlite } from './wasm-sqlite.ts';
 
 export type SqliteDriver = 'auto' | 'node' | 'wasm';
 
-export interface MemoryStoreFolderOptions extends Pick<SqliteStoreOptions, 'createIndex' | 'fields' | 'report'> {
+export interface MemoryStoreFolderOptions extends Pick<
+  SqliteStoreOptions,
+  'createIndex' | 'fields' | 'report' | 'saveIndexEvery'
+> {
   readonly folder: string;
   readonly masterKey: MasterSource;
   /** Indexes of vectors on disk, made when the folder is open. Default: none. */
@@ -61,6 +64,7 @@ export function openMemoryStore(options: MemoryStoreFolderOptions): OpenedMemory
       onClose: folder.release,
       ...(options.fields === undefined ? {} : { fields: options.fields }),
       ...(options.report === undefined ? {} : { report: options.report }),
+      ...(options.saveIndexEvery === undefined ? {} : { saveIndexEvery: options.saveIndexEvery }),
     });
     return { store, driver: opened.driver, rotateMasterKey: folder.rotateMasterKey };
   } catch (error) {

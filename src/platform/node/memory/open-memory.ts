@@ -117,15 +117,12 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
       return () => clearTimeout(timer);
     },
     embedder: own ?? (described && { ...described, embed: (text) => remote.embedder.embed(text) }),
-    ...(isPostgres
-      ? {}
-      : {
-          archive: {
-            ...remote.archive,
-            gzip: (bytes: Uint8Array) => compress(bytes),
-            gunzip: (bytes: Uint8Array, maxBytes: number) => decompress(bytes, { maxOutputLength: maxBytes }),
-          },
-        }),
+    archive: {
+      ...remote.archive,
+      gzip: (bytes: Uint8Array) => compress(bytes),
+      gunzip: (bytes: Uint8Array, maxBytes: number) => decompress(bytes, { maxOutputLength: maxBytes }),
+    },
+    rotateKey: (to) => remote.keys.rotate(to),
     report,
     options: rest,
   });

@@ -18,19 +18,28 @@ const MAX_OPENED = 1024;
 export interface PostgresHeader {
   create(): string;
   open(header: string): WrappedKeys;
+  /**
+   * The same secrets, sealed by another master key. They stay what they are, for processes that have the memory open know them and go
+   * on. A header that somebody else has sealed anew meanwhile is refused.
+   */
+  rotate(header: string, to: MasterSource): string;
 }
 
 /** The secrets of a memory in a database: the same header and the same wrapped keys as in a folder, kept in rows. */
-export function createPostgresHeader(masterKey: MasterSource, scryptN?: number): PostgresHeader {
+export function createPostgresHeader(masterKey: () => MasterSource, scryptN?: number): PostgresHeader {
   const options = { version: HEADER_VERSION, ...(scryptN === undefined ? {} : { scryptN }) };
   return {
     create() {
       const secrets = { naming: randomBytes(KEY_BYTES), wrapping: randomBytes(KEY_BYTES), previous: null };
-      return Buffer.from(encodeHeader(HEADER_NAME, masterKey, secrets, options)).toString('utf8');
+      return Buffer.from(encodeHeader(HEADER_NAME, masterKey(), secrets, options)).toString('utf8');
     },
     open(header) {
-      const { naming, wrapping } = openHeader(Buffer.from(header), HEADER_NAME, masterKey, options);
+      const { naming, wrapping } = openHeader(Buffer.from(header), HEADER_NAME, masterKey(), options);
       return createWrappedKeys(naming, wrapping);
+    },
+    rotate(header, to) {
+      const secrets = openHeader(Buffer.from(header), HEADER_NAME, masterKey(), options);
+      return Buffer.from(encodeHeader(HEADER_NAME, to, secrets, options)).toString('utf8');
     },
   };
 }

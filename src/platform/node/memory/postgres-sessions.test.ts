@@ -35,7 +35,30 @@ describe.skipIf(bin === null)('a PostgreSQL of this machine', () => {
     const stores = await Promise.all([1, 2, 3, 4].map(() => openAt(schema)));
     await stores[0]!.put([recordOf(1)]);
     for (const store of stores) expect(await store.count('alpha', { kinds: ['fact'] })).toBe(1);
-    expect(server.run(`SELECT count(*) FROM "${schema}".migration`).trim()).toBe('1');
+    expect(server.run(`SELECT count(*) FROM "${schema}".migration`).trim()).toBe('2');
+  });
+
+  test('[PG12] rotated by one of two clients while both write, with tenants old and new', async () => {
+    const schema = newSchema();
+    const stores = [await openAt(schema), await openAt(schema)];
+    const rotations = { numDone: 0 };
+    const counts = [0, 0];
+    const write = async (i: number): Promise<void> => {
+      for (; rotations.numDone < 5; counts[i]!++) {
+        await stores[i]!.put([recordOf(10_000 * i + counts[i]!), recordOf(1, { tenant: `t${i} ${counts[i]}` })]);
+      }
+    };
+    const writing = Promise.all([0, 1].map(write));
+    for (; rotations.numDone < 5; rotations.numDone++) {
+      while (Math.min(...counts) < 2 * (rotations.numDone + 1)) await sleep(1);
+      await stores[0]!.rotateMasterKey({ key: new Uint8Array(32).fill(20 + rotations.numDone) });
+    }
+    await writing;
+    await expectRefusal(openAt(schema), 'invalid_option', 'another master key');
+    const again = await openAt(schema, { masterKey: { key: new Uint8Array(32).fill(24) } });
+    expect(await again.count('alpha', { kinds: ['fact'] })).toBe(counts[0]! + counts[1]!);
+    for (const i of [0, 1]) for (let n = 0; n < counts[i]!; n++) expect(await again.count(`t${i} ${n}`, { kinds: ['fact'] })).toBe(1); // prettier-ignore
+    await again.checkIntegrity();
   });
 
   test('[PG6] of two clients that expect the same version one succeeds, each time', async () => {

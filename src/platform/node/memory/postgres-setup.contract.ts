@@ -4,9 +4,8 @@ import { vector } from '@electric-sql/pglite-pgvector';
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
 import { afterEach } from 'vitest';
 import { START_MS } from '../../../memory/store/store-setup.contract.ts';
-import type { MemoryStore } from '../../../memory/types.ts';
 import { CHEAP_SCRYPT, masterKey } from './memory-setup.contract.ts';
-import { openPostgresMemory, type PostgresMemoryOptions } from './postgres.ts';
+import { openPostgresMemory, type PostgresMemory, type PostgresMemoryOptions } from './postgres.ts';
 
 export const PASSWORD = 'Pa55/wörd:secret';
 
@@ -29,7 +28,7 @@ export async function startPglite(extensions: Extensions = { vector }): Promise<
   };
 }
 
-const opened = new Set<MemoryStore>();
+const opened = new Set<PostgresMemory>();
 afterEach(async () => {
   for (const store of opened) await store.close().catch(() => {});
   opened.clear();
@@ -42,7 +41,7 @@ export async function openAt(
   connectionString: string,
   schema: string,
   options: Partial<PostgresMemoryOptions> = {},
-): Promise<MemoryStore> {
+): Promise<PostgresMemory> {
   const store = await openPostgresMemory({
     connectionString,
     schema,

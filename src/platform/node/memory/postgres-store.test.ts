@@ -2,6 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { START_MS, testMemoryStore, type OpenStore } from '../../../memory/store/memory-store.contract.ts';
 import { testNearest } from '../../../memory/store/store-nearest.contract.ts';
 import { directionOf, expectRefusal, idOf, recordOf, vectorOf } from '../../../memory/store/store-setup.contract.ts';
+import { createTestServices } from '../../../memory/test-store.contract.ts';
+import {
+  createManualSchedule,
+  createTestArchive,
+  numbered,
+  writeAll,
+} from '../../../memory/witness/harness.contract.ts';
+import { openWitnessMemory } from '../../../memory/witness/index.ts';
 import type { PostgresMemoryOptions } from './postgres.ts';
 import { newSchema, openAt, query, startPglite, type TestServer } from './postgres-setup.contract.ts';
 
@@ -99,11 +107,68 @@ test('[PG2] a newer version, and a schema of somebody else, are refused', async 
   const schema = newSchema();
   await (await openAt(server.connectionString, schema)).close();
   await query(server, `INSERT INTO "${schema}".migration VALUES (99, 0)`);
-  await expectRefusal(openAt(server.connectionString, schema), 'unsupported', 'is of version 99, this one knows 1');
+  await expectRefusal(openAt(server.connectionString, schema), 'unsupported', 'is of version 99, this one knows 2');
   const foreign = newSchema();
   await query(server, `CREATE SCHEMA "${foreign}"; CREATE TABLE "${foreign}".theirs (a int)`);
   await expectRefusal(openAt(server.connectionString, foreign), 'io', '1 tables that are not ours');
   expect(await query(server, `SELECT tablename FROM pg_tables WHERE schemaname = '${foreign}'`)).toHaveLength(1);
+});
+
+test('[PG13] segments of the audit log are rows, sealed, and gone with their tenant', async () => {
+  const schema = newSchema();
+  const store = await openAt(server.connectionString, schema);
+  const services = createTestServices();
+  const { archive: files, ...rest } = { archive: store.archive, store };
+  const archive = { ...createTestArchive(), ...files };
+  const log = await openWitnessMemory({ ...rest, services, schedule: createManualSchedule().schedule, archive });
+  await writeAll(log, numbered(150), 'alpha');
+  await writeAll(log, numbered(3), 'beta');
+  services.timeMs += 8 * 86_400_000;
+  expect(await log.retain('alpha')).toMatchObject({ numMoved: 150, numSegments: 1 });
+  expect(await log.retain('beta')).toMatchObject({ numMoved: 3 });
+  expect(await log.verify('alpha')).toMatchObject({ isIntact: true, numChecked: 150, numArchived: 150 });
+  const exported = [];
+  for await (const { entry } of log.export('alpha')) exported.push(entry.query);
+  expect(exported).toEqual(numbered(150).map(({ query: text }) => text));
+  const [row] = await query(server, `SELECT name, encode(sealed, 'escape') AS bytes FROM "${schema}".segment`);
+  expect(String(row!['bytes'])).not.toContain('query');
+  await expectRefusal(files.unseal('beta', (await files.read(String(row!['name'])))!, `witness-segment:${String(row!['name'])}`), 'io', 'does not open'); // prettier-ignore
+  await store.eraseTenant('alpha');
+  expect(await query(server, `SELECT count(*)::int AS n FROM "${schema}".segment`)).toEqual([{ n: 1 }]);
+  expect(await log.verify('beta')).toMatchObject({ isIntact: true, numArchived: 3 });
+});
+
+test('[PG2] a memory of the first version gets what is new, and keeps what it has', async () => {
+  const schema = newSchema();
+  const first = await openAt(server.connectionString, schema);
+  await first.put([recordOf(1)]);
+  await first.close();
+  await query(server, `DROP TABLE "${schema}".segment; DELETE FROM "${schema}".migration WHERE version = 2`);
+  const store = await openAt(server.connectionString, schema);
+  expect(await store.count('alpha', { kinds: ['fact'] })).toBe(1);
+  expect(await store.archive.read('none')).toBeNull();
+});
+
+test('[PG12] another master key while it is open: both go on, the new key opens it, the old one does not', async () => {
+  const schema = newSchema();
+  const [store, other] = [await openAt(server.connectionString, schema), await openAt(server.connectionString, schema)];
+  await store.put([recordOf(1)]);
+  const to = { key: new Uint8Array(32).fill(9) };
+  const writing = Promise.all([2, 3, 4].map((i) => store.put([recordOf(i, { tenant: `t${i}` })])));
+  await store.rotateMasterKey(to);
+  await writing;
+  await expectRefusal(openAt(server.connectionString, schema), 'invalid_option', 'another master key');
+  for (const [i, one] of [store, other].entries()) {
+    await one.put([recordOf(10 + i), recordOf(1, { tenant: `new ${i}` })]);
+    expect((await one.get('alpha', [idOf(1)]))[0]).not.toBeNull();
+  }
+  await expectRefusal(other.rotateMasterKey(to), 'invalid_option', 'another master key'); // it does not know the one there is
+  await expectRefusal(store.rotateMasterKey({ key: new Uint8Array(5) }), 'invalid_option', '32 bytes');
+  const again = await openAt(server.connectionString, schema, { masterKey: to });
+  expect(await again.count('alpha', { kinds: ['fact'] })).toBe(3);
+  for (const tenant of ['t2', 't3', 't4', 'new 0', 'new 1']) expect(await again.count(tenant, { kinds: ['fact'] })).toBe(1); // prettier-ignore
+  await store.rotateMasterKey({ passphrase: 'one' });
+  await again.checkIntegrity();
 });
 
 test('[PG7] an erased tenant has no key and no rows, also when it was interrupted', async () => {

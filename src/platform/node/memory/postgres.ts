@@ -1,6 +1,6 @@
 import { checkChoice, checkInteger, checkKeys } from '../../../memory/store/checks.ts';
 import { createPostgresStore, type PostgresStoreOptions } from '../../../memory/store/postgres/postgres-store.ts';
-import type { MemoryStore } from '../../../memory/types.ts';
+import type { PostgresStore } from '../../../memory/store/postgres/postgres-store.ts';
 import type { MasterSource } from '../sealing/master-source.ts';
 import { parseConnectionString } from './connection-string.ts';
 import { createPostgresPool } from './postgres-driver.ts';
@@ -27,13 +27,20 @@ export interface PostgresMemoryOptions extends Pick<
 const KEYS = ['connectionString', 'masterKey', 'now', 'maxConnections', 'statementTimeoutMs', 'connectTimeoutMs', 'scryptN', 'fields', 'schema', 'vectors', 'exactRows']; // prettier-ignore
 const MAX_TIMEOUT_MS = 3_600_000;
 
+/** A memory in PostgreSQL. */
+export interface PostgresMemory extends Omit<PostgresStore, 'replaceHeader'> {
+  /** The new key opens the memory from now on, the old one no more; whoever has it open goes on. */
+  rotateMasterKey(to: MasterSource): Promise<void>;
+}
+
 /**
  * Opens the memory in a PostgreSQL, making its tables when there are none. Refused, with nothing changed: another master key
  * (`invalid_option`), a newer version (`unsupported`), a server without pgvector unless `vectors` is `sealed` (`unsupported`).
  */
-export async function openPostgresMemory(options: PostgresMemoryOptions): Promise<MemoryStore> {
+export async function openPostgresMemory(options: PostgresMemoryOptions): Promise<PostgresMemory> {
   checkKeys(options, 'options', KEYS);
-  const { masterKey, now = Date.now, fields, schema, vectors, exactRows } = options;
+  let { masterKey } = options;
+  const { now = Date.now, fields, schema, vectors, exactRows } = options;
   const { maxConnections = 8, statementTimeoutMs = 30_000, connectTimeoutMs = 10_000 } = options;
   const pool = await createPostgresPool({
     target: parseConnectionString(options.connectionString, process.env),
@@ -41,16 +48,24 @@ export async function openPostgresMemory(options: PostgresMemoryOptions): Promis
     statementTimeoutMs: checkInteger(statementTimeoutMs, 'statementTimeoutMs', 1, MAX_TIMEOUT_MS),
     connectTimeoutMs: checkInteger(connectTimeoutMs, 'connectTimeoutMs', 1, MAX_TIMEOUT_MS),
   });
+  const header = createPostgresHeader(() => masterKey, options.scryptN);
   try {
-    return await createPostgresStore({
+    const { replaceHeader, ...store } = await createPostgresStore({
       pool,
-      header: createPostgresHeader(masterKey, options.scryptN),
+      header,
       now,
       ...(fields === undefined ? {} : { fields }),
       ...(schema === undefined ? {} : { schema }),
       ...(vectors === undefined ? {} : { vectors: checkChoice(vectors, 'vectors', ['pgvector', 'sealed']) }),
       ...(exactRows === undefined ? {} : { exactRows }),
     });
+    return {
+      ...store,
+      async rotateMasterKey(to) {
+        await replaceHeader((old) => header.rotate(old, to));
+        masterKey = to;
+      },
+    };
   } catch (error) {
     await pool.close().catch(() => {}); // what went wrong first is what counts
     throw error;

@@ -72,7 +72,8 @@ function writeTemporary(files: Files, path: string, parts: readonly Uint8Array[]
   }
 }
 
-function removeQuietly(files: Files, path: string): void {
+/** For what is nobody's loss. */
+export function removeQuietly(files: Files, path: string): void {
   try {
     files.rmSync(path, { force: true });
   } catch {
