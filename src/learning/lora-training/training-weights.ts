@@ -88,7 +88,8 @@ export function readTrainingWeights(
     Math.min(HEAD_PART_ROWS, vocabSize - i * HEAD_PART_ROWS),
   );
   const name = loader.has('output.weight') ? 'output' : 'token_embd';
-  const head = loader.splitProjection(name, sizes, embeddingDim).map((part, i) => ({
+  const sites = sizes.map(() => name); // of no use here: the factors are applied by the trainer itself
+  const head = loader.splitProjection(name, sizes, embeddingDim, sites).map((part, i) => ({
     ...freeze(part, reach.crosses('output', -1)),
     firstRow: i * HEAD_PART_ROWS,
     numRows: sizes[i]!,

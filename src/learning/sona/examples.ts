@@ -34,11 +34,11 @@ export function isHeldOut(requestId: string): boolean {
   return (hash >>> 0) % HELD_OUT_SHARE === 0;
 }
 
-export function buildExamples(
+export async function buildExamples(
   model: LearningModel,
   rated: readonly Trajectory[],
   unrated: readonly Trajectory[],
-): ExampleSets {
+): Promise<ExampleSets> {
   const train: TrainingExample[] = [];
   const heldOut: TrainingExample[] = [];
   const trainedIds: string[] = [];
@@ -46,7 +46,7 @@ export function buildExamples(
   for (const trajectory of rated) {
     const lesson = lessonOf(trajectory);
     if (lesson === null) continue;
-    const encoded = lesson.answer === '' ? null : model.encodeExample(trajectory, lesson.answer);
+    const encoded = lesson.answer === '' ? null : await model.encodeExample(trajectory, lesson.answer);
     if (encoded === null) {
       numUnusable++;
       continue;
@@ -59,9 +59,10 @@ export function buildExamples(
     train.push(example);
     trainedIds.push(trajectory.requestId);
   }
-  const elsewhere = unrated.flatMap((trajectory) => {
-    const encoded = trajectory.answer === '' ? null : model.encodeExample(trajectory, trajectory.answer);
-    return encoded === null ? [] : [encoded];
-  });
+  const elsewhere: TrainingExample[] = [];
+  for (const trajectory of unrated) {
+    const encoded = trajectory.answer === '' ? null : await model.encodeExample(trajectory, trajectory.answer);
+    if (encoded !== null) elsewhere.push(encoded);
+  }
   return { train, heldOut, elsewhere, trainedIds, numUnusable };
 }

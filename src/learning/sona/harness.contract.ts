@@ -1,20 +1,18 @@
 import { createHash } from 'node:crypto';
 import { buildRandomModel } from '../../../test/support/random-model.ts';
-import type { Adapter, LowRankFactors } from '../../adapters/types.ts';
+import type { LowRankFactors } from '../../adapters/types.ts';
 import { createMemorySource } from '../../core/byte-source.ts';
 import { createRandom } from '../../core/random.ts';
 import { openGguf } from '../../gguf/index.ts';
 import { createReferencePackFactory } from '../../kernels/reference/reference-pack.ts';
 import { createTestServices, createTestStore } from '../../memory/test-store.contract.ts';
 import { createTrainingModel } from '../lora-training/training-model.ts';
-import { clusterWhole } from '../reasoning-bank/k-means.ts';
 import { trajectoryFixture } from '../trajectories/harness.contract.ts';
 import { createTrajectories, type NewTrajectory } from '../trajectories/trajectories.ts';
-import { createAdapterWork } from './adapter-work.ts';
-import { createInstantLearner } from './instant-step.ts';
 import type { SonaOptions } from './options.ts';
 import { createSona } from './sona.ts';
-import type { AdapterPlan, LearningModel, LearningWork } from './types.ts';
+import type { AdapterPlan, LearningModel, Served } from './types.ts';
+import { createLearningWork } from './work-methods.ts';
 
 const VOCAB = 260;
 const DIM = 24;
@@ -57,7 +55,7 @@ export function createSonaHarness(given: SonaOptions = {}) {
   const services = createTestServices();
   const store = createTestStore(services);
   const trajectories = createTrajectories(store, services);
-  const served = new Map<string, Adapter | null>();
+  const served = new Map<string, Served>();
   let isLoaded = true;
 
   const model: LearningModel = {
@@ -67,7 +65,7 @@ export function createSonaHarness(given: SonaOptions = {}) {
     hiddenDim: DIM,
     vocabSize: VOCAB,
     maxTokens: 32,
-    encodeExample({ query, prompt }, answer) {
+    async encodeExample({ query, prompt }, answer) {
       const [asked, said] = [encode(query).slice(0, 10), encode(answer).slice(0, 10)];
       return prompt === null ? null : { tokenIds: [...asked, ...said], numPromptTokens: asked.length };
     },
@@ -80,18 +78,11 @@ export function createSonaHarness(given: SonaOptions = {}) {
           const ids = Array.from({ length: 20 }, (_, k) => (label + k) % VOCAB);
           return { hidden, label, ids, logits: ids.map(() => random.next()) };
         }),
-    serve: async (tenant, adapter) => void served.set(tenant, adapter),
+    serve: async (tenant, adapters) => void served.set(tenant, adapters),
   };
 
   function open(options: SonaOptions = given) {
-    const adapters = createAdapterWork(openModel);
-    const instant = createInstantLearner(() => performance.now());
-    const work: LearningWork = {
-      ...adapters,
-      instant: async (job) => instant.step(job),
-      forgetInstant: async (key) => instant.forget(key),
-      cluster: async (...work_) => clusterWhole(...work_),
-    };
+    const work = createLearningWork(openModel, () => performance.now());
     return createSona({
       store,
       services,
@@ -141,8 +132,8 @@ export function createSonaHarness(given: SonaOptions = {}) {
     /** Mean loss of an answer under what serves. */
     async lossOf(query: string, answer: string): Promise<number> {
       const training = await openModel({ path: '', rank: 2, numLayers: 2, maxTokens: 32 });
-      const example = model.encodeExample(trajectoryFixture(0, { query }) as never, answer)!;
-      const factors = served.get('acme')?.factors.filter(({ target }) => target !== 'output') ?? [];
+      const example = (await model.encodeExample(trajectoryFixture(0, { query }) as never, answer))!;
+      const factors = served.get('acme')?.trained?.factors ?? [];
       const { fromFactors } = await import('../lora-training/parameter-layout.ts');
       const parameters = factors.length === 0 ? null : fromFactors(training.layout, factors);
       const { loss } = await training.loss(parameters, example);

@@ -156,8 +156,9 @@ export function createSona(context: SonaContext): Sona {
   }
 
   async function serve(tenant: string, model: LearningModel, { factors, microFactors }: Serving): Promise<void> {
-    const all = [...factors, ...microFactors];
-    await model.serve(tenant, all.length === 0 ? null : await context.createAdapter(model.architecture, all));
+    const adapterOf = (some: readonly LowRankFactors[]) =>
+      some.length === 0 ? null : context.createAdapter(model.architecture, some);
+    await model.serve(tenant, { trained: await adapterOf(factors), instant: await adapterOf(microFactors) });
   }
 
   async function dropMicro(tenant: string, modelId: string): Promise<void> {
@@ -180,7 +181,7 @@ export function createSona(context: SonaContext): Sona {
     const lesson = lessonOf(trajectory);
     if (lesson === null) return { ...nothing, reason: `nothing to learn: the verdict is ${trajectory.verdict}` };
     const model = modelOf(trajectory.model);
-    const example = model.encodeExample(trajectory, lesson.answer);
+    const example = await model.encodeExample(trajectory, lesson.answer);
     if (example === null) return { ...nothing, reason: 'nothing to learn: the prompt was not kept, or is too long' };
     const now = await servingOf(tenant, model);
     const samples = await model.examine(tenant, example);

@@ -8,6 +8,14 @@ import type { MicroLoraConfig } from '../micro-lora/micro-lora.ts';
 import type { MicroLoraState, TokenSample, UpdateReport } from '../micro-lora/types.ts';
 import type { ClusterWork } from '../reasoning-bank/k-means.ts';
 
+/** What was learned and is in use. Apart, for no cached K or V depends on the second, which changes with every answer. */
+export interface Served {
+  /** What the loops trained; null: nothing. */
+  readonly trained: Adapter | null;
+  /** What single answers taught since. */
+  readonly instant: Adapter | null;
+}
+
 /** A served model, as far as learning needs it. */
 export interface LearningModel {
   /** As trajectories name it. */
@@ -20,11 +28,11 @@ export interface LearningModel {
   /** Longest example: prompt and answer. */
   readonly maxTokens: number;
   /** What the model would read, the answer as its own; null where the prompt was not kept or is too long. */
-  encodeExample(trajectory: Trajectory, answer: string): Omit<TrainingExample, 'weight'> | null;
+  encodeExample(trajectory: Trajectory, answer: string): Promise<Omit<TrainingExample, 'weight'> | null>;
   /** Each token of the answer as the LM head sees it, without what was learned at the head. */
   examine(tenant: string, example: TrainingExample): Promise<readonly TokenSample[]>;
-  /** From the next request on; those that run keep what they began with. Null: the model as it is in its file. */
-  serve(tenant: string, adapter: Adapter | null): Promise<void>;
+  /** From the next request on; those that run keep what they began with. */
+  serve(tenant: string, adapters: Served): Promise<void>;
 }
 
 /** What a learning step is asked; nothing of it is changed. */

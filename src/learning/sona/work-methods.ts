@@ -1,0 +1,28 @@
+import type { MethodList } from '../../core/remote-calls.ts';
+import { clusterWhole } from '../reasoning-bank/k-means.ts';
+import { createAdapterWork, type OpenTrainingModel } from './adapter-work.ts';
+import { createInstantLearner } from './instant-step.ts';
+import type { LearningWork } from './types.ts';
+
+export const WORK_METHODS: MethodList<LearningWork> = {
+  instant: true,
+  forgetInstant: true,
+  train: true,
+  cancel: true,
+  shadow: true,
+  fisher: true,
+  factorsOf: true,
+  cluster: true,
+  release: true,
+};
+
+/** Everything that computes, in one object: for a thread, or for tests without one. */
+export function createLearningWork(open: OpenTrainingModel, now: () => number): LearningWork {
+  const instant = createInstantLearner(now);
+  return {
+    ...createAdapterWork(open),
+    instant: async (job) => instant.step(job),
+    forgetInstant: async (key) => instant.forget(key),
+    cluster: async (vectors, plan) => clusterWhole(vectors, plan),
+  };
+}
