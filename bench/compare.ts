@@ -73,7 +73,7 @@ async function writeRandomAdapter(subject: Subject): Promise<Subject | null> {
     gguf.tensors.has(target === 'output' ? 'output.weight' : `blk.0.${target}.weight`),
   );
   if (!targets.includes('attn_q')) return null;
-  const adapter = await randomAdapter(readShape(gguf), { seed: 11, rank: 8, scale: 2, targets, strength: 0.3 });
+  const adapter = await randomAdapter(readShape(gguf), { seed: 11, rank: 8, scale: 2, targets, strength: 0.1 });
   const sink = createMemorySink();
   writeGguf(describeAdapterFile(adapter, { name: 'random' }), sink);
   const adapterPath = `.cache/compare/${subject.name.replaceAll(' ', '-')}.lora.gguf`;
