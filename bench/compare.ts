@@ -8,6 +8,7 @@ import { createMemorySource } from '../src/core/byte-source.ts';
 import { createRandom } from '../src/core/random.ts';
 import type { TensorTypeName } from '../src/core/tensor-type.ts';
 import type { KernelPackFactory } from '../src/kernels/contract.ts';
+import { randomAdapter } from '../test/support/random-adapter.ts';
 import { buildRandomModel, type RandomArchitecture } from '../test/support/random-model.ts';
 import { importBuilt } from './support/dist.ts';
 import { type LlamaCpp, startLlamaCpp } from './support/llama-cpp.ts';
@@ -55,12 +56,48 @@ interface Subject {
   path: string;
   isFloat: boolean;
   isRandom: boolean;
+  /** A LoRA, which both sides compute with; null: none. */
+  adapterPath: string | null;
+}
+
+/** A LoRA of random factors for every matrix that a file has under its own name, as a file that both sides read. */
+async function writeRandomAdapter(subject: Subject): Promise<Subject | null> {
+  const { openGguf, writeGguf, createMemorySink } =
+    await importBuilt<typeof import('../src/gguf/index.ts')>('gguf/index');
+  const { readShape } = await importBuilt<typeof import('../src/models/shape.ts')>('models/shape');
+  const { describeAdapterFile, ADAPTER_TARGETS } =
+    await importBuilt<typeof import('../src/adapters/index.ts')>('adapters/index');
+  const gguf = openGguf(createMemorySource(readFileSync(subject.path)));
+  // llama.cpp finds matrices by name: not those that are stacked, or an output that is the embedding.
+  const targets = ADAPTER_TARGETS.filter((target) =>
+    gguf.tensors.has(target === 'output' ? 'output.weight' : `blk.0.${target}.weight`),
+  );
+  if (!targets.includes('attn_q')) return null;
+  const adapter = await randomAdapter(readShape(gguf), { seed: 11, rank: 8, scale: 2, targets, strength: 0.1 });
+  const sink = createMemorySink();
+  writeGguf(describeAdapterFile(adapter, { name: 'random' }), sink);
+  const adapterPath = `.cache/compare/${subject.name.replaceAll(' ', '-')}.lora.gguf`;
+  writeFileSync(adapterPath, sink.toBytes());
+  return { ...subject, name: `${subject.name} + LoRA`, adapterPath };
+}
+
+const NO_LORA = { adapterPath: null };
+
+/** Each model, and where it is one of floats or a real one the same with a LoRA. */
+async function* allSubjects(): AsyncGenerator<Subject> {
+  mkdirSync('.cache/compare', { recursive: true });
+  for (const subject of subjects()) {
+    yield subject;
+    const adapted = subject.isFloat || !subject.isRandom ? await writeRandomAdapter(subject) : null;
+    if (adapted !== null) yield adapted;
+  }
 }
 
 function* subjects(): Generator<Subject> {
   const near = ['stories260K-f32.gguf', 'stories15M-q8_0.gguf'].map((file) => join('../shared/models', file));
   const files = positionals.length > 0 ? positionals : near.filter((path) => existsSync(path));
-  for (const path of files) yield { name: basename(path), path, isFloat: /f32/i.test(path), isRandom: false };
+  for (const path of files)
+    yield { ...NO_LORA, name: basename(path), path, isFloat: /f32/i.test(path), isRandom: false };
   if (positionals.length > 0) return;
   if (files.length < near.length) console.log('the small real models are not at hand: comparing random ones only');
   mkdirSync('.cache/compare', { recursive: true });
@@ -68,7 +105,7 @@ function* subjects(): Generator<Subject> {
     for (const type of types) {
       const path = `.cache/compare/${architecture}-${type}.gguf`;
       writeFileSync(path, buildRandomModel({ architecture, type, seed: 7 }));
-      yield { name: `random ${architecture} ${type}`, path, isFloat: type === 'F32', isRandom: true };
+      yield { ...NO_LORA, name: `random ${architecture} ${type}`, path, isFloat: type === 'F32', isRandom: true };
     }
   }
 }
@@ -128,7 +165,7 @@ async function compare(llama: LlamaCpp, factory: KernelPackFactory, subject: Sub
   const prompt = await promptFor(subject);
   const theirs = await traceLlamaCpp(llama, { ...subject, prompt, contextSize: CONTEXT }, Number(options.tokens));
   const bytes = readFileSync(subject.path);
-  const traced = { bytes, prompt, contextSize: CONTEXT };
+  const traced = { bytes, prompt, contextSize: CONTEXT, adapterPath: subject.adapterPath };
   return compareTraces(await traceOurs(factory, traced, theirs.greedy, Number(options.threads)), theirs);
 }
 
@@ -167,7 +204,7 @@ const rows = [
   ],
 ];
 const results: (Comparison & { model: string; isOk: boolean })[] = [];
-for (const subject of subjects()) {
+for await (const subject of allSubjects()) {
   const result = await compare(llama, factory, subject);
   const limit = subject.isFloat ? MAX_ERROR.float : MAX_ERROR.quantized;
   const isSameText = result.sameFromStart >= ENOUGH_TOKENS || (result.worstTieGap ?? 0) < MAX_TIE_GAP;

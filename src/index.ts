@@ -1,3 +1,13 @@
+export {
+  type Adapter,
+  type AdapterTarget,
+  createAdapter,
+  type LowRankFactors,
+  mergeAdapters,
+  type MergeInput,
+  type MergeOptions,
+  type MergeReport,
+} from './adapters/index.ts';
 export type { CallOutcome, ToolChoice } from './chat/tools/types.ts';
 export type { ChatMessage, ToolCall } from './chat/types.ts';
 export { type ErrorCode, type ErrorData, RuvLLMError } from './core/errors.ts';
@@ -12,6 +22,7 @@ export type { Memory, MemoryOptions, NewItem } from './memory/memory.ts';
 export type { MemoryQuery, MemorySearchResult } from './memory/search/search.ts';
 export { openMemory } from './platform/node/memory/lazy.ts';
 export type { OpenMemoryOptions } from './platform/node/memory/open-memory.ts';
+export type { AdapterInfo, AdapterWish, LoadAdapterOptions, ScaledAdapter } from './runtime/adapters.ts';
 export type { ChatOptions, ReasoningWish, ToolDefinition } from './runtime/chat-options.ts';
 export type { EmbedOptions } from './runtime/embed-options.ts';
 export type { EmbedInput, EmbedResult } from './runtime/embeddings.ts';

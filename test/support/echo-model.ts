@@ -42,6 +42,7 @@ export function createEchoModel(maxContext: number): EchoModel {
       numPreemptions: 0,
       numRefused: 0,
       numExpired: 0,
+      numAdapters: 0,
       cache: {} as KvCacheStats, // nobody asks this model
     }),
     async *generateStream(prompt, options = {}) {

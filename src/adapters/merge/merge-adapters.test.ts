@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { randomAdapter, SMALL_BASE } from '../../../test/support/random-adapter.ts';
 import { normals } from '../../../test/support/random-values.ts';

@@ -67,7 +67,7 @@ function slerpWeights(shares: readonly Share[]): readonly number[] {
   const gram = shares.map((one) => shares.map((other) => innerProduct(one.product, other.product)));
   const inner = (x: readonly number[], y: readonly number[]): number =>
     x.reduce((sum, xi, i) => sum + y.reduce((row, yj, j) => row + xi * yj * gram[i]![j]!, 0), 0);
-  let merged = shares.map((_, i) => (i === 0 ? 1 : 0));
+  let merged: readonly number[] = shares.map((_, i) => (i === 0 ? 1 : 0));
   let total = shares[0]!.weight;
   for (let i = 1; i < shares.length; i++) {
     const next = shares.map((_, j) => (j === i ? 1 : 0));

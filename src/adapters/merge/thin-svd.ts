@@ -8,7 +8,11 @@ export interface Matrix {
   readonly values: Float64Array;
 }
 
-export function createMatrix(numRows: number, numCols: number, values = new Float64Array(numRows * numCols)): Matrix {
+export function createMatrix(
+  numRows: number,
+  numCols: number,
+  values: Float64Array = new Float64Array(numRows * numCols),
+): Matrix {
   return { numRows, numCols, values };
 }
 

@@ -13,6 +13,13 @@ export const SESSION_FLAG: Flag = {
   description: 'go on with the conversation of this name, kept by --kv-spill; the prompt is taken as with --raw',
 };
 
+export const ADAPTER_FLAG: Flag = {
+  name: '--adapter',
+  value: 'path',
+  read: readText,
+  description: 'a LoRA to answer with: a GGUF file, or a folder of PEFT',
+};
+
 /** Options of `run`. */
 export const RUN_FLAGS: readonly Flag[] = [
   ...GENERATE_FLAGS,
@@ -25,6 +32,7 @@ export const RUN_FLAGS: readonly Flag[] = [
     description: 'with --raw or --session: spellings of control tokens become those tokens',
   },
   SYSTEM,
+  ADAPTER_FLAG,
   SESSION_FLAG,
   { name: '--verbose', value: null, description: 'show model, memory and timings on stderr' },
 ];

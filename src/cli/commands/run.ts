@@ -11,7 +11,7 @@ import { loadWithProgress } from '../load-model.ts';
 import { readArgumentOrInput } from '../read-input.ts';
 import { describeAnswer, describeModel } from '../summary.ts';
 import { usageError } from '../usage-error.ts';
-import { SESSION_FLAG } from './run-flags.ts';
+import { ADAPTER_FLAG, SESSION_FLAG } from './run-flags.ts';
 
 /** `chat`: one user turn in the model's template. `raw`: the text as it is. */
 type PromptFormat = 'chat' | 'raw';
@@ -34,6 +34,8 @@ export const run: CommandRunner = async (context) => {
   const model = await loadWithProgress(context, reference, config, values);
   try {
     const info = model.modelInfo();
+    const adapterPath = values[ADAPTER_FLAG.name] as string | undefined;
+    if (adapterPath !== undefined) await model.loadAdapter(adapterPath, { name: 'adapter' });
     if (values['--verbose'] === true) output.note(describeModel(info));
     if (sessionId !== null && !model.keepsSessions) {
       throw new RuvLLMError('io', `session "${sessionId}" cannot be kept in the folder of --kv-spill`);
@@ -42,7 +44,8 @@ export const run: CommandRunner = async (context) => {
     const promptFormat = session !== null ? 'raw' : (askedFormat ?? (info.chatTemplate === 'file' ? 'chat' : 'raw'));
     const prompt = toPrompt(text, promptFormat, values['--system'] as string | undefined);
     const parseSpecial = values['--special'] === true;
-    const options = { ...params, parseSpecial, signal: io.signal };
+    const adapter = adapterPath === undefined ? {} : { adapter: 'adapter' };
+    const options = { ...params, ...adapter, parseSpecial, signal: io.signal };
     const chunks = session === null ? model.generateStream(prompt, options) : session.generateStream(text, options);
     const answer = await collectAnswer(chunks, (piece) => output.text(piece)).finally(() =>
       io.stdout.isTerminal ? output.text('\n') : undefined,

@@ -20,38 +20,55 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
 
 /** The memory of a running server. */
 export function openHttpClient({ io, values }: Pick<CommandContext, 'io' | 'values'>): MemoryClient {
-  const base = readUrl(values['--url'] as string);
-  const key = (values['--api-key'] as string | undefined) ?? (io.environment['RUVLLM_API_KEY'] || null);
+  const { base, key } = readServer({ io, values });
   const tenant = values['--tenant'] as string | undefined;
   return {
     async call<T>(name: string, input: object): Promise<T> {
       const url = new URL(`${base}${operationPath(operationOf(name))}`);
       if (tenant !== undefined) url.searchParams.set('tenant', tenant);
-      let response: Response;
-      let text: string;
-      try {
-        response = await fetch(url, {
-          method: 'POST',
-          // A redirect would take the key to a place nobody named.
-          redirect: 'error',
-          headers: {
-            'content-type': 'application/json',
-            ...(key === null ? {} : { authorization: `Bearer ${key}` }),
-          },
-          body: JSON.stringify(input),
-          signal: io.signal,
-        });
-        text = await response.text();
-      } catch (error) {
-        if (io.signal.aborted) throw new RuvLLMError('aborted', 'cancelled', { cause: error });
-        const cause = (error as Error).cause;
-        const reason = (cause as NodeJS.ErrnoException | undefined)?.code ?? (error as Error).message;
-        throw new RuvLLMError('io', `${base} cannot be reached: ${reason}`, { cause: error, data: { url: base } });
-      }
-      return readAnswer(response.status, text, base) as T;
+      return (await askServer({ io, base, key }, { method: 'POST', url, body: input })) as T;
     },
     async close() {},
   };
+}
+
+/** A server that was named on the command line. */
+export interface NamedServer {
+  readonly io: CommandContext['io'];
+  readonly base: string;
+  readonly key: string | null;
+}
+
+export function readServer({ io, values }: Pick<CommandContext, 'io' | 'values'>): NamedServer {
+  const key = (values['--api-key'] as string | undefined) ?? (io.environment['RUVLLM_API_KEY'] || null);
+  return { io, base: readUrl(values['--url'] as string), key };
+}
+
+/** One request and its answer as JSON; what the server refuses becomes an error of its own kind. */
+export async function askServer(
+  { io, base, key }: NamedServer,
+  { method, url, body }: { method: string; url: URL; body: object | null },
+): Promise<unknown> {
+  try {
+    const response = await fetch(url, {
+      method,
+      // A redirect would take the key to a place nobody named.
+      redirect: 'error',
+      headers: {
+        ...(body === null ? {} : { 'content-type': 'application/json' }),
+        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+      },
+      ...(body === null ? {} : { body: JSON.stringify(body) }),
+      signal: io.signal,
+    });
+    return readAnswer(response.status, await response.text(), base);
+  } catch (error) {
+    if (error instanceof RuvLLMError) throw error;
+    if (io.signal.aborted) throw new RuvLLMError('aborted', 'cancelled', { cause: error });
+    const cause = (error as Error).cause;
+    const reason = (cause as NodeJS.ErrnoException | undefined)?.code ?? (error as Error).message;
+    throw new RuvLLMError('io', `${base} cannot be reached: ${reason}`, { cause: error, data: { url: base } });
+  }
 }
 
 /** `/v1` is where OpenAI's clients are told to go; the memory is not below it. */
@@ -70,7 +87,7 @@ function readAnswer(status: number, text: string, base: string): unknown {
   } catch {
     // Whatever speaks there is no server of ours.
   }
-  if (status === 200 && typeof body === 'object' && body !== null) return body;
+  if ((status === 200 || status === 201) && typeof body === 'object' && body !== null) return body;
   const { error } = (body ?? {}) as { error?: { message?: unknown; code?: unknown; param?: unknown } };
   if (typeof error?.message !== 'string') {
     throw new RuvLLMError('io', `${base} answered ${status} with ${text.length} characters that are no answer`);
