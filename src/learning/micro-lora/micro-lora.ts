@@ -50,8 +50,9 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
   const parameters = new Float32Array(numParameters);
   const gradient = new Float32Array(numParameters);
   /** Rows of B with a gradient: of a large vocabulary an answer touches little. */
-  const touched = new Set<number>();
-  let isTouchedA = false;
+  const touched = new Int32Array(vocabSize);
+  const isTouched = new Uint8Array(vocabSize);
+  let numTouched = 0;
   let [version, numPendingTokens, numAdapted, numSkipped, numUpdates, norm] = [0, 0, 0, 0, 0, 0];
   const u = new Float64Array(rank);
   const w = new Float64Array(rank);
@@ -101,36 +102,46 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
 
   /** ‖scale · B · A‖ by the rank × rank products BᵀB and AAᵀ. */
   function normOf(): number {
-    let sum = 0;
-    for (let r = 0; r < rank; r++) {
-      for (let s = 0; s < rank; s++) {
-        let [ofA, ofB] = [0, 0];
-        for (let i = 0; i < hiddenDim; i++) ofA += parameters[r * hiddenDim + i]! * parameters[s * hiddenDim + i]!;
-        for (let i = bStart; i < numParameters; i += rank) ofB += parameters[i + r]! * parameters[i + s]!;
-        sum += ofA * ofB;
-      }
+    const last = rank - 1;
+    let [a00, a01, a11, b00, b01, b11] = [0, 0, 0, 0, 0, 0];
+    for (let i = 0; i < hiddenDim; i++) {
+      const [first, second] = [parameters[i]!, parameters[last * hiddenDim + i]!];
+      a00 += first * first;
+      a01 += first * second;
+      a11 += second * second;
     }
+    for (let i = bStart; i < numParameters; i += rank) {
+      const [first, second] = [parameters[i]!, parameters[i + last]!];
+      b00 += first * first;
+      b01 += first * second;
+      b11 += second * second;
+    }
+    const sum = rank === 1 ? a00 * b00 : a00 * b00 + 2 * a01 * b01 + a11 * b11;
     return scale * Math.sqrt(Math.max(0, sum));
   }
 
   function clear(): void {
     gradient.fill(0, 0, bStart);
-    for (const id of touched) gradient.fill(0, bStart + id * rank, bStart + (id + 1) * rank);
-    touched.clear();
-    isTouchedA = false;
+    for (let i = 0; i < numTouched; i++) {
+      const id = touched[i]!;
+      isTouched[id] = 0;
+      gradient.fill(0, bStart + id * rank, bStart + (id + 1) * rank);
+    }
+    numTouched = 0;
     numPendingTokens = 0;
   }
 
-  /** One step along `slopes`, which are means already; `ids` null: all rows of B. */
-  function move(slopes: Float32Array, ids: Iterable<number> | null, learningRate: number): UpdateReport {
+  /** One step along `slopes`, which are means already; all of them, or only those of A and of the rows of B that were touched. */
+  function move(slopes: Float32Array, isDense: boolean, learningRate: number): UpdateReport {
     const numTokens = numPendingTokens;
+    const end = isDense ? numParameters : bStart;
+    const rows = isDense ? 0 : numTouched;
     let squares = 0;
-    const visit = (each: (index: number) => void): void => {
-      if (isTouchedA || ids === null) for (let i = 0; i < bStart; i++) each(i);
-      if (ids === null) for (let i = bStart; i < numParameters; i++) each(i);
-      else for (const id of ids) for (let r = 0; r < rank; r++) each(bStart + id * rank + r);
-    };
-    visit((i) => (squares += slopes[i]! * slopes[i]!));
+    for (let i = 0; i < end; i++) squares += slopes[i]! * slopes[i]!;
+    for (let row = 0; row < rows; row++) {
+      const at = bStart + touched[row]! * rank;
+      for (let i = at; i < at + rank; i++) squares += slopes[i]! * slopes[i]!;
+    }
     const gradientNorm = Math.sqrt(squares);
     if (!Number.isFinite(gradientNorm)) {
       clear();
@@ -138,10 +149,15 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
     }
     if (gradientNorm > 0 && learningRate > 0) {
       const step = learningRate * Math.min(1, maxGradientNorm / gradientNorm);
-      visit((i) => (parameters[i]! -= step * slopes[i]!));
+      for (let i = 0; i < end; i++) parameters[i]! -= step * slopes[i]!;
+      for (let row = 0; row < rows; row++) {
+        const at = bStart + touched[row]! * rank;
+        for (let i = at; i < at + rank; i++) parameters[i]! -= step * slopes[i]!;
+      }
       norm = normOf();
       if (norm > maxNorm) {
-        for (let i = bStart; i < numParameters; i++) parameters[i]! *= maxNorm / norm;
+        const factor = maxNorm / norm;
+        for (let i = bStart; i < numParameters; i++) parameters[i]! *= factor;
         norm = maxNorm;
       }
       version++;
@@ -155,7 +171,9 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
   function average(): void {
     const share = 1 / numPendingTokens;
     for (let i = 0; i < bStart; i++) gradient[i]! *= share;
-    for (const id of touched) for (let r = 0; r < rank; r++) gradient[bStart + id * rank + r]! *= share;
+    for (let row = 0; row < numTouched; row++) {
+      for (let r = 0; r < rank; r++) gradient[bStart + touched[row]! * rank + r]! *= share;
+    }
   }
 
   function checkRate(learningRate: number): void {
@@ -187,8 +205,12 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
         project(sample.hidden);
         const { ids, slopes } = logitGradient(sample, quality < 0.5, delta);
         w.fill(0);
-        for (const [i, id] of ids.entries()) {
-          touched.add(id);
+        for (let i = 0; i < ids.length; i++) {
+          const id = ids[i]!;
+          if (isTouched[id] === 0) {
+            isTouched[id] = 1;
+            touched[numTouched++] = id;
+          }
           const slope = strength * slopes[i]!;
           const at = bStart + id * rank;
           for (let r = 0; r < rank; r++) {
@@ -199,7 +221,6 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
         for (let r = 0; r < rank; r++) {
           const factor = w[r]! * scale;
           if (factor === 0) continue;
-          isTouchedA = true;
           for (let i = 0; i < hiddenDim; i++) gradient[r * hiddenDim + i]! += factor * sample.hidden[i]!;
         }
       }
@@ -224,7 +245,7 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
       checkRate(learningRate);
       if (numPendingTokens === 0) return { version, numTokens: 0, gradientNorm: 0, norm };
       average();
-      return move(gradient, touched, learningRate);
+      return move(gradient, false, learningRate);
     },
     applyUpdatesWithEwc(learningRate, ewc: Ewc, lambda) {
       checkRate(learningRate);
@@ -238,7 +259,7 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
       average();
       const slopes = gradient.slice();
       ewc.addPenaltyGradient(parameters, slopes, lambda);
-      return move(slopes, null, learningRate);
+      return move(slopes, true, learningRate);
     },
     pendingGradient() {
       const share = 1 / Math.max(1, numPendingTokens);

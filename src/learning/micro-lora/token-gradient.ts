@@ -25,20 +25,26 @@ export function checkSample({ hidden, label, ids, logits, ...rest }: TokenSample
   if (hidden.length !== hiddenDim) refuse(`${hidden.length} hidden values instead of ${hiddenDim}`);
   if (ids.length !== logits.length) refuse(`${ids.length} tokens and ${logits.length} logits`);
   if (ids.length > MAX_TOP) refuse(`${ids.length} tokens, at most ${MAX_TOP}`);
-  const isToken = (id: number): boolean => Number.isInteger(id) && id >= 0 && id < vocabSize;
-  let hasLabel = false;
-  for (const id of [label, ...Array.from(ids)]) {
-    if (isToken(id)) continue;
+  const checkToken = (id: number): void => {
+    if (Number.isInteger(id) && id >= 0 && id < vocabSize) return;
     throw new RuvLLMError('invalid_token', `token ${id} is not in a vocabulary of ${vocabSize}`, {
       data: { token: id, vocabSize },
     });
+  };
+  const checkLogit = (value: number): void => {
+    if (!Number.isFinite(value)) throw new RuvLLMError('bad_gradient', `a token sample with the logit ${value}`);
+  };
+  checkToken(label);
+  let hasLabel = false;
+  for (let i = 0; i < ids.length; i++) {
+    checkToken(ids[i]!);
+    checkLogit(logits[i]!);
+    hasLabel ||= ids[i] === label;
   }
-  for (let i = 0; i < ids.length; i++) hasLabel ||= ids[i] === label;
   const { labelLogit = null, logSumExp = null } = rest;
   if (!hasLabel && labelLogit === null) refuse(`the label ${label}, of which no logit is given`);
-  for (const value of [...Array.from(logits), labelLogit ?? 0, logSumExp ?? 0]) {
-    if (!Number.isFinite(value)) throw new RuvLLMError('bad_gradient', `a token sample with the logit ${value}`);
-  }
+  checkLogit(labelLogit ?? 0);
+  checkLogit(logSumExp ?? 0);
   for (let i = 0; i < hiddenDim; i++) {
     if (Number.isFinite(hidden[i])) continue;
     throw new RuvLLMError('bad_gradient', `a token sample with the hidden value ${hidden[i]} at ${i}`);
