@@ -12,6 +12,8 @@ export interface LoraOptions {
   readonly numLayers: number;
   readonly numEpochs: number;
   readonly learningRate: number;
+  /** Texts in the model's own words that are taught again beside the corrections; others than those looked at. */
+  readonly numReplayed: number;
 }
 
 export interface LoraResult {
@@ -32,22 +34,27 @@ export async function measureLora(model: LearnModel, options: LoraOptions): Prom
     'learning/lora-training/train-lora',
   );
   const training = await openTraining(model, options);
-  const { numCorrections, numHeldOut, seed, numEpochs, learningRate } = options;
+  const { numCorrections, numHeldOut, seed, numEpochs, learningRate, numReplayed } = options;
   const [topic] = TOPICS as [Topic];
   const encode = (texts: readonly TopicText[]): TrainingExample[] => texts.map((text) => model.encode(text));
   const taught = encode(writeTopic({ topic, part: 'taught', numTexts: numCorrections, seed }));
   const heldOut = encode(writeTopic({ topic, part: 'held out', numTexts: numHeldOut, seed: seed + 1 }));
   const ownTexts = await sampleOwnTexts(model, { numTexts: Math.ceil(numHeldOut / 2), numTokens: 64, seed: seed + 2 });
+  const replayed = await sampleOwnTexts(model, { numTexts: numReplayed, numTokens: 64, seed: seed + 3 });
   const before = { topic: await lossesOf(training, null, heldOut), ownTexts: await lossesOf(training, null, ownTexts) };
 
   const train = { seed, numEpochs, learningRate };
-  const { parameters: idle } = await trainLora(training, taught, { ...train, maxSteps: 0 });
+  const { parameters: idle } = await trainLora(training, [...taught, ...replayed], { ...train, maxSteps: 0 });
   const isUnchangedWithoutSteps = String(await lossesOf(training, idle, heldOut)) === String(before.topic);
   const start = performance.now();
-  const { parameters } = await trainLora(training, taught, train);
+  const { parameters } = await trainLora(training, [...taught, ...replayed], train);
   const trainSeconds = (performance.now() - start) / 1000;
-  const numTokens = taught.reduce((sum, { tokenIds }) => sum + tokenIds.length, 0) * numEpochs;
-  const { parameters: confused } = await trainLora(training, await shuffleAnswers(taught, seed + 5), train);
+  const numTokens = [...taught, ...replayed].reduce((sum, { tokenIds }) => sum + tokenIds.length, 0) * numEpochs;
+  const { parameters: confused } = await trainLora(
+    training,
+    [...(await shuffleAnswers(taught, seed + 5)), ...replayed],
+    train,
+  );
   const result = {
     before: { topic: mean(before.topic), ownTexts: mean(before.ownTexts) },
     topic: pairedChange(before.topic, await lossesOf(training, parameters, heldOut)),

@@ -79,13 +79,18 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
     norm = normOf();
   }
 
+  /** u = scale · A · hidden, both rows in one pass: with a wide model this is most of an update. */
   function project(hidden: Float32Array): void {
-    for (let r = 0; r < rank; r++) {
-      let sum = 0;
-      const at = r * hiddenDim;
-      for (let i = 0; i < hiddenDim; i++) sum += parameters[at + i]! * hidden[i]!;
-      u[r] = sum * scale;
+    const second = (rank - 1) * hiddenDim;
+    let sum0 = 0;
+    let sum1 = 0;
+    for (let i = 0; i < hiddenDim; i++) {
+      const value = hidden[i]!;
+      sum0 += parameters[i]! * value;
+      sum1 += parameters[second + i]! * value;
     }
+    u[0] = sum0 * scale;
+    u[rank - 1] = sum1 * scale;
   }
 
   /** After `project`. */
@@ -93,6 +98,19 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
     let sum = 0;
     for (let r = 0; r < rank; r++) sum += parameters[bStart + id * rank + r]! * u[r]!;
     return sum;
+  }
+
+  /** The gradient of A: w · hiddenᵀ, nothing while B is still zero. */
+  function addToA(hidden: Float32Array): void {
+    const second = (rank - 1) * hiddenDim;
+    const factor0 = w[0]! * scale;
+    const factor1 = rank === 1 ? 0 : w[1]! * scale;
+    if (factor0 === 0 && factor1 === 0) return;
+    for (let i = 0; i < hiddenDim; i++) {
+      const value = hidden[i]!;
+      gradient[i] = gradient[i]! + factor0 * value;
+      gradient[second + i] = gradient[second + i]! + factor1 * value;
+    }
   }
 
   function checkHidden(hidden: Float32Array): void {
@@ -103,15 +121,22 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
   /** ‖scale · B · A‖ by the rank × rank products BᵀB and AAᵀ. */
   function normOf(): number {
     const last = rank - 1;
-    let [a00, a01, a11, b00, b01, b11] = [0, 0, 0, 0, 0, 0];
+    let a00 = 0;
+    let a01 = 0;
+    let a11 = 0;
+    let b00 = 0;
+    let b01 = 0;
+    let b11 = 0;
     for (let i = 0; i < hiddenDim; i++) {
-      const [first, second] = [parameters[i]!, parameters[last * hiddenDim + i]!];
+      const first = parameters[i]!;
+      const second = parameters[last * hiddenDim + i]!;
       a00 += first * first;
       a01 += first * second;
       a11 += second * second;
     }
     for (let i = bStart; i < numParameters; i += rank) {
-      const [first, second] = [parameters[i]!, parameters[i + last]!];
+      const first = parameters[i]!;
+      const second = parameters[i + last]!;
       b00 += first * first;
       b01 += first * second;
       b11 += second * second;
@@ -218,11 +243,7 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
             w[r]! += slope * parameters[at + r]!;
           }
         }
-        for (let r = 0; r < rank; r++) {
-          const factor = w[r]! * scale;
-          if (factor === 0) continue;
-          for (let i = 0; i < hiddenDim; i++) gradient[r * hiddenDim + i]! += factor * sample.hidden[i]!;
-        }
+        addToA(sample.hidden);
       }
       numPendingTokens += samples.length;
       numAdapted++;
