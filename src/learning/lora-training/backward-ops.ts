@@ -11,7 +11,8 @@ export function addRmsNormBackward(
   const dim = weight.length;
   for (let row = 0; row < numRows; row++) {
     const start = row * dim;
-    let [squares, along] = [0, 0];
+    let squares = 0;
+    let along = 0;
     for (let i = 0; i < dim; i++) {
       const value = x[start + i]!;
       squares += value * value;
@@ -60,7 +61,8 @@ export function ropeBackward(
         const cos = cosSin[token * rotaryDim + 2 * pair]!;
         const sin = cosSin[token * rotaryDim + 2 * pair + 1]!;
         const first = start + pair * step;
-        const [a, b] = [x[first]!, x[first + distance]!];
+        const a = x[first]!;
+        const b = x[first + distance]!;
         x[first] = a * cos + b * sin;
         x[first + distance] = b * cos - a * sin;
       }

@@ -2,7 +2,7 @@ import type { Random } from '../../core/random.ts';
 import { addRmsNormBackward } from './backward-ops.ts';
 import { lowRankBackward } from './low-rank-backward.ts';
 import type { LayoutMatrix } from './parameter-layout.ts';
-import { drawLabel, type LogitPart, lossBackward, tokenLoss } from './token-loss.ts';
+import { drawLabel, exponentiate, type LogitPart, lossBackward, restOf, valueOf } from './token-loss.ts';
 import { HEAD_ROWS } from './training-buffers.ts';
 import { addLowRank, type TrainingStep } from './training-step.ts';
 import type { HeadPart } from './training-weights.ts';
@@ -78,14 +78,12 @@ async function passRows(
       count: numRows,
     }));
     const label = labels[start + row]!;
-    const found = tokenLoss(logits, label, isRejected);
-    total += found.loss;
+    const own = valueOf(logits, label);
+    const softmax = exponentiate(logits);
+    total += isRejected ? -Math.log(restOf(logits, label, softmax)) : softmax.logSumExp - own;
     if (factor === null) continue;
-    if (random === null) lossBackward(logits, label, found, isRejected, factor);
-    else {
-      const drawn = drawLabel(logits, found, random);
-      lossBackward(logits, drawn, tokenLoss(logits, drawn, false), false, factor);
-    }
+    const target = random === null ? label : drawLabel(logits, softmax, random);
+    lossBackward(logits, target, softmax, isRejected && random === null, factor);
   }
   if (gradient === null) return total;
   await headBackward(step, start, count, adapted, logitsOf, gradient);

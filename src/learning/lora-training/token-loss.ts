@@ -11,65 +11,71 @@ export interface LogitPart {
 /** A probability of 1 − this or more counts as this: the loss of a rejected token is at most −log of it, 13.8. */
 const LEAST_REST = 1e-6;
 
-/** What a token's logits say, before gradients overwrite them. */
-export interface TokenLoss {
-  readonly loss: number;
-  readonly max: number;
-  readonly sumExp: number;
-  /** Of the label. */
-  readonly probability: number;
-  /** 1 − probability, from the other logits: the difference would lose its digits. */
-  readonly rest: number;
+export interface Softmax {
+  /** log Σ exp of the logits; where one of them is NaN, so is this. */
+  readonly logSumExp: number;
+  /** Σ of what stands in place of the logits. */
+  readonly sum: number;
 }
 
-/** −log p(label), or for a rejected token −log(1 − p(label)). */
-export function tokenLoss(parts: readonly LogitPart[], label: number, isRejected: boolean): TokenLoss {
+/** Overwrites the logits with exp(logit − max): powers are most of the work, and the gradient needs the same ones. */
+export function exponentiate(parts: readonly LogitPart[]): Softmax {
   let max = -Infinity;
   for (const { values, start, count } of parts) {
     for (let i = start; i < start + count; i++) if (values[i]! > max) max = values[i]!;
   }
-  let [others, own] = [0, 0];
-  for (const { values, start, count, firstId } of parts) {
-    for (let i = 0; i < count; i++) others += Math.exp(values[start + i]! - max);
-    if (label >= firstId && label < firstId + count) own = values[start + label - firstId]!;
+  let sum = 0;
+  for (const { values, start, count } of parts) {
+    for (let i = start; i < start + count; i++) sum += values[i] = Math.exp(values[i]! - max);
   }
-  const ownExp = Math.exp(own - max);
-  const sumExp = others;
-  let rest = 0;
-  if (ownExp > 0.5 * sumExp) {
-    for (const { values, start, count, firstId } of parts) {
-      for (let i = 0; i < count; i++) if (firstId + i !== label) rest += Math.exp(values[start + i]! - max);
-    }
-    rest /= sumExp;
-  } else rest = 1 - ownExp / sumExp;
-  const loss = isRejected ? -Math.log(Math.max(LEAST_REST, rest)) : Math.log(sumExp) + max - own;
-  return { loss, max, sumExp, probability: ownExp / sumExp, rest };
+  return { logSumExp: max + Math.log(sum), sum };
 }
 
-/** Overwrites the logits with the gradient of the loss times `factor`. */
+/** The value that stands for a token. */
+export function valueOf(parts: readonly LogitPart[], id: number): number {
+  for (const { values, start, count, firstId } of parts) {
+    if (id >= firstId && id < firstId + count) return values[start + id - firstId]!;
+  }
+  return NaN;
+}
+
+/** 1 − p(label), from the other tokens where the difference would lose its digits; never less than can be told apart from 0. */
+export function restOf(parts: readonly LogitPart[], label: number, { sum }: Softmax): number {
+  const own = valueOf(parts, label);
+  if (own <= 0.5 * sum) return 1 - own / sum;
+  let rest = 0;
+  for (const { values, start, count, firstId } of parts) {
+    for (let i = 0; i < count; i++) if (firstId + i !== label) rest += values[start + i]!;
+  }
+  return Math.max(LEAST_REST, rest / sum);
+}
+
+/** After `exponentiate`: overwrites with the slopes of −log p(label), or of −log(1 − p(label)), times `factor`. */
 export function lossBackward(
   parts: readonly LogitPart[],
   label: number,
-  { max, sumExp, probability, rest }: TokenLoss,
+  softmax: Softmax,
   isRejected: boolean,
   factor: number,
 ): void {
+  const probability = valueOf(parts, label) / softmax.sum;
+  const rest = restOf(parts, label, softmax);
   // d −log(1−p)/dz = p/(1−p) · (label − softmax): of the label p, of all others together −p, so it stays bounded as p nears 1.
-  const slope = isRejected ? (-factor * probability) / Math.max(LEAST_REST, rest) : factor;
+  const slope = (isRejected ? (-factor * probability) / rest : factor) / softmax.sum;
   const ofLabel = isRejected ? factor * probability : -factor * rest;
   for (const { values, start, count, firstId } of parts) {
-    for (let i = start; i < start + count; i++) values[i] = (slope * Math.exp(values[i]! - max)) / sumExp;
+    for (let i = start; i < start + count; i++) values[i]! *= slope;
     if (label >= firstId && label < firstId + count) values[start + label - firstId] = ofLabel;
   }
 }
 
-/** A token drawn from the distribution the logits describe. */
-export function drawLabel(parts: readonly LogitPart[], { max, sumExp }: TokenLoss, random: Random): number {
-  let left = random.next() * sumExp;
+/** After `exponentiate`: a token drawn from the distribution. */
+export function drawLabel(parts: readonly LogitPart[], { sum }: Softmax, random: Random): number {
+  let left = random.next() * sum;
   let last = 0;
   for (const { values, start, count, firstId } of parts) {
     for (let i = 0; i < count; i++) {
-      const share = Math.exp(values[start + i]! - max);
+      const share = values[start + i]!;
       if (share === 0) continue;
       last = firstId + i;
       left -= share;

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test } from 'vitest';
 import { buildRandomModel, type RandomModelOptions } from '../../../test/support/random-model.ts';
 import { loadBytes, runParts } from '../../../test/support/run-model.ts';
@@ -6,6 +7,8 @@ import { createMemorySource } from '../../core/byte-source.ts';
 import { createRandom } from '../../core/random.ts';
 import { openGguf } from '../../gguf/index.ts';
 import { createReferencePackFactory } from '../../kernels/reference/reference-pack.ts';
+import { createKernelFactory } from '../../platform/node/kernel-factory.ts';
+import { fromFactors, toFactors } from './parameter-layout.ts';
 import { createTrainingModel, type TrainingModelOptions } from './training-model.ts';
 import type { TrainingExample, TrainingModel } from './types.ts';
 
@@ -128,6 +131,106 @@ test('[LT2] the loss is what inference says of the same tokens', async () => {
     expect(numTokens).toBe(5);
     expect(loss).toBeCloseTo(expected, 5);
     await served.dispose();
+  }
+});
+
+test.each(['stories260K-f32', 'stories15M-q8_0'])('[LT2] the same of %s', async (name) => {
+  const path = new URL(`../../../../shared/models/${name}.gguf`, import.meta.url);
+  if (!existsSync(path)) return console.log(`skipped: ${name}.gguf is not in ../shared/models`);
+  const bytes = new Uint8Array(readFileSync(path));
+  const tokenIds = [1, 403, 407, 261, 378, 31, 285, 262];
+  const limits = { maxBatchTokens: 8, maxSequences: 1, maxLogitRows: 8, numPages: 1, kvPrecision: 'f32' as const };
+  const served = await loadBytes(bytes, { limits });
+  const rows = await runParts(served, [{ tokenIds, start: 0, pageIds: [0] }]);
+  const model = await createTrainingModel(openGguf(createMemorySource(bytes)), createReferencePackFactory(), {
+    targets: ['output'],
+  });
+  opened.push(model);
+  let expected = 0;
+  for (let i = 2; i < 8; i++) expected -= logSoftmax(rows[i - 1]!, tokenIds[i]!) / 6;
+  expect((await model.loss(null, { tokenIds, numPromptTokens: 2 })).loss).toBeCloseTo(expected, 5);
+  await served.dispose();
+});
+
+test('[LT6] the fastest kernels here give the gradients of the reference ones', async () => {
+  const bytes = buildRandomModel({ ...tiny, shape: {}, type: 'Q8_0' });
+  const fast = await createKernelFactory('auto', { numThreads: 2, types: ['F32', 'F16', 'Q8_0'], warn: () => {} });
+  const gradients = [];
+  for (const factory of [createReferencePackFactory(), fast]) {
+    const model = await createTrainingModel(openGguf(createMemorySource(bytes)), factory, { numThreads: 2 });
+    opened.push(model);
+    const gradient = new Float32Array(model.layout.numParameters);
+    await model.addGradient(someParameters(gradient.length, 11), example, gradient);
+    gradients.push(gradient);
+  }
+  const [reference, other] = gradients as [Float32Array, Float32Array];
+  const norm = (of: Float32Array): number => Math.sqrt(of.reduce((sum, value) => sum + value * value, 0));
+  // Activations are rounded to bytes beside Q8_0: one that falls to the other side is a few thousandths.
+  expect(norm(reference.map((value, i) => value - other[i]!)) / norm(reference)).toBeLessThan(0.01);
+});
+
+test('[LT7] labels drawn from the model have squared gradients that average to the Fisher information', async () => {
+  const model = await open({ shape: { ...tiny.shape, numLayers: 1 } }, { targets: ['output'], rank: 1 });
+  const parameters = someParameters(model.layout.numParameters, 2);
+  const short: TrainingExample = { tokenIds: [5, 17, 80], numPromptTokens: 2 };
+  const squares = new Float64Array(parameters.length);
+  const sampleLabels = createRandom(8);
+  const numDraws = 3000;
+  for (let i = 0; i < numDraws; i++) {
+    const gradient = new Float32Array(parameters.length);
+    await model.addGradient(parameters, short, gradient, { sampleLabels });
+    for (const [j, value] of gradient.entries()) squares[j]! += value ** 2 / numDraws;
+  }
+  // Of the head's B with rank 1 it is p·(1 − p)·u²; the labels' own gradients tell p: 1 − p of a token is −slope / u.
+  const [matrix] = model.layout.matrices;
+  const lossOf = async (label: number): Promise<number> =>
+    (await model.loss(parameters, { tokenIds: [5, 17, label], numPromptTokens: 2 })).loss;
+  let checked = 0;
+  const likely = [...squares.subarray(matrix!.bStart).entries()].sort((a, b) => b[1] - a[1]).slice(0, 4);
+  const shares = [];
+  for (const [id, square] of likely) {
+    const p = Math.exp(-(await lossOf(id)));
+    shares.push(square / (p * (1 - p)));
+    checked++;
+  }
+  expect(checked).toBe(4);
+  for (const share of shares) expect(share / shares[0]!).toBeCloseTo(1, 0);
+});
+
+test('[LT8] what cannot be trained, fits in no memory or comes at once is refused', async () => {
+  await expect(open({ architecture: 'gemma2', shape: {} })).rejects.toMatchObject({
+    code: 'unsupported',
+    message: expect.stringContaining('"gemma2"'),
+  });
+  await expect(open({}, { memoryLimitBytes: 1000 })).rejects.toMatchObject({
+    code: 'out_of_memory',
+    data: expect.objectContaining({ limitBytes: 1000 }),
+  });
+  await expect(open({}, { targets: ['lm_head'] as never })).rejects.toMatchObject({ code: 'invalid_option' });
+  await expect(open({}, { ranks: 2 } as object)).rejects.toMatchObject({ code: 'invalid_option' });
+  const model = await open();
+  const first = model.loss(null, example);
+  await expect(model.loss(null, example)).rejects.toMatchObject({ code: 'conflict' });
+  const alone = (await first).loss;
+  expect((await model.loss(null, example)).loss).toBe(alone);
+});
+
+test('[LT9] parameters become the factors of an adapter and come back the same', async () => {
+  const model = await open({}, { targets: ['output', 'attn_v', 'ffn_down'], numLayers: 2 });
+  const parameters = someParameters(model.layout.numParameters, 1);
+  const factors = toFactors(model.layout, parameters);
+  expect(factors.map(({ target, layer }) => `${target} ${layer}`)).toEqual([
+    'output -1',
+    'attn_v 1',
+    'ffn_down 1',
+    'attn_v 2',
+    'ffn_down 2',
+  ]);
+  expect(factors[1]).toMatchObject({ numRows: 12, numCols: 24, rank: 3, scale: 2 });
+  expect(fromFactors(model.layout, factors)).toEqual(parameters);
+  const bad = [factors.slice(1), factors.with(0, { ...factors[0]!, rank: 4 }), factors.toReversed()];
+  for (const given of bad) {
+    expect(() => fromFactors(model.layout, given)).toThrowError(expect.objectContaining({ code: 'invalid_option' }));
   }
 });
 

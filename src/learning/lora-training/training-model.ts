@@ -130,6 +130,18 @@ function bindModel(
   const adapted = (target: LayoutMatrix['target'], layer: number): LayoutMatrix | undefined =>
     matrices.get(`${target} ${layer}`);
 
+  let isBusy = false;
+  /** Examples share their buffers: two at once would be computed into each other. */
+  async function alone<T>(work: () => Promise<T>): Promise<T> {
+    if (isBusy) throw new RuvLLMError('conflict', 'the training model is at work on another example');
+    isBusy = true;
+    try {
+      return await work();
+    } finally {
+      isBusy = false;
+    }
+  }
+
   async function pass(
     parameters: Float32Array | null,
     example: TrainingExample,
@@ -174,11 +186,11 @@ function bindModel(
     layout,
     maxTokens,
     memory,
-    loss: (parameters, example) => pass(parameters, example, null),
+    loss: (parameters, example) => alone(() => pass(parameters, example, null)),
     async addGradient(parameters, example, gradient, options) {
       checkLength('a gradient', layout, gradient);
       const added = new Float32Array(layout.numParameters);
-      const result = await pass(parameters, example, added, options);
+      const result = await alone(() => pass(parameters, example, added, options));
       checkFinite(added);
       for (let i = 0; i < added.length; i++) gradient[i]! += added[i]!;
       return result;

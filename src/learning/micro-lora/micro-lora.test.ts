@@ -35,9 +35,9 @@ function lossOf(lora: MicroLora, { sample, logits }: ReturnType<typeof sampleOf>
 }
 
 /** Both factors away from zero. */
-function warm(seed = 9): MicroLora {
-  const { numParameters } = createMicroLora(config);
-  return createMicroLora(config, { parameters: randomValues(numParameters, seed, 0.2), version: 3 });
+function warm(seed = 9, of = config): MicroLora {
+  const { numParameters } = createMicroLora(of);
+  return createMicroLora(of, { parameters: randomValues(numParameters, seed, 0.2), version: 3 });
 }
 
 describe('[ML1] gradients', () => {
@@ -66,6 +66,23 @@ describe('[ML1] gradients', () => {
     const analytic = gradient.reduce((sum, value, i) => sum + value * direction[i]!, 0);
     expect(Math.abs(slope)).toBeGreaterThan(0.01);
     expect(Math.abs(analytic - slope) / Math.abs(slope)).toBeLessThan(0.01);
+  });
+
+  test('of rank 1 are too, and its norm is', () => {
+    const single = { ...config, rank: 1 };
+    const lora = warm(9, single);
+    const of = sampleOf(1, 7);
+    lora.adapt([of.sample], { quality: 1 });
+    const gradient = lora.pendingGradient();
+    const parameters = lora.parameters();
+    for (const i of [0, HIDDEN - 1, HIDDEN + 7, HIDDEN + 8]) {
+      const at = (step: number): number =>
+        lossOf(createMicroLora(single, { parameters: parameters.with(i, parameters[i]! + step), version: 0 }), of);
+      expect(gradient[i]).toBeCloseTo((at(1e-2) - at(-1e-2)) / 2e-2, 3);
+    }
+    const { a, b, scale } = lora.snapshot(() => '').factors[0]!;
+    const length = (values: Float32Array): number => Math.sqrt(values.reduce((sum, value) => sum + value * value, 0));
+    expect(lora.stats().norm).toBeCloseTo(scale * length(a) * length(b), 4);
   });
 
   test('logits that have the adapter in them already give the same', () => {

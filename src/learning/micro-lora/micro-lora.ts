@@ -50,8 +50,9 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
   const parameters = new Float32Array(numParameters);
   const gradient = new Float32Array(numParameters);
   /** Rows of B with a gradient: of a large vocabulary an answer touches little. */
-  const touched = new Set<number>();
-  let isTouchedA = false;
+  const touched = new Int32Array(vocabSize);
+  const isTouched = new Uint8Array(vocabSize);
+  let numTouched = 0;
   let [version, numPendingTokens, numAdapted, numSkipped, numUpdates, norm] = [0, 0, 0, 0, 0, 0];
   const u = new Float64Array(rank);
   const w = new Float64Array(rank);
@@ -78,13 +79,18 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
     norm = normOf();
   }
 
+  /** u = scale · A · hidden, both rows in one pass: with a wide model this is most of an update. */
   function project(hidden: Float32Array): void {
-    for (let r = 0; r < rank; r++) {
-      let sum = 0;
-      const at = r * hiddenDim;
-      for (let i = 0; i < hiddenDim; i++) sum += parameters[at + i]! * hidden[i]!;
-      u[r] = sum * scale;
+    const second = (rank - 1) * hiddenDim;
+    let sum0 = 0;
+    let sum1 = 0;
+    for (let i = 0; i < hiddenDim; i++) {
+      const value = hidden[i]!;
+      sum0 += parameters[i]! * value;
+      sum1 += parameters[second + i]! * value;
     }
+    u[0] = sum0 * scale;
+    u[rank - 1] = sum1 * scale;
   }
 
   /** After `project`. */
@@ -94,6 +100,19 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
     return sum;
   }
 
+  /** The gradient of A: w · hiddenᵀ, nothing while B is still zero. */
+  function addToA(hidden: Float32Array): void {
+    const second = (rank - 1) * hiddenDim;
+    const factor0 = w[0]! * scale;
+    const factor1 = rank === 1 ? 0 : w[1]! * scale;
+    if (factor0 === 0 && factor1 === 0) return;
+    for (let i = 0; i < hiddenDim; i++) {
+      const value = hidden[i]!;
+      gradient[i] = gradient[i]! + factor0 * value;
+      gradient[second + i] = gradient[second + i]! + factor1 * value;
+    }
+  }
+
   function checkHidden(hidden: Float32Array): void {
     if (hidden.length === hiddenDim) return;
     throw new RuvLLMError('invalid_option', `a hidden state of ${hidden.length} values, the model has ${hiddenDim}`);
@@ -101,36 +120,53 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
 
   /** ‖scale · B · A‖ by the rank × rank products BᵀB and AAᵀ. */
   function normOf(): number {
-    let sum = 0;
-    for (let r = 0; r < rank; r++) {
-      for (let s = 0; s < rank; s++) {
-        let [ofA, ofB] = [0, 0];
-        for (let i = 0; i < hiddenDim; i++) ofA += parameters[r * hiddenDim + i]! * parameters[s * hiddenDim + i]!;
-        for (let i = bStart; i < numParameters; i += rank) ofB += parameters[i + r]! * parameters[i + s]!;
-        sum += ofA * ofB;
-      }
+    const last = rank - 1;
+    let a00 = 0;
+    let a01 = 0;
+    let a11 = 0;
+    let b00 = 0;
+    let b01 = 0;
+    let b11 = 0;
+    for (let i = 0; i < hiddenDim; i++) {
+      const first = parameters[i]!;
+      const second = parameters[last * hiddenDim + i]!;
+      a00 += first * first;
+      a01 += first * second;
+      a11 += second * second;
     }
+    for (let i = bStart; i < numParameters; i += rank) {
+      const first = parameters[i]!;
+      const second = parameters[i + last]!;
+      b00 += first * first;
+      b01 += first * second;
+      b11 += second * second;
+    }
+    const sum = rank === 1 ? a00 * b00 : a00 * b00 + 2 * a01 * b01 + a11 * b11;
     return scale * Math.sqrt(Math.max(0, sum));
   }
 
   function clear(): void {
     gradient.fill(0, 0, bStart);
-    for (const id of touched) gradient.fill(0, bStart + id * rank, bStart + (id + 1) * rank);
-    touched.clear();
-    isTouchedA = false;
+    for (let i = 0; i < numTouched; i++) {
+      const id = touched[i]!;
+      isTouched[id] = 0;
+      gradient.fill(0, bStart + id * rank, bStart + (id + 1) * rank);
+    }
+    numTouched = 0;
     numPendingTokens = 0;
   }
 
-  /** One step along `slopes`, which are means already; `ids` null: all rows of B. */
-  function move(slopes: Float32Array, ids: Iterable<number> | null, learningRate: number): UpdateReport {
+  /** One step along `slopes`, which are means already; all of them, or only those of A and of the rows of B that were touched. */
+  function move(slopes: Float32Array, isDense: boolean, learningRate: number): UpdateReport {
     const numTokens = numPendingTokens;
+    const end = isDense ? numParameters : bStart;
+    const rows = isDense ? 0 : numTouched;
     let squares = 0;
-    const visit = (each: (index: number) => void): void => {
-      if (isTouchedA || ids === null) for (let i = 0; i < bStart; i++) each(i);
-      if (ids === null) for (let i = bStart; i < numParameters; i++) each(i);
-      else for (const id of ids) for (let r = 0; r < rank; r++) each(bStart + id * rank + r);
-    };
-    visit((i) => (squares += slopes[i]! * slopes[i]!));
+    for (let i = 0; i < end; i++) squares += slopes[i]! * slopes[i]!;
+    for (let row = 0; row < rows; row++) {
+      const at = bStart + touched[row]! * rank;
+      for (let i = at; i < at + rank; i++) squares += slopes[i]! * slopes[i]!;
+    }
     const gradientNorm = Math.sqrt(squares);
     if (!Number.isFinite(gradientNorm)) {
       clear();
@@ -138,10 +174,15 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
     }
     if (gradientNorm > 0 && learningRate > 0) {
       const step = learningRate * Math.min(1, maxGradientNorm / gradientNorm);
-      visit((i) => (parameters[i]! -= step * slopes[i]!));
+      for (let i = 0; i < end; i++) parameters[i]! -= step * slopes[i]!;
+      for (let row = 0; row < rows; row++) {
+        const at = bStart + touched[row]! * rank;
+        for (let i = at; i < at + rank; i++) parameters[i]! -= step * slopes[i]!;
+      }
       norm = normOf();
       if (norm > maxNorm) {
-        for (let i = bStart; i < numParameters; i++) parameters[i]! *= maxNorm / norm;
+        const factor = maxNorm / norm;
+        for (let i = bStart; i < numParameters; i++) parameters[i]! *= factor;
         norm = maxNorm;
       }
       version++;
@@ -155,7 +196,9 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
   function average(): void {
     const share = 1 / numPendingTokens;
     for (let i = 0; i < bStart; i++) gradient[i]! *= share;
-    for (const id of touched) for (let r = 0; r < rank; r++) gradient[bStart + id * rank + r]! *= share;
+    for (let row = 0; row < numTouched; row++) {
+      for (let r = 0; r < rank; r++) gradient[bStart + touched[row]! * rank + r]! *= share;
+    }
   }
 
   function checkRate(learningRate: number): void {
@@ -187,8 +230,12 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
         project(sample.hidden);
         const { ids, slopes } = logitGradient(sample, quality < 0.5, delta);
         w.fill(0);
-        for (const [i, id] of ids.entries()) {
-          touched.add(id);
+        for (let i = 0; i < ids.length; i++) {
+          const id = ids[i]!;
+          if (isTouched[id] === 0) {
+            isTouched[id] = 1;
+            touched[numTouched++] = id;
+          }
           const slope = strength * slopes[i]!;
           const at = bStart + id * rank;
           for (let r = 0; r < rank; r++) {
@@ -196,12 +243,7 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
             w[r]! += slope * parameters[at + r]!;
           }
         }
-        for (let r = 0; r < rank; r++) {
-          const factor = w[r]! * scale;
-          if (factor === 0) continue;
-          isTouchedA = true;
-          for (let i = 0; i < hiddenDim; i++) gradient[r * hiddenDim + i]! += factor * sample.hidden[i]!;
-        }
+        addToA(sample.hidden);
       }
       numPendingTokens += samples.length;
       numAdapted++;
@@ -224,7 +266,7 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
       checkRate(learningRate);
       if (numPendingTokens === 0) return { version, numTokens: 0, gradientNorm: 0, norm };
       average();
-      return move(gradient, touched, learningRate);
+      return move(gradient, false, learningRate);
     },
     applyUpdatesWithEwc(learningRate, ewc: Ewc, lambda) {
       checkRate(learningRate);
@@ -238,7 +280,7 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
       average();
       const slopes = gradient.slice();
       ewc.addPenaltyGradient(parameters, slopes, lambda);
-      return move(slopes, null, learningRate);
+      return move(slopes, true, learningRate);
     },
     pendingGradient() {
       const share = 1 / Math.max(1, numPendingTokens);

@@ -25,20 +25,26 @@ export function checkSample({ hidden, label, ids, logits, ...rest }: TokenSample
   if (hidden.length !== hiddenDim) refuse(`${hidden.length} hidden values instead of ${hiddenDim}`);
   if (ids.length !== logits.length) refuse(`${ids.length} tokens and ${logits.length} logits`);
   if (ids.length > MAX_TOP) refuse(`${ids.length} tokens, at most ${MAX_TOP}`);
-  const isToken = (id: number): boolean => Number.isInteger(id) && id >= 0 && id < vocabSize;
-  let hasLabel = false;
-  for (const id of [label, ...Array.from(ids)]) {
-    if (isToken(id)) continue;
+  const checkToken = (id: number): void => {
+    if (Number.isInteger(id) && id >= 0 && id < vocabSize) return;
     throw new RuvLLMError('invalid_token', `token ${id} is not in a vocabulary of ${vocabSize}`, {
       data: { token: id, vocabSize },
     });
+  };
+  const checkLogit = (value: number): void => {
+    if (!Number.isFinite(value)) throw new RuvLLMError('bad_gradient', `a token sample with the logit ${value}`);
+  };
+  checkToken(label);
+  let hasLabel = false;
+  for (let i = 0; i < ids.length; i++) {
+    checkToken(ids[i]!);
+    checkLogit(logits[i]!);
+    hasLabel ||= ids[i] === label;
   }
-  for (let i = 0; i < ids.length; i++) hasLabel ||= ids[i] === label;
   const { labelLogit = null, logSumExp = null } = rest;
   if (!hasLabel && labelLogit === null) refuse(`the label ${label}, of which no logit is given`);
-  for (const value of [...Array.from(logits), labelLogit ?? 0, logSumExp ?? 0]) {
-    if (!Number.isFinite(value)) throw new RuvLLMError('bad_gradient', `a token sample with the logit ${value}`);
-  }
+  checkLogit(labelLogit ?? 0);
+  checkLogit(logSumExp ?? 0);
   for (let i = 0; i < hiddenDim; i++) {
     if (Number.isFinite(hidden[i])) continue;
     throw new RuvLLMError('bad_gradient', `a token sample with the hidden value ${hidden[i]} at ${i}`);
@@ -51,40 +57,41 @@ export function logitGradient(
   isRejected: boolean,
   delta: (id: number) => number,
 ): LogitGradient {
-  const others: number[] = [];
+  let numOthers = 0;
   let own = labelLogit ?? 0;
+  const chosen = new Int32Array(ids.length + 1);
+  const values = new Float64Array(ids.length + 1);
   for (let i = 0; i < ids.length; i++) {
     if (ids[i] === label) own = logits[i]!;
-    else others.push(i);
+    else {
+      chosen[numOthers] = ids[i]!;
+      values[numOthers++] = logits[i]!;
+    }
   }
-  const count = others.length + 1;
-  const chosen = new Int32Array(count);
-  const values = new Float64Array(count);
+  chosen[numOthers] = label;
+  values[numOthers] = own;
+  const count = numOthers + 1;
   let max = -Infinity;
-  for (let i = 0; i < count; i++) {
-    const isLabel = i === others.length;
-    chosen[i] = isLabel ? label : ids[others[i]!]!;
-    values[i] = (isLabel ? own : logits[others[i]!]!) + (isAdapted ? 0 : delta(chosen[i]!));
-    max = Math.max(max, values[i]!);
-  }
+  for (let i = 0; i < count; i++) max = Math.max(max, values[i]!);
   // What all tokens not given weigh: known only where the sum over the vocabulary is, and never less than nothing.
   let tail = 0;
   if (logSumExp !== null) {
     tail = Math.exp(logSumExp - max);
-    for (let i = 0; i < count; i++) {
-      const before = isAdapted ? values[i]! : values[i]! - delta(chosen[i]!);
-      tail -= Math.exp(before - max);
-    }
+    for (let i = 0; i < count; i++) tail -= Math.exp(values[i]! - max);
     tail = Math.max(0, tail);
   }
   let sum = tail;
-  for (let i = 0; i < count; i++) sum += values[i] = Math.exp(values[i]! - max);
-  const probability = values[count - 1]! / sum;
+  for (let i = 0; i < count; i++) {
+    const shift = isAdapted ? 0 : delta(chosen[i]!);
+    // The cap on the adapter's norm bounds what it adds, so no power overflows.
+    sum += values[i] = Math.exp(values[i]! + shift - max);
+  }
+  const probability = values[numOthers]! / sum;
   let rest = tail;
-  for (let i = 0; i < count - 1; i++) rest += values[i]!;
+  for (let i = 0; i < numOthers; i++) rest += values[i]!;
   rest = Math.max(LEAST_REST, rest / sum);
-  const slope = isRejected ? -probability / rest : 1;
-  for (let i = 0; i < count - 1; i++) values[i] = (slope * values[i]!) / sum;
-  values[count - 1] = isRejected ? probability : -rest;
-  return { ids: chosen, slopes: values };
+  const slope = (isRejected ? -probability / rest : 1) / sum;
+  for (let i = 0; i < numOthers; i++) values[i]! *= slope;
+  values[numOthers] = isRejected ? probability : -rest;
+  return { ids: chosen.subarray(0, count), slopes: values.subarray(0, count) };
 }

@@ -1,0 +1,115 @@
+// What adapters learn from feedback on a small real model, what they cost elsewhere, and what EWC keeps; with controls.
+//   npm run bench -- learn-adapters                     all parts
+//   npm run bench -- learn-adapters --part micro|lora|ewc|speed --model FILE --threads N --seeds N
+import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import { measureEwc } from './support/learn/ewc.ts';
+import { type LearnModel, openLearnModel } from './support/learn/learn-model.ts';
+import { measureLora } from './support/learn/lora.ts';
+import { timeMicroLora } from './support/learn/micro-lora-speed.ts';
+import { measureMicroLora } from './support/learn/micro-lora.ts';
+import { show } from './support/learn/statistics.ts';
+import { printTable } from './support/report.ts';
+
+const { values } = parseArgs({
+  options: {
+    part: { type: 'string' },
+    model: { type: 'string', default: '../shared/models/stories15M-q8_0.gguf' },
+    threads: { type: 'string', default: String(availableParallelism()) },
+    seeds: { type: 'string', default: '3' },
+  },
+});
+if (!existsSync(values.model)) {
+  console.error(`error: no model at ${values.model}: pass --model FILE`);
+  process.exit(2);
+}
+const figures: Record<string, number | boolean> = {};
+
+const parts: Record<string, (model: LearnModel) => Promise<void>> = {
+  async micro(model) {
+    const result = await measureMicroLora(model, { numCorrections: 96, numHeldOut: 40, seed: 1 });
+    const { before, accepted, shuffledLabels, margin, updateMs } = result;
+    printTable([
+      ['MicroLoRA, 96 corrections', 'before', 'change of the loss', 'shuffled labels'],
+      ['held-out texts of the topic', before.topic.toFixed(3), show(accepted.topic), show(shuffledLabels.topic)],
+      ['own texts of the model', before.ownTexts.toFixed(3), show(accepted.ownTexts), show(shuffledLabels.ownTexts)],
+      ['another topic', before.otherTopic.toFixed(3), show(accepted.otherTopic), show(shuffledLabels.otherTopic)],
+    ]);
+    printTable([
+      ['right over wrong facts, held out', 'change of the margin'],
+      ['true verdicts', show(margin.trueVerdicts)],
+      ['verdicts that say nothing', show(margin.shuffledVerdicts)],
+    ]);
+    figures['microlora_loss_drop'] = -accepted.topic.mean;
+    figures['microlora_loss_elsewhere'] = accepted.ownTexts.mean;
+    figures['microlora_unchanged_without_feedback'] = result.isUnchangedWithoutFeedback;
+    figures['instant_p50_ms'] = updateMs.p50;
+  },
+  async lora(model) {
+    const rows = [['LoRA', 'topic', 'own texts', 'topic, shuffled answers', 'seconds', 'tokens/s']];
+    const fixed = { numCorrections: 48, numHeldOut: 40, seed: 1, numLayers: 2, numEpochs: 3, learningRate: 1e-3 };
+    for (const { rank, numReplayed } of [
+      { rank: 4, numReplayed: 0 },
+      { rank: 8, numReplayed: 0 },
+      { rank: 8, numReplayed: 16 },
+    ]) {
+      const result = await measureLora(model, { ...fixed, rank, numReplayed });
+      rows.push([
+        `rank ${rank}, ${numReplayed} own texts replayed`,
+        show(result.topic),
+        show(result.ownTexts),
+        show(result.shuffledTopic),
+        result.trainSeconds.toFixed(1),
+        result.tokensPerSecond.toFixed(0),
+      ]);
+      figures[`lora_r${rank}_replay${numReplayed}_loss_drop`] = -result.topic.mean;
+      figures[`lora_r${rank}_replay${numReplayed}_loss_elsewhere`] = result.ownTexts.mean;
+    }
+    printTable(rows);
+  },
+  async ewc(model) {
+    const seeds = Array.from({ length: Number(values.seeds) }, (_, i) => i + 1);
+    const result = await measureEwc(model, {
+      seeds,
+      rank: 8,
+      numLayers: 2,
+      numTexts: 36,
+      numHeldOut: 20,
+      learningRate: 1e-3,
+      lambda: 2000,
+      stepsPerLook: 6,
+      numLooks: 5,
+    });
+    printTable([
+      ['seed', 'A before', 'A learned', 'B learned, equal', 'A lost: none', 'EWC', 'shuffled Fisher'],
+      ...result.seeds.map(({ seed, untaught, afterA, equalB, forgetting }) =>
+        [seed, untaught.a, afterA.a, equalB, forgetting.none, forgetting.ewc, forgetting.shuffledFisher].map(
+          (value, i) => (i === 0 ? String(value) : value.toFixed(3)),
+        ),
+      ),
+    ]);
+    console.log(`less forgotten with EWC: ${show(result.saved)}`);
+    figures['ewc_forgetting_ratio'] = result.ratio;
+    figures['ewc_control_ratio'] = result.controlRatio;
+  },
+  async speed() {
+    const times = [];
+    for (const numTokens of [1, 16, 64]) times.push(await timeMicroLora(numTokens));
+    printTable([
+      ['MicroLoRA update, hidden 2048, vocabulary 32 000', 'p50 ms', 'p99 ms'],
+      ...times.map(({ numTokens, p50Ms, p99Ms }) => [`${numTokens} tokens`, p50Ms.toFixed(3), p99Ms.toFixed(3)]),
+    ]);
+    figures['instant_2048_p50_ms'] = times[1]!.p50Ms;
+  },
+};
+
+const chosen = values.part === undefined ? Object.keys(parts) : [values.part];
+if (!chosen.every((part) => Object.hasOwn(parts, part))) {
+  console.error(`error: --part is one of ${Object.keys(parts).join(', ')}`);
+  process.exit(2);
+}
+const model = await openLearnModel(values.model, Number(values.threads));
+for (const part of chosen) await parts[part]!(model);
+await model.dispose();
+console.log(JSON.stringify(figures));

@@ -1,0 +1,199 @@
+import type { MicroLora, TokenSample } from '../../../src/learning/micro-lora/types.ts';
+import type { TrainingExample } from '../../../src/learning/lora-training/types.ts';
+import { importBuilt } from '../dist.ts';
+import { percentile } from '../report.ts';
+import { type LearnModel, runText, sampleOwnTexts } from './learn-model.ts';
+import { type Interval, pairedChange } from './statistics.ts';
+import { type Topic, TOPICS, type TopicText, writeTopic } from './topic-corpus.ts';
+
+export interface MicroLoraOptions {
+  readonly numCorrections: number;
+  readonly numHeldOut: number;
+  readonly seed: number;
+  readonly alpha?: number;
+  readonly learningRate?: number;
+  readonly maxNorm?: number;
+}
+
+export interface LossChanges {
+  /** Held-out texts of the topic. */
+  readonly topic: Interval;
+  /** Texts sampled from the model itself. */
+  readonly ownTexts: Interval;
+  /** Texts of another topic, never taught. */
+  readonly otherTopic: Interval;
+}
+
+export interface MicroLoraResult {
+  /** Losses before anything was learned. */
+  readonly before: { readonly topic: number; readonly ownTexts: number; readonly otherTopic: number };
+  readonly accepted: LossChanges;
+  /** The same prompts, with labels drawn from other texts. */
+  readonly shuffledLabels: LossChanges;
+  /** How much likelier right facts got than wrong ones, on held-out texts: with the true verdicts, and with shuffled ones. */
+  readonly margin: { readonly trueVerdicts: Interval; readonly shuffledVerdicts: Interval };
+  /** Whether logits stayed the same bits where there was no feedback. */
+  readonly isUnchangedWithoutFeedback: boolean;
+  /** Of one update with all tokens of an answer: `adapt` and `applyUpdates`. */
+  readonly updateMs: { readonly p50: number; readonly p99: number };
+}
+
+/** How many of the likeliest tokens a sample names. */
+const NUM_TOP = 64;
+
+/** After N accepted corrections on one topic: what happened to texts of the topic that were held out, and to all others. */
+export async function measureMicroLora(model: LearnModel, options: MicroLoraOptions): Promise<MicroLoraResult> {
+  const { createMicroLora } = await importBuilt<typeof import('../../../src/learning/micro-lora/micro-lora.ts')>(
+    'learning/micro-lora/micro-lora',
+  );
+  const { numCorrections, numHeldOut, seed, learningRate, alpha, maxNorm } = options;
+  const { shape } = model.served;
+  const create = (): MicroLora =>
+    createMicroLora({
+      architecture: shape.architecture,
+      hiddenDim: shape.embeddingDim,
+      vocabSize: shape.vocabSize,
+      seed,
+      ...(alpha === undefined ? {} : { alpha }),
+      ...(maxNorm === undefined ? {} : { maxNorm }),
+    });
+  const [topic, other, wrong] = TOPICS as [Topic, Topic, Topic];
+  const encode = (texts: readonly TopicText[]): TrainingExample[] => texts.map((text) => model.encode(text));
+  const taught = encode(writeTopic({ topic, part: 'taught', numTexts: numCorrections, seed }));
+  const sets = {
+    topic: encode(writeTopic({ topic, part: 'held out', numTexts: numHeldOut, seed: seed + 1 })),
+    ownTexts: await sampleOwnTexts(model, { numTexts: Math.ceil(numHeldOut / 2), numTokens: 64, seed: seed + 2 }),
+    otherTopic: encode(writeTopic({ topic: other, part: 'held out', numTexts: numHeldOut, seed: seed + 3 })),
+  };
+  const lossesOf = async (lora: MicroLora | null) => ({
+    topic: await evaluate(model, lora, sets.topic),
+    ownTexts: await evaluate(model, lora, sets.ownTexts),
+    otherTopic: await evaluate(model, lora, sets.otherTopic),
+  });
+  const before = await lossesOf(null);
+  const changes = async (lora: MicroLora): Promise<LossChanges> => {
+    const after = await lossesOf(lora);
+    return {
+      topic: pairedChange(before.topic, after.topic),
+      ownTexts: pairedChange(before.ownTexts, after.ownTexts),
+      otherTopic: pairedChange(before.otherTopic, after.otherTopic),
+    };
+  };
+
+  const idle = create();
+  idle.applyUpdates();
+  const isUnchangedWithoutFeedback = String((await lossesOf(idle)).topic) === String(before.topic);
+
+  const times: number[] = [];
+  const lora = create();
+  for (const example of taught) await teach(model, lora, example, { quality: 1, learningRate, times });
+
+  const foreign = sets.ownTexts.flatMap(({ tokenIds }) => Array.from(tokenIds));
+  const confused = create();
+  const { createRandom } = await importBuilt<typeof import('../../../src/core/random.ts')>('core/random');
+  const random = createRandom(seed + 4);
+  const relabel = (): number => foreign[Math.floor(random.next() * foreign.length)]!;
+  for (const example of taught) await teach(model, confused, example, { quality: 1, learningRate, relabel });
+
+  // A stream of right and wrong answers: the verdicts belong to them, or are the same verdicts dealt out at random.
+  const wrongTexts = encode(writeTopic({ topic, facts: wrong, part: 'taught', numTexts: numCorrections, seed }));
+  const isRight = taught.map((_, i) => i % 2 === 0);
+  // Of the right answers half are accepted, of the wrong ones too: by construction the verdicts say nothing.
+  const coin = taught.map((_, i) => i % 4 < 2 === (Math.floor(i / 12) % 2 === 0));
+  const wrongHeldOut = encode(
+    writeTopic({ topic, facts: wrong, part: 'held out', numTexts: numHeldOut, seed: seed + 1 }),
+  );
+  const marginOf = async (lora: MicroLora | null): Promise<number[]> => {
+    const right = await evaluate(model, lora, sets.topic);
+    return (await evaluate(model, lora, wrongHeldOut)).map((loss, i) => loss - right[i]!);
+  };
+  const marginBefore = await marginOf(null);
+  const marginAfter = async (verdicts: readonly boolean[]): Promise<Interval> => {
+    const judged = create();
+    for (const [i, example] of taught.entries()) {
+      const answered = isRight[i] ? example : wrongTexts[i]!;
+      await teach(model, judged, answered, { quality: verdicts[i] ? 1 : 0, learningRate });
+    }
+    return pairedChange(marginBefore, await marginOf(judged));
+  };
+
+  times.sort((a, b) => a - b);
+  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+  return {
+    before: { topic: mean(before.topic), ownTexts: mean(before.ownTexts), otherTopic: mean(before.otherTopic) },
+    accepted: await changes(lora),
+    shuffledLabels: await changes(confused),
+    margin: {
+      trueVerdicts: await marginAfter(isRight),
+      shuffledVerdicts: await marginAfter(coin),
+    },
+    isUnchangedWithoutFeedback,
+    updateMs: { p50: percentile(times, 0.5), p99: percentile(times, 0.99) },
+  };
+}
+
+interface Lesson {
+  readonly quality: number;
+  readonly learningRate?: number | undefined;
+  readonly relabel?: () => number;
+  readonly times?: number[];
+}
+
+async function teach(model: LearnModel, lora: MicroLora, example: TrainingExample, lesson: Lesson): Promise<void> {
+  const { logits, hidden, labels } = await runText(model, example);
+  const { vocabSize, embeddingDim } = model.served.shape;
+  const samples = labels.map((truth, row): TokenSample => {
+    const values = logits.subarray(row * vocabSize, (row + 1) * vocabSize);
+    const label = lesson.relabel?.() ?? truth;
+    const ids = topIds(values, NUM_TOP);
+    return {
+      hidden: hidden.slice(row * embeddingDim, (row + 1) * embeddingDim),
+      label,
+      ids,
+      logits: ids.map((id) => values[id]!),
+      labelLogit: values[label]!,
+      logSumExp: logSumExp(values),
+    };
+  });
+  const start = performance.now();
+  lora.adapt(samples, { quality: lesson.quality });
+  lora.applyUpdates(lesson.learningRate);
+  lesson.times?.push(performance.now() - start);
+}
+
+/** Mean loss of the answer of each text, with what the adapter adds to the logits. */
+async function evaluate(
+  model: LearnModel,
+  lora: MicroLora | null,
+  texts: readonly TrainingExample[],
+): Promise<number[]> {
+  const { vocabSize, embeddingDim } = model.served.shape;
+  const losses: number[] = [];
+  for (const text of texts) {
+    const { logits, hidden, labels } = await runText(model, text);
+    let sum = 0;
+    for (const [row, label] of labels.entries()) {
+      const values = logits.slice(row * vocabSize, (row + 1) * vocabSize);
+      lora?.forwardAdd(hidden.subarray(row * embeddingDim, (row + 1) * embeddingDim), values);
+      sum += logSumExp(values) - values[label]!;
+    }
+    losses.push(sum / labels.length);
+  }
+  return losses;
+}
+
+function logSumExp(values: Float32Array): number {
+  let max = -Infinity;
+  for (const value of values) if (value > max) max = value;
+  let sum = 0;
+  for (const value of values) sum += Math.exp(value - max);
+  return max + Math.log(sum);
+}
+
+function topIds(values: Float32Array, count: number): number[] {
+  const sorted = values.slice().sort();
+  const least = sorted[sorted.length - count]!;
+  const ids: number[] = [];
+  for (let id = 0; id < values.length && ids.length < count; id++) if (values[id]! >= least) ids.push(id);
+  return ids;
+}
