@@ -20,6 +20,8 @@ export type { SpillStats } from './kv-cache/types.ts';
 export type { Pooling } from './engine/pooling.ts';
 export type { Memory, MemoryOptions, NewItem } from './memory/memory.ts';
 export type { MemoryQuery, MemorySearchResult } from './memory/search/search.ts';
+export { openLearning } from './platform/node/learning/lazy.ts';
+export type { OpenLearningOptions } from './platform/node/learning/open-learning.ts';
 export { openMemory } from './platform/node/memory/lazy.ts';
 export type { OpenMemoryOptions } from './platform/node/memory/open-memory.ts';
 export type { AdapterInfo, AdapterWish, LoadAdapterOptions, ScaledAdapter } from './runtime/adapters.ts';
@@ -37,6 +39,7 @@ export type {
   Usage,
 } from './runtime/generation-types.ts';
 export type { KvSpillConfig } from './runtime/kv-spill-option.ts';
+export type { FeedbackReceipt, Learning } from './runtime/learning/learning.ts';
 export type { DeviceType, ModelConfig, ModelProgress } from './runtime/model-config.ts';
 export type { MemoryWish } from './runtime/memory/memory-wish.ts';
 export type { ModelInfo } from './runtime/model-info.ts';

@@ -55,12 +55,19 @@ interface Pending {
   reject(error: RuvLLMError): void;
 }
 
+export interface Remote<T> {
+  readonly object: T;
+  /** Nothing will be answered any more. */
+  readonly hasEnded: boolean;
+  end(): Promise<void>;
+}
+
 /** The object of another thread, method by method; `name` is what its messages call it. */
 export function createRemote<T extends object>(
   transport: CallTransport,
   methods: MethodList<T>,
   { name, maxPending = 10_000 }: { readonly name: string; readonly maxPending?: number },
-): { readonly object: T; end(): Promise<void> } {
+): Remote<T> {
   const pending = new Map<number, Pending>();
   let nextId = 1;
   let ended: RuvLLMError | null = null;
@@ -108,6 +115,9 @@ export function createRemote<T extends object>(
   );
   return {
     object: object as unknown as T,
+    get hasEnded() {
+      return ended !== null;
+    },
     async end() {
       finish(new RuvLLMError('io', `${name} is closed`));
       await transport.end();

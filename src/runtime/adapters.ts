@@ -50,8 +50,17 @@ export interface AdapterNames {
   unload(name: string, tenant: string | null): boolean;
   list(): readonly AdapterInfo[];
   /** `not_found` with the names there are for this tenant. */
-  resolve(wish: ResolvedAdapterWish, tenant: string): readonly RequestAdapter[];
+  /** A wish that is null is for what was learned for the tenant. */
+  resolve(wish: ResolvedAdapterWish | null, tenant: string): readonly RequestAdapter[];
+  /** What learning made for a tenant; in use for every call that names no adapters. */
+  loadLearned(adapter: Adapter, name: string, tenant: string): Promise<AdapterInfo>;
+  learned(tenant: string, names?: readonly string[]): readonly RequestAdapter[];
 }
+
+/** Names that no caller can give: they have a colon. */
+export const TRAINED_ADAPTER = 'learned:trained';
+export const INSTANT_ADAPTER = 'learned:instant';
+const LEARNED = [TRAINED_ADAPTER, INSTANT_ADAPTER];
 
 export interface AdapterNamesOptions {
   readonly client: Pick<EngineClient, 'loadAdapter' | 'unloadAdapter'>;
@@ -102,15 +111,27 @@ export function createAdapterNames({ client, base, readAdapter }: AdapterNamesOp
     return info;
   }
 
+  const inTurn = (source: string | Adapter, name: string, tenant: string | null): Promise<AdapterInfo> => {
+    const result = loading.then(() => load(source, name, tenant));
+    loading = result.catch(() => {});
+    return result;
+  };
+
+  const learned: AdapterNames['learned'] = (tenant, names = LEARNED) =>
+    names.flatMap((name) => {
+      const version = versions.get(keyOf(name, tenant));
+      return version === undefined ? [] : [{ id: version.id, scale: 1 }];
+    });
+
   return {
+    learned,
+    loadLearned: inTurn,
     load(source, given) {
       const { name, tenant } = resolveOptions<Required<LoadAdapterOptions>>('loadAdapter', given, {
         name: adapterName,
         tenant: optional(nameOption),
       });
-      const result = loading.then(() => load(source, name, tenant));
-      loading = result.catch(() => {});
-      return result;
+      return inTurn(source, name, tenant);
     },
     unload(name, tenant) {
       const version = versions.get(keyOf(name, tenant));
@@ -121,7 +142,7 @@ export function createAdapterNames({ client, base, readAdapter }: AdapterNamesOp
     },
     list: () => [...versions.values()].map(({ info }) => info),
     resolve: (wish, tenant) =>
-      wish.map(({ name, scale }) => {
+      wish?.map(({ name, scale }) => {
         const version = versions.get(keyOf(name, tenant)) ?? versions.get(keyOf(name, null));
         if (version !== undefined) return { id: version.id, scale };
         const theirs = [...versions.values()].filter(({ info }) => info.tenant === null || info.tenant === tenant);
@@ -129,13 +150,14 @@ export function createAdapterNames({ client, base, readAdapter }: AdapterNamesOp
         throw new RuvLLMError('not_found', `there is no adapter "${name}" (loaded: ${known.join(', ') || 'none'})`, {
           data: { adapter: name, known },
         });
-      }),
+      }) ?? learned(tenant),
   };
 }
 
 /** Reads the option `adapter` of a call. */
-export const adapterWishOption: OptionReader<ResolvedAdapterWish> = (value, option) => {
-  if (value === undefined || value === null) return [];
+export const adapterWishOption: OptionReader<ResolvedAdapterWish | null> = (value, option) => {
+  if (value === undefined) return null;
+  if (value === null) return [];
   const list = Array.isArray(value) ? (value as unknown[]) : [value];
   if (list.length > MAX_ADAPTERS_OF_CALL) {
     throw new RuvLLMError(

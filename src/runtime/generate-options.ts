@@ -51,8 +51,8 @@ export interface GenerateOptions extends GenerateParams, ChatOptions {
   requestId?: string;
   /** Who asks, for the memory's index of sessions. Default: nobody. */
   user?: string;
-  /** Loaded adapters, by name, that this call is computed with; several add up. Default: none. */
-  adapter?: AdapterWish;
+  /** Loaded adapters, by name, that this call is computed with; several add up, null is none. Default: what was learned for the tenant, if anything. */
+  adapter?: AdapterWish | null;
   /** Whether a `maxTokens` beyond the context becomes what is left of it, or fails. Default: only where none is given. */
   clampMaxTokens?: boolean;
   /** Hears how many tokens the prompt has, before anything is generated. */
@@ -77,7 +77,7 @@ interface CallOptions extends ResolvedChatOptions {
   readonly memory: ResolvedMemoryWish | null;
   readonly requestId: string | null;
   readonly user: string | null;
-  readonly adapter: ResolvedAdapterWish;
+  readonly adapter: ResolvedAdapterWish | null;
   readonly clampMaxTokens: boolean | null;
   readonly onPrompt: ((numTokens: number) => void) | null;
 }

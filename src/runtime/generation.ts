@@ -25,6 +25,8 @@ export type PrepareGrammar = (
 export interface GenerationContext extends TextContext {
   readonly client: EngineClient;
   readonly adapters: Pick<AdapterNames, 'resolve'>;
+  /** Puts what was learned for a tenant to use; null: nothing is learned. */
+  readonly prepareLearned: ((tenant: string) => Promise<void>) | null;
   readonly maxContext: number;
   readonly vocabSize: number;
   /** Ids after which the model has nothing more to say. */
@@ -48,6 +50,7 @@ export async function* generateChunks(
   const { params, signal } = options;
   if (signal?.aborted) throw abortError(signal);
   checkLogitBias(params, context.vocabSize);
+  if (options.adapter === null) await context.prepareLearned?.(options.tenant);
   context.adapters.resolve(options.adapter, options.tenant);
   const prepared = await preparePromptAside(context, prompt, options, signal);
   let plan = planAnswer(context, prepared, options);

@@ -6,6 +6,7 @@ import type { Tokenizer } from '../tokenizers/types.ts';
 import { createAdapterNames } from './adapters.ts';
 import { abortError, createEngineClient, type EngineClient, type Transport } from './engine-client.ts';
 import type { PrepareGrammar } from './generation.ts';
+import { createLearningModel } from './learning/learning-model.ts';
 import { createModel, type Model } from './model.ts';
 import { createRequestMemory } from './memory/request-memory.ts';
 import { planSpec, type ResolvedModelConfig } from './model-config.ts';
@@ -69,26 +70,44 @@ export async function loadModelFile(
     const report = await loading;
     const { vocabSize } = report.shape;
     const { now, createSeed, wallClock } = platform;
-    return createModel({
-      context: {
-        client,
-        adapters: createAdapterNames({ client, base: report.shape, readAdapter: platform.readAdapter }),
-        tokenizer,
-        chatTemplate,
-        maxContext: report.maxContext,
+    const info = createModelInfo(describeFile(gguf), report, {
+      path,
+      chatTemplate: chatTemplate.origin,
+      loadMs: now() - startMs,
+    });
+    const name = config.modelName ?? info.name ?? path;
+    const { learning } = config;
+    const base = {
+      client,
+      adapters: createAdapterNames({ client, base: report.shape, readAdapter: platform.readAdapter }),
+      tokenizer,
+      chatTemplate,
+      maxContext: report.maxContext,
+      endIds: endIdsOf(tokenizer, vocabSize),
+      textThread: platform.openTextThread?.(path) ?? null,
+    };
+    const detach = learning?.attach(
+      createLearningModel(base, {
+        id: name,
+        path,
+        architecture: report.shape.architecture,
+        hiddenDim: report.shape.embeddingDim,
         vocabSize,
-        endIds: endIdsOf(tokenizer, vocabSize),
+      }),
+    );
+    return createModel({
+      name,
+      onDispose: detach ?? (() => {}),
+      context: {
+        ...base,
+        prepareLearned: learning && ((tenant) => learning.prepare(tenant, name)),
+        vocabSize,
         now,
         createSeed,
         prepareGrammar: platform.prepareGrammar ?? null,
-        textThread: platform.openTextThread?.(path) ?? null,
         tableThread: platform.openTableThread?.(path) ?? null,
       },
-      info: createModelInfo(describeFile(gguf), report, {
-        path,
-        chatTemplate: chatTemplate.origin,
-        loadMs: now() - startMs,
-      }),
+      info,
       sessions: createSessionTable({
         maxSessions: config.maxSessions,
         vocabSize,
@@ -97,7 +116,7 @@ export async function loadModelFile(
       }),
       requests:
         config.memory &&
-        createRequestMemory(config.memory, { now, wallClock, report: (message) => platform.warn(message) }),
+        createRequestMemory(config.memory, { now, wallClock, report: (message) => platform.warn(message), learning }),
     });
   } finally {
     gguf.source.close();

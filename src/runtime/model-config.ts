@@ -1,4 +1,5 @@
 import type { Memory } from '../memory/memory.ts';
+import type { Learning } from './learning/learning.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import {
   booleanOption,
@@ -12,6 +13,7 @@ import {
 import type { KernelChoice, ModelSpec, RepackCacheChoice, SpillSpec } from '../engine/protocol.ts';
 import type { FloatKvPrecision } from '../kernels/contract.ts';
 import type { KvPacking } from '../kv-cache/kv-policy.ts';
+import { nameOption } from './name-option.ts';
 import { type KvSpillConfig, kvSpillOption, type ResolvedKvSpill } from './kv-spill-option.ts';
 
 /** Compute device; only `cpu` computes in this version, the others are refused with `unsupported`. */
@@ -64,6 +66,10 @@ export interface ModelConfig {
   repackCache?: RepackCacheChoice;
   /** A memory that knows every call: it is asked where a call wishes it, and told how each ended. Closed by whoever opened it. Default: none. */
   memory?: Memory;
+  /** What learns from feedback: calls of this model are kept for it, and answered with what it learned. Closed by whoever opened it. Default: none. */
+  learning?: Learning;
+  /** What memory and learning call the model. Default: the name in its file, else its path. */
+  modelName?: string;
   /** Default `cpu`. */
   device?: DeviceType;
   /** Token for gated models on the Hugging Face hub. */
@@ -92,6 +98,8 @@ export interface ResolvedModelConfig {
   readonly memoryLimitBytes: number | null;
   readonly repackCache: RepackCacheChoice;
   readonly memory: Memory | null;
+  readonly learning: Learning | null;
+  readonly modelName: string | null;
   readonly device: DeviceType;
   readonly hfToken: string | null;
   readonly onProgress: ((progress: ModelProgress) => void) | null;
@@ -107,6 +115,7 @@ const MAX_REQUESTS = 2 ** 20;
 const MAX_SESSIONS = 2 ** 20;
 const DEFAULT_CONTEXT = 4096;
 
+const isLearning = (value: unknown): value is Learning => typeof (value as Learning | null)?.observe === 'function';
 const isMemory = (value: unknown): value is Memory => typeof (value as Memory | null)?.witness?.enqueue === 'function';
 
 /** Checks a config; `numCpus` is the default number of threads. */
@@ -133,6 +142,8 @@ export function resolveModelConfig(
     memoryLimitBytes: optional(integerOption(0, 1, Number.MAX_SAFE_INTEGER)),
     repackCache: choiceOption<RepackCacheChoice>('auto', ['auto', 'on', 'off']),
     memory: optional(instanceOption('a memory', isMemory)),
+    learning: optional(instanceOption('what openLearning gives', isLearning)),
+    modelName: optional(nameOption),
     device: choiceOption<DeviceType>('cpu', ['cpu', 'metal', 'cuda']),
     hfToken: stringOption(null),
     onProgress: optional(

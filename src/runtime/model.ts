@@ -70,6 +70,9 @@ export interface TenantOptions {
 }
 
 export interface ModelParts {
+  /** What memory and learning call it. */
+  readonly name: string;
+  readonly onDispose: () => void;
   readonly context: GenerationContext & { readonly adapters: AdapterNames };
   readonly info: ModelInfo;
   readonly sessions: SessionTable;
@@ -78,7 +81,7 @@ export interface ModelParts {
 }
 
 /** Binds the parts of a loaded model together. */
-export function createModel({ context, info, sessions: table, requests }: ModelParts): Model {
+export function createModel({ name, onDispose, context, info, sessions: table, requests }: ModelParts): Model {
   const { client, tokenizer } = context;
   const busy = createBusySessions();
 
@@ -99,7 +102,7 @@ export function createModel({ context, info, sessions: table, requests }: ModelP
       return generate(prompt);
     }
     const requestId = options.requestId ?? crypto.randomUUID();
-    const call = { tenant, requestId, model: info.name ?? info.path, session: id, user, prompt, wish };
+    const call = { tenant, requestId, model: name, session: id, user, prompt, wish };
     return rememberChunks(requests, call, context.now, generate);
   };
 
@@ -109,6 +112,7 @@ export function createModel({ context, info, sessions: table, requests }: ModelP
   };
 
   const dispose = async (): Promise<void> => {
+    onDispose();
     await Promise.all([client.dispose(), context.textThread?.dispose(), context.tableThread?.dispose()]);
     await requests?.settle(); // calls that were cut off are written down, too
   };

@@ -132,9 +132,19 @@ export function createSpokenModel(answers: readonly string[], options: SpokenMod
   };
   const model = createModel({
     requests: memoryRequests,
+    name: 'toy',
+    onDispose: () => {},
     context: {
+      prepareLearned: null,
       client: client as EngineClient,
-      adapters: { load: never, unload: () => false, list: () => [], resolve: () => [] },
+      adapters: {
+        load: never,
+        unload: () => false,
+        list: () => [],
+        resolve: () => [],
+        learned: () => [],
+        loadLearned: () => Promise.reject(new Error('nothing is learned here')),
+      },
       tokenizer,
       chatTemplate: createChatTemplate({
         source: template,

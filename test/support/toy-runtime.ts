@@ -44,7 +44,10 @@ export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
   });
   const model = createModel({
     requests: null,
+    name: 'toy',
+    onDispose: () => {},
     context: {
+      prepareLearned: null,
       client,
       adapters: createAdapterNames({ client, base: report.shape, readAdapter: noAdapters }),
       tokenizer,

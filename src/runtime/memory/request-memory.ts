@@ -4,9 +4,11 @@ import type { EmbeddedText, Memory } from '../../memory/memory.ts';
 import { checkTenantIsCallers } from '../../memory/state-tenant.ts';
 import { MAX_TURN_TEXT, MAX_WITNESS_TEXT } from '../../memory/schemas/text-lengths.ts';
 import type { PackedSource } from '../../memory/search/pack.ts';
+import type { Learning } from '../learning/learning.ts';
 import type { Prompt } from '../prompt.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
 import { addContext, queryOf } from './recall.ts';
+import { trajectoryOf } from './trajectory-of.ts';
 
 /** A request that the memory shall know of. */
 export interface RememberedCall {
@@ -19,6 +21,15 @@ export interface RememberedCall {
   readonly prompt: Prompt;
   /** Null: nothing is put into the prompt. */
   readonly wish: ResolvedMemoryWish | null;
+}
+
+/** What the memory had to say before a request. */
+export interface Recalled {
+  readonly prompt: Prompt;
+  readonly sources: readonly PackedSource[];
+  readonly embedded: EmbeddedText | null;
+  readonly embeddingMs: number;
+  readonly retrievalMs: number;
 }
 
 /** How a request ended. */
@@ -48,6 +59,14 @@ export interface RequestMemory {
   settle(): Promise<void>;
 }
 
+export interface RequestMemoryContext {
+  now(): number;
+  wallClock(): number;
+  report(message: string): void;
+  /** Hears of every request that went well; default: nobody learns. */
+  readonly learning?: Pick<Learning, 'observe'> | null;
+}
+
 /** Longer texts say no more about what a request is about. */
 const MAX_EMBEDDED_CHARS = 16_384;
 /** Requests that may wait for their vectors; beyond it they are written down without. */
@@ -55,7 +74,7 @@ const MAX_EMBEDDING = 1000;
 
 export function createRequestMemory(
   memory: Memory,
-  { now, wallClock, report }: { now(): number; wallClock(): number; report(message: string): void },
+  { now, wallClock, report, learning = null }: RequestMemoryContext,
 ): RequestMemory {
   const pending = new Set<Promise<void>>();
   let hasFailed = false;
@@ -75,7 +94,7 @@ export function createRequestMemory(
     }
   };
 
-  async function recall(call: RememberedCall, wish: ResolvedMemoryWish, query: string) {
+  async function recall(call: RememberedCall, wish: ResolvedMemoryWish, query: string): Promise<Recalled> {
     const startMs = now();
     const embedded = await embed(query);
     const embeddingMs = now() - startMs;
@@ -99,7 +118,7 @@ export function createRequestMemory(
 
   async function writeDown(
     call: RememberedCall,
-    recalled: Awaited<ReturnType<typeof recall>>,
+    recalled: Recalled,
     outcome: CallOutcome,
     totalMs: number,
   ): Promise<void> {
@@ -139,6 +158,12 @@ export function createRequestMemory(
         isRetryable: outcome.error.isRetryable,
       },
     });
+    if (outcome.error === null) {
+      learning?.observe(
+        tenant,
+        trajectoryOf(call, recalled, outcome, { createdMs: Math.floor(wallClock()), query, embedded }),
+      );
+    }
     if (session === null || outcome.error !== null) return;
     const turn = {
       query: clipText(query, MAX_TURN_TEXT).text,

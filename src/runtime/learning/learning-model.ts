@@ -1,0 +1,107 @@
+import type { Adapter } from '../../adapters/types.ts';
+import { deserializeError } from '../../core/errors.ts';
+import type { ExaminedTokens } from '../../engine/examiner.ts';
+import { MIN_PRIORITY } from '../../engine/types.ts';
+import type { TokenSample } from '../../learning/micro-lora/types.ts';
+import type { LearningModel } from '../../learning/sona/types.ts';
+import type { ChatMessage } from '../../chat/types.ts';
+import type { AdapterNames } from '../adapters.ts';
+import { INSTANT_ADAPTER, TRAINED_ADAPTER } from '../adapters.ts';
+import type { EngineClient } from '../engine-client.ts';
+import type { Prompt } from '../prompt.ts';
+import { doTextTask, preparePromptAside, type TextContext } from '../text/text-thread.ts';
+
+export interface LearningModelContext extends TextContext {
+  readonly client: EngineClient;
+  readonly adapters: AdapterNames;
+  readonly maxContext: number;
+  /** After which the model has nothing more to say; what an answer ends with. */
+  readonly endIds: readonly number[];
+}
+
+export interface LearningModelShape {
+  readonly id: string;
+  readonly path: string;
+  readonly architecture: string;
+  readonly hiddenDim: number;
+  readonly vocabSize: number;
+}
+
+/** Longer examples take more memory to train on than most machines have to spare. */
+const MAX_EXAMPLE_TOKENS = 512;
+/** Tokens of an answer that a single step learns from: more would take longer than a millisecond. */
+const MAX_EXAMINED = 32;
+/** Of the likeliest tokens; the rest of the vocabulary counts as one. */
+const NUM_TOP = 64;
+const EXAMINE_MS = 60_000;
+
+/** A loaded model, as the learner sees it. */
+export function createLearningModel(context: LearningModelContext, shape: LearningModelShape): LearningModel {
+  const { client, adapters, tokenizer } = context;
+  const maxTokens = Math.min(MAX_EXAMPLE_TOKENS, context.maxContext);
+  const endId =
+    tokenizer.eosId !== null && context.endIds.includes(tokenizer.eosId) ? tokenizer.eosId : context.endIds[0];
+
+  async function replace(tenant: string, name: string, adapter: Adapter | null): Promise<void> {
+    if (adapter === null) adapters.unload(name, tenant);
+    else await adapters.loadLearned(adapter, name, tenant);
+  }
+
+  return {
+    ...shape,
+    maxTokens,
+    async encodeExample({ prompt }, answer) {
+      if (prompt === null) return null;
+      const asked = await preparePromptAside(
+        context,
+        prompt as string | ChatMessage[] as Prompt,
+        { parseSpecial: false },
+        null,
+      );
+      // As what the model would have said: a space that begins it belongs to its first token.
+      const isContinuation = !tokenizer.isControl(asked.ids.at(-1)!);
+      const options = { parseSpecial: false, isContinuation };
+      const { lists } = await doTextTask(context, { kind: 'continuation', text: answer, options }, null);
+      const said = [...lists[0]!, ...(endId === undefined ? [] : [endId])];
+      if (said.length === 0 || asked.ids.length + said.length > maxTokens) return null;
+      return { tokenIds: [...asked.ids, ...said], numPromptTokens: asked.ids.length };
+    },
+    examine: (tenant, { tokenIds, numPromptTokens }) =>
+      new Promise((resolve, reject) => {
+        const ids = Array.from(tokenIds);
+        client.examine(
+          {
+            promptIds: ids.slice(0, numPromptTokens),
+            labels: ids.slice(numPromptTokens, numPromptTokens + MAX_EXAMINED),
+            numTop: NUM_TOP,
+            tenant,
+            adapters: adapters.learned(tenant, [TRAINED_ADAPTER]),
+            // Whoever waits for an answer goes first.
+            priority: MIN_PRIORITY,
+            timeoutMs: EXAMINE_MS,
+            cachePrefix: true,
+          },
+          (event) => {
+            if (event.type === 'examined') resolve(samplesOf(event.tokens));
+            else if (event.type === 'failed') reject(deserializeError(event.error));
+          },
+        );
+      }),
+    async serve(tenant, { trained, instant }) {
+      await replace(tenant, TRAINED_ADAPTER, trained);
+      await replace(tenant, INSTANT_ADAPTER, instant);
+    },
+  };
+}
+
+function samplesOf(tokens: ExaminedTokens): TokenSample[] {
+  const { numTokens, hiddenDim, numTop, hidden, labels, labelLogits, logSumExp, topIds, topLogits } = tokens;
+  return Array.from({ length: numTokens }, (_, i) => ({
+    hidden: hidden.slice(i * hiddenDim, (i + 1) * hiddenDim),
+    label: labels[i]!,
+    labelLogit: labelLogits[i]!,
+    logSumExp: logSumExp[i]!,
+    ids: topIds.slice(i * numTop, (i + 1) * numTop),
+    logits: topLogits.slice(i * numTop, (i + 1) * numTop),
+  }));
+}

@@ -1,0 +1,166 @@
+import { createAdapter } from '../../adapters/index.ts';
+import { RuvLLMError } from '../../core/errors.ts';
+import type { Schedule } from '../../memory/common/services.ts';
+import type { Memory } from '../../memory/memory.ts';
+import type { Trajectory } from '../../memory/schemas/trajectory.ts';
+import { createSona, type InstantReport, type Sona } from '../../learning/sona/sona.ts';
+import type { SonaOptions } from '../../learning/sona/options.ts';
+import type { LearningModel, LearningWork } from '../../learning/sona/types.ts';
+import {
+  createTrajectories,
+  type GivenFeedback,
+  type NewTrajectory,
+  type Trajectories,
+} from '../../learning/trajectories/trajectories.ts';
+import { createRateLimit } from './rate-limit.ts';
+
+export interface FeedbackReceipt {
+  readonly requestId: string;
+  readonly verdict: Trajectory['verdict'];
+  readonly quality: number | null;
+  /** What was learned from it at once; it is under way and fails for nobody. */
+  readonly learned: Promise<InstantReport>;
+}
+
+/** What a runtime learns: it hears of requests and of what people think of them, and changes what the models say. */
+export interface Learning {
+  readonly sona: Sona;
+  readonly trajectories: Trajectories;
+  /** A loaded model takes part until what comes back is called. */
+  attach(model: LearningModel): () => void;
+  /** What was learned for a tenant is in use after this; costs something the first time only. */
+  prepare(tenant: string, modelId: string): Promise<void>;
+  /** A request that ended; makes nobody wait. */
+  observe(tenant: string, trajectory: NewTrajectory): void;
+  feedback(tenant: string, requestId: string, given: GivenFeedback): Promise<FeedbackReceipt>;
+  /** Resolves when all that was observed is kept, and all single steps are taken. */
+  settle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface LearningContext {
+  readonly memory: Memory;
+  readonly work: LearningWork;
+  endWork(): Promise<void>;
+  readonly schedule: Schedule;
+  /** Hears of what went wrong where nobody waits for it. */
+  readonly report: (message: string) => void;
+  readonly options?: SonaOptions;
+}
+
+/** How often it is looked whether a loop is due. */
+const LOOK_EVERY_MS = 60_000;
+const FEEDBACK_LIMIT = { burst: 60, perMinute: 60 };
+/** Trajectories that may wait for the store; beyond it they are given up, and the operator hears of it. */
+const MAX_PENDING = 1000;
+
+export function createLearning(context: LearningContext): Learning {
+  const { memory, work, report, schedule } = context;
+  const { store, services } = memory;
+  const trajectories = createTrajectories(store, services);
+  const models = new Map<string, LearningModel>();
+  const sona = createSona({
+    store,
+    services,
+    trajectories,
+    work,
+    model: (id) => models.get(id) ?? null,
+    createAdapter,
+    ...(context.options === undefined ? {} : { options: context.options }),
+  });
+  const limit = createRateLimit(() => services.now(), FEEDBACK_LIMIT);
+  const prepared = new Map<string, Promise<void>>();
+  const pending = new Map<string, Promise<void>>();
+  const steps = new Set<Promise<unknown>>();
+  const seen = new Map<string, { readonly tenant: string; readonly modelId: string }>();
+  let numGivenUp = 0;
+  let isClosed = false;
+  const keyOf = (tenant: string, id: string): string => JSON.stringify([tenant, id]);
+  const tell = (doing: string, error: unknown): void =>
+    report(`${doing} failed: ${error instanceof Error ? error.message : String(error)}`);
+
+  async function runDueLoops(): Promise<void> {
+    for (const { tenant, modelId } of seen.values()) {
+      if (isClosed || !models.has(modelId)) continue;
+      if (await sona.shouldTriggerDeep(tenant, modelId)) await sona.deepOptimize(tenant, modelId);
+      else await sona.maybeBackground(tenant, modelId);
+    }
+  }
+
+  let cancel = (): void => {};
+  let looping: Promise<void> = Promise.resolve();
+  const plan = (): void => {
+    cancel = schedule(() => {
+      looping = runDueLoops()
+        .catch((error: unknown) => tell('learning', error))
+        .finally(() => {
+          if (!isClosed) plan();
+        });
+    }, LOOK_EVERY_MS);
+  };
+  plan();
+
+  return {
+    sona,
+    trajectories,
+    attach(model) {
+      models.set(model.id, model);
+      return () => {
+        if (models.get(model.id) !== model) return;
+        models.delete(model.id);
+        for (const key of prepared.keys()) if (key.endsWith(`,${JSON.stringify(model.id)}]`)) prepared.delete(key);
+      };
+    },
+    prepare(tenant, modelId) {
+      const key = keyOf(tenant, modelId);
+      const known = prepared.get(key);
+      if (known !== undefined) return known;
+      const preparing = sona.restore(tenant, modelId).catch((error: unknown) => {
+        // The model as it is in its file is better than none; the next request tries again.
+        prepared.delete(key);
+        tell('reading what was learned', error);
+      });
+      prepared.set(key, preparing);
+      seen.set(key, { tenant, modelId });
+      return preparing;
+    },
+    observe(tenant, trajectory) {
+      if (pending.size >= MAX_PENDING) {
+        if (numGivenUp++ === 0) report(`${MAX_PENDING} requests wait to be kept for learning: more are given up`);
+        return;
+      }
+      const key = keyOf(tenant, trajectory.requestId);
+      const keeping = trajectories
+        .add(tenant, trajectory)
+        .catch((error: unknown) => tell('keeping a request for learning', error))
+        .finally(() => pending.delete(key));
+      pending.set(key, keeping);
+    },
+    async feedback(tenant, requestId, given) {
+      limit.take(tenant);
+      await pending.get(keyOf(tenant, requestId));
+      const { verdict, quality } = await trajectories.rate(tenant, requestId, given);
+      const learned = sona.instantAdapt(tenant, requestId).catch((error: unknown): InstantReport => {
+        if (!(error instanceof RuvLLMError) || error.code !== 'not_loaded') tell('learning from one answer', error);
+        const reason = error instanceof Error ? error.message : String(error);
+        return { isApplied: false, reason, lossBefore: null, lossAfter: null, elapsedMs: 0 };
+      });
+      steps.add(learned);
+      void learned.finally(() => steps.delete(learned));
+      return { requestId, verdict, quality, learned };
+    },
+    async settle() {
+      await Promise.allSettled(pending.values());
+      await Promise.allSettled(steps);
+    },
+    async close() {
+      isClosed = true;
+      cancel();
+      await work.cancel().catch(() => {});
+      await looping;
+      await Promise.allSettled([...pending.values(), ...steps]);
+      await sona.close();
+      await context.endWork();
+    },
+  };
+}

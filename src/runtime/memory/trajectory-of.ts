@@ -1,0 +1,50 @@
+import type { ChatMessage } from '../../chat/types.ts';
+import type { NewTrajectory } from '../../learning/trajectories/trajectories.ts';
+import { clipText } from '../../memory/common/text-limits.ts';
+import type { EmbeddedText } from '../../memory/memory.ts';
+import { MAX_TRAJECTORY_TEXT } from '../../memory/schemas/text-lengths.ts';
+import { isChat, type Prompt } from '../prompt.ts';
+import type { CallOutcome, Recalled, RememberedCall } from './request-memory.ts';
+
+const MAX_TURNS = 256;
+const MAX_SOURCES = 64;
+
+/** What can be learned from a request that went well. */
+export function trajectoryOf(
+  { requestId, session, user, model }: RememberedCall,
+  { prompt, sources }: Recalled,
+  { text, numOutputTokens, generationMs }: CallOutcome,
+  { createdMs, query, embedded }: { createdMs: number; query: string; embedded: EmbeddedText | null },
+): NewTrajectory {
+  return {
+    requestId,
+    sessionId: session,
+    userId: user,
+    model,
+    createdMs,
+    query: clipText(query, MAX_TRAJECTORY_TEXT).text,
+    prompt: keptPrompt(prompt),
+    answer: clipText(text, MAX_TRAJECTORY_TEXT).text,
+    steps: sources.length === 0 ? ['generate'] : ['recall', 'generate'],
+    parameters: { temperature: null, topP: null, contextSize: null, adapterHash: null, propensity: null },
+    retrieved: sources.slice(0, MAX_SOURCES).map(({ id }) => ({ id, isUsed: null })),
+    quality: null,
+    latencyMs: Math.max(0, generationMs),
+    numOutputTokens,
+    embedding: embedded?.vector ?? null,
+    space: embedded?.space ?? null,
+  };
+}
+
+/** As the model was told it. Half a prompt would teach something nobody asked: then none is kept. */
+function keptPrompt(prompt: Prompt): NewTrajectory['prompt'] {
+  if (typeof prompt === 'string') return prompt.length <= MAX_TRAJECTORY_TEXT ? prompt.toWellFormed() : null;
+  if (!isChat(prompt)) return null;
+  const messages = prompt as readonly ChatMessage[];
+  const length = messages.reduce((sum, { content }) => sum + content.length, 0);
+  const isPlain = messages.every(
+    ({ toolCalls, toolCallId, name, reasoning }) => !toolCalls && !toolCallId && !name && !reasoning,
+  );
+  if (messages.length > MAX_TURNS || length > MAX_TRAJECTORY_TEXT || !isPlain) return null;
+  return messages.map(({ role, content }) => ({ role, content: content.toWellFormed() }));
+}

@@ -1,0 +1,117 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Learning, Memory, Model } from '../src/index.ts';
+
+const library = (await import(new URL('../dist/index.js', import.meta.url).href)) as typeof import('../src/index.ts');
+const path = join(import.meta.dirname, '../../shared/models/stories15M-q8_0.gguf');
+const isThere = existsSync(path);
+if (!isThere) console.log('skipped: there is no ../shared/models/stories15M-q8_0.gguf');
+
+const folder = mkdtempSync(join(tmpdir(), 'ruvllm-learning-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const PROMPT = 'Once upon a time there was a zog. The zog was';
+const greedy = { temperature: 0, maxTokens: 6 } as const;
+
+interface Opened {
+  readonly memory: Memory;
+  readonly learning: Learning;
+  readonly model: Model;
+}
+
+async function open(name = 'a'): Promise<Opened> {
+  const memory = await library.openMemory({
+    place: join(folder, name),
+    masterKey: { key: new Uint8Array(32).fill(7) },
+    modelPath: path,
+  });
+  const learning = await library.openLearning({ memory, instantLearningRate: 0.02 });
+  const model = await library.loadModel(path, {
+    memory,
+    learning,
+    modelName: 'stories',
+    numThreads: 1,
+    maxContext: 256,
+  });
+  return { memory, learning, model };
+}
+
+async function close({ memory, learning, model }: Opened): Promise<void> {
+  await model.dispose();
+  await learning.close();
+  await memory.close();
+}
+
+async function ask(model: Model, tenant = 'local', more: object = {}): Promise<{ requestId: string; text: string }> {
+  const requestId = crypto.randomUUID();
+  const { text } = await model.generate(PROMPT, { ...greedy, requestId, tenant, ...more });
+  return { requestId, text };
+}
+
+async function correct({ learning, model }: Opened, correction: string, times: number) {
+  const reports = [];
+  for (let i = 0; i < times; i++) {
+    const { requestId } = await ask(model);
+    const given = { source: 'api', score: null, correction, comment: null } as const;
+    // The request is written down aside: feedback may come before that.
+    let receipt;
+    for (let tries = 0; receipt === undefined; tries++) {
+      receipt = await learning.feedback('local', requestId, given).catch(async (error: { code: string }) => {
+        if (error.code !== 'not_found' || tries > 200) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        return undefined;
+      });
+    }
+    reports.push(await receipt.learned);
+  }
+  return reports;
+}
+
+describe.skipIf(!isThere)('learning from feedback, with a real model', () => {
+  let opened: Opened;
+  let plain: string;
+  beforeAll(async () => {
+    opened = await open();
+    plain = (await ask(opened.model)).text;
+  });
+  afterAll(() => close(opened));
+
+  test('without feedback nothing changes', async () => {
+    const model = await library.loadModel(path, { numThreads: 1, maxContext: 256 });
+    expect((await model.generate(PROMPT, greedy)).text).toBe(plain);
+    await model.dispose();
+    expect((await ask(opened.model)).text).toBe(plain);
+  });
+
+  test('a correction that is given again and again becomes the answer, for this tenant only, and after a restart', async () => {
+    const reports = await correct(opened, ' purple', 12);
+    expect(reports.every(({ isApplied }) => isApplied)).toBe(true);
+    expect(reports.at(-1)!.lossAfter!).toBeLessThan(reports[0]!.lossBefore! - 1);
+    const learned = (await ask(opened.model)).text;
+    expect(learned).not.toBe(plain);
+    expect(learned.startsWith(' purple')).toBe(true);
+    expect((await ask(opened.model, 'bob')).text).toBe(plain);
+    expect((await ask(opened.model, 'local', { adapter: null })).text).toBe(plain);
+    await close(opened);
+    opened = await open();
+    expect((await ask(opened.model)).text).toBe(learned);
+    expect((await ask(opened.model, 'bob')).text).toBe(plain);
+  });
+
+  test('feedback for a request nobody made, or of another tenant, is refused', async () => {
+    const given = { source: 'api', score: 1, correction: null, comment: null } as const;
+    await expect(opened.learning.feedback('local', crypto.randomUUID(), given)).rejects.toMatchObject({
+      code: 'not_found',
+    });
+    const { requestId } = await ask(opened.model, 'bob');
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await expect(opened.learning.feedback('alice', requestId, given)).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('resetting gives the model back as it is in its file', async () => {
+    await opened.learning.sona.reset('local', 'stories');
+    expect((await ask(opened.model)).text).toBe(plain);
+  });
+});
