@@ -1,18 +1,17 @@
-export {
-  type Adapter,
-  type AdapterTarget,
-  createAdapter,
-  type LowRankFactors,
-  mergeAdapters,
-  type MergeInput,
-  type MergeOptions,
-  type MergeReport,
+export type {
+  Adapter,
+  AdapterTarget,
+  LowRankFactors,
+  MergeInput,
+  MergeOptions,
+  MergeReport,
 } from './adapters/index.ts';
 export type { CallOutcome, ToolChoice } from './chat/tools/types.ts';
 export type { ChatMessage, ToolCall } from './chat/types.ts';
 export { type ErrorCode, type ErrorData, RuvLLMError } from './core/errors.ts';
 export type { KernelChoice, RepackCacheChoice } from './engine/protocol.ts';
 export type { EngineStats } from './engine/types.ts';
+export { createAdapter, mergeAdapters } from './platform/node/lazy-adapters.ts';
 export { loadModel } from './platform/node/lazy.ts';
 export type { KvCacheStats } from './kv-cache/kv-cache.ts';
 export type { KvPacking } from './kv-cache/kv-policy.ts';

@@ -29,7 +29,9 @@ test('the library loads neither a model’s parts nor the memory’s before they
   expect([...loaded].toSorted()).toEqual([
     'core/errors.ts',
     'index.ts',
+    'platform/node/lazy-adapters.ts',
     'platform/node/lazy.ts',
+    'platform/node/learning/lazy.ts',
     'platform/node/memory/lazy.ts',
     'runtime/model-size.ts',
     'runtime/precision.ts',
