@@ -11,7 +11,9 @@ function refuse(message: string): never {
 /** Checks a configured list once; below it every candidate is whole and every id its own. */
 export function resolveCandidates(given: readonly Candidate[]): readonly Candidate[] {
   if (!Array.isArray(given) || given.length === 0 || given.length > MAX_CANDIDATES)
-    refuse(`a router needs 1 to ${MAX_CANDIDATES} candidates, got ${Array.isArray(given) ? given.length : typeof given}`);
+    refuse(
+      `a router needs 1 to ${MAX_CANDIDATES} candidates, got ${Array.isArray(given) ? given.length : typeof given}`,
+    );
   const seen = new Set<string>();
   return Object.freeze(
     given.map((candidate, index) => {
@@ -23,7 +25,8 @@ export function resolveCandidates(given: readonly Candidate[]): readonly Candida
       if (seen.has(id)) refuse(`candidate ${index}: "${id}" is configured twice`);
       if (!KINDS.includes(kind)) refuse(`candidate "${id}": kind must be one of ${KINDS.join(', ')}`);
       for (const [name, value] of Object.entries({ pricePerToken, latencyMs }))
-        if (!(Number.isFinite(value) && value >= 0)) refuse(`candidate "${id}": ${name} must be 0 or more, got ${value}`);
+        if (!(Number.isFinite(value) && value >= 0))
+          refuse(`candidate "${id}": ${name} must be 0 or more, got ${value}`);
       seen.add(id);
       return Object.freeze({ id, kind, pricePerToken, latencyMs });
     }),
@@ -39,7 +42,11 @@ export interface UtilityWeights {
 }
 
 /** λ·latency + μ·cost of each candidate for one request. */
-export function penaltiesOf(candidates: readonly Candidate[], weights: UtilityWeights, input: RouteInput): Float64Array {
+export function penaltiesOf(
+  candidates: readonly Candidate[],
+  weights: UtilityWeights,
+  input: RouteInput,
+): Float64Array {
   return Float64Array.from(
     candidates,
     ({ latencyMs, pricePerToken }) =>

@@ -50,9 +50,16 @@ interface Switch {
 }
 
 /** From the cheapest candidate up, each step to the one that promises most per cost, as long as it promises anything. */
-function switchesOf(row: number, estimate: Float64Array, outcome: Float32Array, costs: readonly number[], start: number): Switch[] { // prettier-ignore
+function switchesOf(
+  row: number,
+  estimate: Float64Array,
+  outcome: Float32Array,
+  costs: readonly number[],
+  start: number,
+): Switch[] {
+  // prettier-ignore
   const switches: Switch[] = [];
-  for (let chosen = start; ; ) {
+  for (let chosen = start; ;) {
     let next = -1;
     let price = 0;
     for (let other = 0; other < costs.length; other++) {
@@ -94,7 +101,7 @@ export function prepareCurve({ estimates, outcomes, costs }: CurveData): Prepare
     }
     let cost = total * costs[start]!;
     const points: CurvePoint[] = [{ cost: cost / total, quality: quality / total }];
-    for (let at = 0; at < switches.length; ) {
+    for (let at = 0; at < switches.length;) {
       // Equal prices switch together: an order among them would be knowledge the policy does not have.
       const { price } = switches[at]!;
       for (; at < switches.length && switches[at]!.price === price; at++) {

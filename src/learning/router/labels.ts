@@ -14,7 +14,11 @@ export function importanceOf(propensity: number): number {
 }
 
 /** Quality less the penalties, NaN where a candidate was not tried. */
-export function utilitiesOf(example: RouteExample, candidates: readonly Candidate[], weights: UtilityWeights): Float64Array {
+export function utilitiesOf(
+  example: RouteExample,
+  candidates: readonly Candidate[],
+  weights: UtilityWeights,
+): Float64Array {
   const penalties = penaltiesOf(candidates, weights, example.input);
   return penalties.map((penalty, i) => example.outcomes[i]! - penalty);
 }

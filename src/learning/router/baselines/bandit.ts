@@ -77,7 +77,11 @@ export function createBandit(numCandidates: number, options: BanditOptions = BAN
 }
 
 /** A bandit that has lived through the examples in order, seeing one outcome of each: the one it chose. */
-export function trainBandit(examples: readonly RouteExample[], numCandidates: number, options?: BanditOptions): Estimator {
+export function trainBandit(
+  examples: readonly RouteExample[],
+  numCandidates: number,
+  options?: BanditOptions,
+): Estimator {
   const bandit = createBandit(numCandidates, options);
   for (const { input, outcomes } of examples) {
     const { qualities } = bandit.estimate(input);

@@ -50,7 +50,11 @@ export function createKnn(
         }
         return sum / total;
       });
-      return { qualities, confidence: NaN, why: { kind: 'best', detail: `${neighbours.length} neighbours`, neighbours } };
+      return {
+        qualities,
+        confidence: NaN,
+        why: { kind: 'best', detail: `${neighbours.length} neighbours`, neighbours },
+      };
     },
     update({ input, candidate, quality, propensity }) {
       const outcome = new Float32Array(means.length).fill(NaN);

@@ -33,16 +33,30 @@ interface Weights {
   readonly width: number;
 }
 
-function predict({ values, means, width }: Weights, candidate: number, input: RouteInput, options: LinearOptions): number {
+function predict(
+  { values, means, width }: Weights,
+  candidate: number,
+  input: RouteInput,
+  options: LinearOptions,
+): number {
   const at = candidate * width;
   let sum = 0;
   for (let i = 0; i < NUM_QUERY_FEATURES; i++) sum += values[at + i]! * input.query[i]!;
   return (
-    means[candidate]! + options.queryScale * sum + options.termScale * dotSparse(input.terms, values, at + NUM_QUERY_FEATURES)
+    means[candidate]! +
+    options.queryScale * sum +
+    options.termScale * dotSparse(input.terms, values, at + NUM_QUERY_FEATURES)
   );
 }
 
-function addInput({ values, width }: Weights, candidate: number, input: RouteInput, step: number, options: LinearOptions): void { // prettier-ignore
+function addInput(
+  { values, width }: Weights,
+  candidate: number,
+  input: RouteInput,
+  step: number,
+  options: LinearOptions,
+): void {
+  // prettier-ignore
   const at = candidate * width;
   for (let i = 0; i < NUM_QUERY_FEATURES; i++) values[at + i]! += step * options.queryScale * input.query[i]!;
   const terms = at + NUM_QUERY_FEATURES;

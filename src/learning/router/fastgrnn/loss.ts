@@ -32,7 +32,15 @@ export function softmax(outputs: ArrayLike<number>, at: number, count: number): 
   return result.map((value) => value / sum);
 }
 
-function crossEntropy(outputs: Float64Array, at: number, count: number, target: number, weight: number, out: Float64Array): number { // prettier-ignore
+function crossEntropy(
+  outputs: Float64Array,
+  at: number,
+  count: number,
+  target: number,
+  weight: number,
+  out: Float64Array,
+): number {
+  // prettier-ignore
   const probabilities = softmax(outputs, at, count);
   for (let i = 0; i < count; i++) out[at + i]! += weight * (probabilities[i]! - +(i === target));
   return -weight * Math.log(Math.max(probabilities[target]!, 1e-300));
@@ -65,7 +73,8 @@ export function lossOf(layout: NetworkLayout, outputs: Float64Array, targets: Ta
   }
   if (targets.contextBucket >= 0)
     loss += crossEntropy(outputs, layout.contextAt, CONTEXT_BUCKETS.length, targets.contextBucket, 1, gradient);
-  if (!Number.isNaN(targets.temperature)) loss += smooth(outputs, layout.temperatureAt, 2, targets.temperature, gradient);
+  if (!Number.isNaN(targets.temperature))
+    loss += smooth(outputs, layout.temperatureAt, 2, targets.temperature, gradient);
   if (!Number.isNaN(targets.topP)) loss += smooth(outputs, layout.topPAt, 1, targets.topP, gradient);
   if (!Number.isNaN(targets.confidence)) loss += binary(outputs, layout.confidenceAt, targets.confidence, 1, gradient);
   return loss;

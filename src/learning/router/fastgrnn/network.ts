@@ -93,7 +93,16 @@ export function createNetwork(layout: NetworkLayout, mask: Mask | null = null): 
     for (let k = 0; k < rows.length; k++) sums[rows[k]!]! += params[at + positions[k]!]! * scaled[input + cols[k]!]!;
   };
   /** sums += A·(B·h), B·h kept at `inner`. */
-  const addLowRank = (params: Floats, a: number, b: number, state: number, inner: Float64Array, innerAt: number, sums: Float64Array): void => { // prettier-ignore
+  const addLowRank = (
+    params: Floats,
+    a: number,
+    b: number,
+    state: number,
+    inner: Float64Array,
+    innerAt: number,
+    sums: Float64Array,
+  ): void => {
+    // prettier-ignore
     for (let r = 0; r < rank; r++) {
       let sum = 0;
       for (let j = 0; j < numHidden; j++) sum += params[b + r * numHidden + j]! * tape.state[state + j]!;
@@ -102,7 +111,17 @@ export function createNetwork(layout: NetworkLayout, mask: Mask | null = null): 
     for (let i = 0; i < numHidden; i++)
       for (let r = 0; r < rank; r++) sums[i]! += params[a + i * rank + r]! * inner[innerAt + r]!;
   };
-  const backLowRank = (params: Floats, a: number, b: number, state: number, inner: Float64Array, innerAt: number, sums: Float64Array, gradient: Floats): void => { // prettier-ignore
+  const backLowRank = (
+    params: Floats,
+    a: number,
+    b: number,
+    state: number,
+    inner: Float64Array,
+    innerAt: number,
+    sums: Float64Array,
+    gradient: Floats,
+  ): void => {
+    // prettier-ignore
     innerGradient.fill(0);
     for (let i = 0; i < numHidden; i++) {
       for (let r = 0; r < rank; r++) {
@@ -118,7 +137,15 @@ export function createNetwork(layout: NetworkLayout, mask: Mask | null = null): 
       }
     }
   };
-  const backMatrix = (params: Floats, at: number, entries: Entries, input: number, sums: Float64Array, gradient: Floats): void => { // prettier-ignore
+  const backMatrix = (
+    params: Floats,
+    at: number,
+    entries: Entries,
+    input: number,
+    sums: Float64Array,
+    gradient: Floats,
+  ): void => {
+    // prettier-ignore
     const { rows, cols, at: positions } = entries;
     for (let k = 0; k < rows.length; k++) {
       const owed = sums[rows[k]!]!;

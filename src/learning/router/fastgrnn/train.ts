@@ -76,7 +76,12 @@ interface Prepared {
   readonly utilities: Float64Array;
 }
 
-function meanLoss(network: Network, params: Float32Array, examples: readonly Prepared[], scratch: Float64Array): number {
+function meanLoss(
+  network: Network,
+  params: Float32Array,
+  examples: readonly Prepared[],
+  scratch: Float64Array,
+): number {
   let sum = 0;
   for (const { segments, targets } of examples) {
     const outputs = network.forward(params, segments);
@@ -101,7 +106,8 @@ export function trainFastGrnn(context: TrainContext): TrainedNetwork {
   const examples = context.train.map(prepare);
   const validation = context.validation.map(prepare);
   if (examples.length === 0) throw new RuvLLMError('invalid_option', 'a router cannot be trained on 0 examples');
-  const params = context.start?.params.slice() ?? initialParams(layout, options.seed, new Float32Array(layout.numParams));
+  const params =
+    context.start?.params.slice() ?? initialParams(layout, options.seed, new Float32Array(layout.numParams));
   if (params.length !== layout.numParams)
     throw new RuvLLMError('invalid_option', `${params.length} parameters to start from, the network has ${layout.numParams}`); // prettier-ignore
 
