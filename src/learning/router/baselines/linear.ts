@@ -26,6 +26,9 @@ export const LINEAR_DEFAULTS: LinearOptions = {
   seed: 1,
 };
 
+/** Of an error that is laid to the candidate as such and not to the request: what moves a router to a candidate and away again. */
+const MEAN_SHARE = 0.05;
+
 interface Weights {
   /** f32[numCandidates × (32 + numBuckets)] */
   readonly values: Float32Array;
@@ -107,6 +110,7 @@ function createLinear(weights: Weights, options: LinearOptions): Estimator {
       // A step to a share of the error whatever the length; importance enters below 1 so that no step overshoots.
       const share = 1 - (1 - options.learningRate) ** importanceOf(propensity);
       addInput(weights, candidate, input, (share * error) / Math.max(1e-9, length), options);
+      weights.means[candidate]! += MEAN_SHARE * share * error;
     },
     save: () => ({
       kind: 'linear',

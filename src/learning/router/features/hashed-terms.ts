@@ -10,7 +10,7 @@ export function hashTerm(term: string): number {
 }
 
 /** Longer texts are cut: a router must answer in microseconds. */
-const MAX_WORDS = 400;
+const MAX_WORDS = 300;
 
 export function wordsOf(text: string): string[] {
   const words: string[] = [];
@@ -21,25 +21,38 @@ export function wordsOf(text: string): string[] {
   return words;
 }
 
-/** Words, pairs of neighbours, and the pieces of words, so that an inflection or a typing error still meets its kin. */
-function* termsOf(text: string): Iterable<string> {
-  const words = wordsOf(text);
-  for (let i = 0; i < words.length; i++) {
-    const word = words[i]!;
-    yield word;
-    if (i + 1 < words.length) yield `${word} ${words[i + 1]!}`;
-    if (word.length < 4) continue;
-    const padded = `<${word}>`;
-    for (let at = 0; at + 4 <= padded.length; at++) yield `#${padded.slice(at, at + 4)}`;
+/** Characters of a piece of a word, its ends marked. */
+const PIECE = 4;
+const [WORD_START, WORD_END] = [60, 62];
+
+/** Of a piece of a word by position in `<word>`; apart from whole words by its start. */
+function hashPiece(word: string, from: number): number {
+  let hash = 0x9747b28c;
+  for (let i = from; i < from + PIECE; i++) {
+    const code = i === 0 ? WORD_START : i === word.length + 1 ? WORD_END : word.charCodeAt(i - 1);
+    hash = Math.imul(hash ^ code, 0x01000193);
   }
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  return (hash ^ (hash >>> 13)) >>> 0;
 }
 
-/** How often each bucket occurs in a text. */
+/**
+ * How often each bucket occurs in a text. Words, pairs of neighbours, and the pieces of words, so that an inflection or a typing
+ * error still meets its kin.
+ */
 export function countTerms(text: string, numBuckets: number): Map<number, number> {
   const counts = new Map<number, number>();
-  for (const term of termsOf(text)) {
-    const bucket = hashTerm(term) % numBuckets;
+  const add = (hash: number): void => {
+    const bucket = hash % numBuckets;
     counts.set(bucket, (counts.get(bucket) ?? 0) + 1);
+  };
+  let previous = 0;
+  for (const word of wordsOf(text)) {
+    const hash = hashTerm(word);
+    add(hash);
+    if (previous !== 0) add((Math.imul(previous, 31) ^ (hash >>> 3) ^ (hash << 7)) >>> 0);
+    previous = hash;
+    if (word.length >= PIECE) for (let from = 0; from + PIECE <= word.length + 2; from++) add(hashPiece(word, from));
   }
   return counts;
 }
