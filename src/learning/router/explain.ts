@@ -49,7 +49,10 @@ export function explainDecision(router: Router, input: RouteInput, decision: Rou
       score: decision.scores[i]!,
       trust: shrinkage?.slopes[i] ?? 1,
     })),
-    features: features.sort((a, b) => Math.abs(b.deviations) - Math.abs(a.deviations)).slice(0, MAX_SHOWN),
+    features: features
+      .filter(({ deviations }) => deviations !== 0)
+      .sort((a, b) => Math.abs(b.deviations) - Math.abs(a.deviations))
+      .slice(0, MAX_SHOWN),
     neighbours: (decision.why.neighbours ?? []).slice(0, MAX_SHOWN),
   };
 }

@@ -46,7 +46,7 @@ test('[R9] importance undoes a choice that depended on the outcome: both kinds o
   const linear = trainLinear([...good, ...bad], 1, 512, {
     ...LINEAR_DEFAULTS,
     queryScale: 1,
-    ridge: 1e-2,
+    ridge: 0.1,
     numEpochs: 40,
   });
   expect(Math.abs(linear.estimate(input).qualities[0]! - trueMean)).toBeLessThan(0.05);

@@ -67,7 +67,8 @@ function toBase64(bytes: Uint8Array): string {
 function packArray(array: Float32Array | Int32Array): StoredArray {
   const view = new DataView(new ArrayBuffer(array.length * 4));
   const isFloat = array instanceof Float32Array;
-  for (let i = 0; i < array.length; i++) isFloat ? view.setFloat32(i * 4, array[i]!, true) : view.setInt32(i * 4, array[i]!, true); // prettier-ignore
+  const set = (isFloat ? view.setFloat32 : view.setInt32).bind(view);
+  for (let i = 0; i < array.length; i++) set(i * 4, array[i]!, true);
   return { type: isFloat ? 'f32' : 'i32', base64: toBase64(new Uint8Array(view.buffer)) };
 }
 

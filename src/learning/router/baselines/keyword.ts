@@ -36,7 +36,7 @@ export function findKeywords(examples: readonly RouteExample[], means: Float32Ar
     let best: KeywordRule | null = null;
     for (let i = 0; i < means.length; i++) {
       if (count[i]! < MIN_TEXTS) continue;
-      const lift = sum[i]! / count[i]! - 0.5 / Math.sqrt(count[i]!);
+      const lift = Math.fround(sum[i]! / count[i]! - 0.5 / Math.sqrt(count[i]!)); // as it is stored
       if (lift > 0 && (best === null || lift > best.lift)) best = { word, candidate: i, lift };
     }
     if (best !== null) rules.push(best);
