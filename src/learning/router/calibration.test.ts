@@ -6,11 +6,9 @@ test('[R7] stated confidence becomes the share that is right: an overconfident s
   const random = createRandom(4);
   const sample = (count: number) => {
     const raw = Array.from({ length: count }, () => 0.5 + 0.5 * random.next());
-    // Right far less often than it says: at a raw 0.99 in about three of four cases.
-    return { raw, isRight: raw.map((value) => random.next() < 0.45 + 0.3 * (value - 0.5) * 2) };
+    // Right far less often than it says: at a raw 0.99 in about half of the cases.
+    return { raw, isRight: raw.map((value) => random.next() < 0.2 + 0.3 * (value - 0.5) * 2) };
   };
-  const platt = fitPlatt(sample(4000).raw, sample(0).isRight.concat());
-  expect(platt.slope).toBeCloseTo(0, 1);
   const train = sample(4000);
   const fitted = fitPlatt(train.raw, train.isRight);
   const fresh = sample(4000);

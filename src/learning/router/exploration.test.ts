@@ -55,6 +55,19 @@ test.each([
   expect(share()).toBe(0);
 });
 
+test('[R17] news about some requests says a little about a candidate on all others', () => {
+  const linear = trainLinear([], 2, 512);
+  const other = {
+    ...input,
+    query: new Float32Array(32),
+    terms: { indices: new Int32Array(), values: new Float32Array() },
+  };
+  for (let i = 0; i < 20; i++) linear.update({ input: examples[i]!.input, candidate: 1, quality: 1, propensity: 1 });
+  const { qualities } = linear.estimate(other);
+  expect(qualities[0]).toBe(0.5);
+  expect(qualities[1]).toBeGreaterThan(0.51);
+});
+
 test('[R18] a reservoir holds a uniform sample of all that passed', () => {
   const hits = new Float64Array(100);
   for (let seed = 0; seed < 400; seed++) {

@@ -1,9 +1,9 @@
 /** Recurrence over more than these costs time and tells nothing new. */
 export const MAX_SEGMENTS = 4;
 
-/** The turns of a conversation, or the parts of a single one by its lines, in order, of about the same length each. */
+/** What comes before the whole: the earlier turns of a conversation, or the parts of a single one by its lines, of about the same length. */
 export function segmentTurns(turns: readonly string[]): string[] {
-  if (turns.length > 1) return turns.slice(-MAX_SEGMENTS);
+  if (turns.length > 1) return turns.slice(-MAX_SEGMENTS - 1, -1);
   const lines = (turns[0] ?? '').split('\n').filter((line) => line.trim() !== '');
   if (lines.length <= 1) return [];
   const total = lines.reduce((sum, line) => sum + line.length, 0);
