@@ -4,6 +4,7 @@ import { measureCrossFitted } from './routing-alpaca.ts';
 import { type IntentTable, measureIntents } from './routing-intents.ts';
 import { type GainTable, measureModels, splitGroups } from './routing-models.ts';
 import { measureNews, type NewsResult } from './routing-news.ts';
+import { measureSpeed, type SpeedResult } from './routing-speed.ts';
 
 /** Equal for all requests, as the share of requests that go to the large model is what the literature counts. */
 export const MMLU_COSTS = [0, 1] as const;
@@ -22,9 +23,14 @@ export interface RoutingResult {
   readonly alpaca: GainTable;
   readonly intents: IntentTable;
   readonly news: NewsResult;
+  readonly speed: SpeedResult;
 }
 
-export async function measureRouting(log: (line: string) => void = () => {}): Promise<RoutingResult> {
+/** `show` is given each table as soon as it is there. */
+export async function measureRouting(
+  log: (line: string) => void = () => {},
+  show: (rows: string[][]) => void = () => {},
+): Promise<RoutingResult> {
   if (!hasRoutingSuite()) throw new Error(`the routing suite is not at ${routingSuite()}`);
   const data = readMmlu();
   const task = { names: ['small', 'large'], costs: MMLU_COSTS, fastGrnn: { maxEpochs: 6, weightDecay: 0.3 } };
@@ -35,12 +41,28 @@ export async function measureRouting(log: (line: string) => void = () => {}): Pr
   log('two models, unseen subjects …');
   const [first, ...others] = SPLIT_SEEDS;
   const mmlu = split(first);
-  const otherSplits = others.map((seed) => ({ seed, table: split(seed, ['linear']) }));
+  show(gainTable(`two models, ${mmlu.numTest} questions of unseen subjects`, mmlu));
+  log('other splits …');
+  const otherSplits = others.map((seed) => {
+    const table = split(seed, ['linear']);
+    show(gainTable(`split ${seed}, ${table.numTest} questions`, table));
+    return { seed, table };
+  });
   log('four models …');
   const alpaca = measureCrossFitted({ names: ALPACA_MODELS, costs: ALPACA_COSTS, fastGrnn: { maxEpochs: 5, weightDecay: 0.3 } }, readAlpaca()); // prettier-ignore
+  show(gainTable(`four models, ${alpaca.numTest} prompts`, alpaca));
   log('intents …');
   const intents = measureIntents();
+  show(intentTable(intents));
+  show(curveTable(intents));
   const news = measureNews(data);
+  const shares = [news.before, news.afterGood, news.afterBad].map((share) => share.toFixed(3));
+  show([
+    ['share of one model', 'before', 'after good news', 'after bad news'],
+    ['linear', ...shares],
+  ]);
+  const speed = measureSpeed(data);
+  show([['of one decision, median', 'reading the text', 'the network'], ['µs', speed.encodeUs.toFixed(0), speed.networkUs.toFixed(1)]]); // prettier-ignore
   const chosen = mmlu.rows.find(({ name }) => name === mmlu.winner)!;
   return {
     router_gain: chosen.area,
@@ -51,6 +73,7 @@ export async function measureRouting(log: (line: string) => void = () => {}): Pr
     alpaca,
     intents,
     news,
+    speed,
   };
 }
 
