@@ -149,8 +149,19 @@ export function measureModels(
     test,
     task.costs,
   );
+  // What the slopes are for: the same estimates with every difference believed.
+  const unshrunk = contestants.flatMap((contestant, i) => {
+    if (contestant.name !== 'linear') return [];
+    const estimates = believe(
+      contestant,
+      { ...contests[i]!, rule: { ...contests[i]!.rule, shrinkage: null } },
+      train,
+      test,
+    );
+    return [rowOf('linear, all believed', NaN, estimates, test, task.costs)];
+  });
   const chosen = contestants.findIndex(({ name }) => name === winner);
   const noise = believe(contestants[chosen]!, contests[chosen]!, shuffleOutcomes(train, 7), test);
   const shuffled = rowOf(`${winner}, shuffled labels`, NaN, noise, test, task.costs);
-  return { winner, rows: [...rows, oracle], shuffled, numTrain: train.length, numTest: test.length };
+  return { winner, rows: [...rows, ...unshrunk, oracle], shuffled, numTrain: train.length, numTest: test.length };
 }

@@ -73,7 +73,7 @@ function normalize(input: ArrayLike<number>, out: Float64Array, at: number): voi
   for (let i = 0; i < size; i++) out[at + i] = (input[i]! - mean) * scale;
 }
 
-/** Scratch of one thread for one shape; the parameters come with each call. */
+/** Scratch of one thread for one shape; the parameters come with each call. Without a mask it goes over rows, not a list of entries. */
 export function createNetwork(layout: NetworkLayout, mask: Mask | null = null): Network {
   const { numInputs, numHidden, rank, numOutputs } = layout;
   const wz = entriesOf(layout, mask?.wz ?? null);
@@ -90,6 +90,15 @@ export function createNetwork(layout: NetworkLayout, mask: Mask | null = null): 
   const addMatrix = (params: Floats, at: number, entries: Entries, input: number, sums: Float64Array): void => {
     const { rows, cols, at: positions } = entries;
     const { scaled } = tape;
+    if (mask === null) {
+      for (let i = 0; i < numHidden; i++) {
+        const row = at + i * numInputs;
+        let sum = 0;
+        for (let j = 0; j < numInputs; j++) sum += params[row + j]! * scaled[input + j]!;
+        sums[i]! += sum;
+      }
+      return;
+    }
     for (let k = 0; k < rows.length; k++) sums[rows[k]!]! += params[at + positions[k]!]! * scaled[input + cols[k]!]!;
   };
   /** sums += A·(B·h), B·h kept at `inner`. */
@@ -146,10 +155,22 @@ export function createNetwork(layout: NetworkLayout, mask: Mask | null = null): 
     gradient: Floats,
   ): void => {
     // prettier-ignore
+    const { scaled } = tape;
+    if (mask === null) {
+      for (let i = 0; i < numHidden; i++) {
+        const row = at + i * numInputs;
+        const owed = sums[i]!;
+        for (let j = 0; j < numInputs; j++) {
+          gradient[row + j]! += owed * scaled[input + j]!;
+          inputGradient[j]! += owed * params[row + j]!;
+        }
+      }
+      return;
+    }
     const { rows, cols, at: positions } = entries;
     for (let k = 0; k < rows.length; k++) {
       const owed = sums[rows[k]!]!;
-      gradient[at + positions[k]!]! += owed * tape.scaled[input + cols[k]!]!;
+      gradient[at + positions[k]!]! += owed * scaled[input + cols[k]!]!;
       inputGradient[cols[k]!]! += owed * params[at + positions[k]!]!;
     }
   };

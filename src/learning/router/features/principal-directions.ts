@@ -1,10 +1,10 @@
 import { createRandom } from '../../../core/random.ts';
 import type { SparseVector } from '../types.ts';
 
-/** Enough for directions that are only a view of the data; more changes no figure of the benches. */
-const NUM_ROUNDS = 4;
-/** Rows beyond these move the directions by less than the rounds leave open. */
-const MAX_ROWS = 2000;
+/** Enough for directions that are only a view of the data: they need to be the same each time, not exact. */
+const NUM_ROUNDS = 3;
+/** Seconds would go by with more. */
+const MAX_ROWS = 1500;
 
 /** Gram–Schmidt over the columns of f32[numRows × numCols], columns that vanish becoming zero. */
 function orthonormalize(matrix: Float32Array, numRows: number, numCols: number): void {
