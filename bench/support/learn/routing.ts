@@ -10,7 +10,7 @@ import { measureSpeed, type SpeedResult } from './routing-speed.ts';
 export const MMLU_COSTS = [0, 1] as const;
 /** In units of a billion parameters; that of the largest is not public and is set to three times the next. */
 export const ALPACA_COSTS = [1, 3, 8, 24] as const;
-/** The first was fixed before anything was tuned and none of its test subjects was looked at; the others share subjects with its training part. */
+/** The first was fixed before anything was tuned, though the success rates by subject had been seen; the others share subjects with its training part. */
 export const SPLIT_SEEDS = [0, 1, 2] as const;
 
 export interface RoutingResult {
