@@ -1,0 +1,69 @@
+// The routing suites, read where they lie: they are never copied into the repository.
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface ModelOutcomes {
+  readonly text: string;
+  readonly group: string;
+  /** By model. */
+  readonly outcomes: readonly number[];
+}
+
+/** Quoted fields may hold commas, line ends and doubled quotes. */
+export function parseCsv(text: string): string[][] {
+  const rows: string[][] = [];
+  let row: string[] = [];
+  let field = '';
+  let isQuoted = false;
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i]!;
+    if (isQuoted) {
+      if (char !== '"') field += char;
+      else if (text[i + 1] === '"') field += text[i++]!;
+      else isQuoted = false;
+    } else if (char === '"') isQuoted = true;
+    else if (char === ',') {
+      row.push(field);
+      field = '';
+    } else if (char === '\n') {
+      row.push(field.replace(/\r$/, ''));
+      rows.push(row);
+      [row, field] = [[], ''];
+    } else field += char;
+  }
+  if (field !== '' || row.length > 0) rows.push([...row, field]);
+  return rows;
+}
+
+export const routingSuite = (): string => join(process.cwd(), '..', 'shared', 'suites', 'routing');
+export const hasRoutingSuite = (): boolean => existsSync(routingSuite());
+
+/** Questions of many subjects and whether each of two models, the small one first, got them right. */
+export function readMmlu(): ModelOutcomes[] {
+  const folder = join(routingSuite(), 'mmlu-two-models');
+  return readdirSync(folder)
+    .filter((file) => file.endsWith('.csv'))
+    .sort()
+    .flatMap((file) => {
+      const group = file.replace(/^mmlu_|\.csv$/g, '');
+      const [, ...rows] = parseCsv(readFileSync(join(folder, file), 'utf8'));
+      return rows.map(([text, small, large]) => ({ text: text!, group, outcomes: [+(small === 'True'), +(large === 'True')] })); // prettier-ignore
+    });
+}
+
+export const ALPACA_MODELS = ['llama-3.2-1b', 'llama-3.2-3b', 'llama-3.1-8b', 'gpt-4-1106'] as const;
+
+/** Prompts and how often each of four models wins; every prompt is a group of its own. */
+export function readAlpaca(): ModelOutcomes[] {
+  const lines = readFileSync(join(routingSuite(), 'alpaca-eval-four-models.jsonl'), 'utf8').split('\n');
+  return lines.filter(Boolean).map((line) => {
+    const { prompt, win } = JSON.parse(line) as { prompt: string; win: Record<string, number> };
+    return { text: prompt, group: prompt, outcomes: ALPACA_MODELS.map((model) => win[model]!) };
+  });
+}
+
+/** Questions to a bank and which of 77 intents they have. */
+export function readBanking(): { text: string; intent: string }[] {
+  const [, ...rows] = parseCsv(readFileSync(join(routingSuite(), 'banking77-train.csv'), 'utf8'));
+  return rows.filter((row) => row.length === 2).map(([text, intent]) => ({ text: text!.trim(), intent: intent! }));
+}

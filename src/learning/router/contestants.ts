@@ -1,0 +1,51 @@
+import { trainBandit } from './baselines/bandit.ts';
+import { createConstant } from './baselines/constant.ts';
+import { trainKeyword } from './baselines/keyword.ts';
+import { type KnnOptions, trainKnn } from './baselines/knn.ts';
+import { LINEAR_DEFAULTS, type LinearOptions, trainLinear } from './baselines/linear.ts';
+import type { UtilityWeights } from './candidates.ts';
+import { createFastGrnn, type Judge } from './fastgrnn/fastgrnn-estimator.ts';
+import { type FastGrnnOptions, trainFastGrnn } from './fastgrnn/train.ts';
+import type { Contestant } from './select-best.ts';
+import type { Candidate } from './types.ts';
+
+export interface ContestantOptions {
+  readonly candidates: readonly Candidate[];
+  readonly weights: UtilityWeights;
+  readonly costs: readonly number[];
+  readonly numBuckets: number;
+  readonly linear?: LinearOptions;
+  readonly knn?: KnnOptions;
+  readonly fastGrnn?: FastGrnnOptions;
+  readonly judge?: Judge;
+  readonly penaltyGradient?: (params: Float32Array, out: Float32Array) => void;
+}
+
+/** All ways to choose, simplest first: among equals the simplest wins. */
+export function contestantsOf(options: ContestantOptions): Contestant[] {
+  const { candidates, weights, costs, numBuckets } = options;
+  const count = candidates.length;
+  const penalty = options.penaltyGradient === undefined ? {} : { penaltyGradient: options.penaltyGradient };
+  return [
+    { name: 'always-small', train: () => createConstant('always-small', costs.indexOf(Math.min(...costs)), count) },
+    { name: 'always-large', train: () => createConstant('always-large', costs.indexOf(Math.max(...costs)), count) },
+    { name: 'keyword', train: (train) => trainKeyword(train, count) },
+    { name: 'k-NN', train: (train) => trainKnn(train, count, options.knn) },
+    { name: 'linear', train: (train) => trainLinear(train, count, numBuckets, options.linear ?? LINEAR_DEFAULTS) },
+    { name: 'bandit', train: (train) => trainBandit(train, count) },
+    {
+      name: 'FastGRNN',
+      train: (train, validation) => {
+        const trained = trainFastGrnn({
+          candidates,
+          weights,
+          train,
+          validation,
+          options: options.fastGrnn ?? {},
+          ...penalty,
+        });
+        return createFastGrnn({ ...trained, numCandidates: count }, options.judge);
+      },
+    },
+  ];
+}

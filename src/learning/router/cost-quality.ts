@@ -1,0 +1,131 @@
+/** Quality and cost of each candidate on the requests of a test, and what a policy believes: rows by request, columns by candidate. */
+export interface CurveData {
+  readonly estimates: readonly Float64Array[];
+  readonly outcomes: readonly Float32Array[];
+  /** Of one request, by candidate, the same for all requests. */
+  readonly costs: readonly number[];
+}
+
+export interface CurvePoint {
+  readonly cost: number;
+  readonly quality: number;
+}
+
+/** Mixing two settings of the trade-off at random lies on the line between them. */
+function between(a: CurvePoint, b: CurvePoint | undefined, cost: number): number {
+  if (b === undefined || cost <= a.cost) return a.quality;
+  return a.quality + ((b.quality - a.quality) * (cost - a.cost)) / (b.cost - a.cost);
+}
+
+function qualityAt(points: readonly CurvePoint[], cost: number): number {
+  let at = 0;
+  while (at + 1 < points.length && points[at + 1]!.cost <= cost) at += 1;
+  return between(points[at]!, points[at + 1], cost);
+}
+
+const NUM_BUDGETS = 101;
+
+/** Best mixture of fixed candidates for each budget: what one can have without looking at the request. */
+export function hullOf(means: readonly number[], costs: readonly number[]): CurvePoint[] {
+  const points = means.map((quality, i) => ({ quality, cost: costs[i]! })).sort((a, b) => a.cost - b.cost || b.quality - a.quality); // prettier-ignore
+  const hull: CurvePoint[] = [];
+  for (const point of points) {
+    if (hull.length > 0 && point.quality <= hull.at(-1)!.quality) continue;
+    while (hull.length > 1) {
+      const [a, b] = [hull.at(-2)!, hull.at(-1)!];
+      if ((b.quality - a.quality) * (point.cost - a.cost) > (point.quality - a.quality) * (b.cost - a.cost)) break;
+      hull.pop();
+    }
+    hull.push(point);
+  }
+  return hull;
+}
+
+interface Switch {
+  readonly row: number;
+  /** Estimated quality per unit of cost: at a lower price than this the dearer candidate is taken. */
+  readonly price: number;
+  readonly cost: number;
+  readonly quality: number;
+}
+
+/** From the cheapest candidate up, each step to the one that promises most per cost, as long as it promises anything. */
+function switchesOf(
+  row: number,
+  estimate: Float64Array,
+  outcome: Float32Array,
+  costs: readonly number[],
+  start: number,
+): Switch[] {
+  // prettier-ignore
+  const switches: Switch[] = [];
+  for (let chosen = start; ;) {
+    let next = -1;
+    let price = 0;
+    for (let other = 0; other < costs.length; other++) {
+      const extra = costs[other]! - costs[chosen]!;
+      if (extra <= 0) continue;
+      const gained = (estimate[other]! - estimate[chosen]!) / extra;
+      if (gained > price) [price, next] = [gained, other];
+    }
+    if (next < 0) return switches;
+    switches.push({ row, price, cost: costs[next]! - costs[chosen]!, quality: outcome[next]! - outcome[chosen]! });
+    chosen = next;
+  }
+}
+
+/** A curve whose requests can be counted again and again, as a bootstrap does. */
+export interface PreparedCurve {
+  readonly numRows: number;
+  /** `counts`: how often each request is there; once without. */
+  curve(counts?: Float64Array): CurvePoint[];
+  /** Mean over all budgets of the quality of the curve less that of the best blind mixture, in units of quality. */
+  area(counts?: Float64Array): number;
+}
+
+/** Every setting of argmax(estimate − price · cost), from the highest price to 0: exact, no grid of prices. */
+export function prepareCurve({ estimates, outcomes, costs }: CurveData): PreparedCurve {
+  const numRows = estimates.length;
+  const start = costs.indexOf(Math.min(...costs));
+  const high = Math.max(...costs);
+  const switches = estimates
+    .flatMap((estimate, row) => switchesOf(row, estimate, outcomes[row]!, costs, start))
+    .sort((a, b) => b.price - a.price);
+  const once = new Float64Array(numRows).fill(1);
+
+  const curve = (counts: Float64Array = once): CurvePoint[] => {
+    let [total, quality] = [0, 0];
+    for (let row = 0; row < numRows; row++) {
+      total += counts[row]!;
+      quality += counts[row]! * outcomes[row]![start]!;
+    }
+    let cost = total * costs[start]!;
+    const points: CurvePoint[] = [{ cost: cost / total, quality: quality / total }];
+    for (let at = 0; at < switches.length;) {
+      // Equal prices switch together: an order among them would be knowledge the policy does not have.
+      const { price } = switches[at]!;
+      for (; at < switches.length && switches[at]!.price === price; at++) {
+        const one = switches[at]!;
+        cost += counts[one.row]! * one.cost;
+        quality += counts[one.row]! * one.quality;
+      }
+      points.push({ cost: cost / total, quality: quality / total });
+    }
+    return points;
+  };
+  const area = (counts: Float64Array = once): number => {
+    const points = curve(counts);
+    const total = counts.reduce((sum, count) => sum + count, 0);
+    const means = costs.map((_, i) => outcomes.reduce((sum, row, r) => sum + counts[r]! * row[i]!, 0) / total);
+    const hull = hullOf(means, costs);
+    const low = costs[start]!;
+    let [sum, at] = [0, 0];
+    for (let i = 0; i < NUM_BUDGETS; i++) {
+      const budget = low + ((high - low) * i) / (NUM_BUDGETS - 1);
+      while (at + 1 < points.length && points[at + 1]!.cost <= budget) at += 1;
+      sum += between(points[at]!, points[at + 1], budget) - qualityAt(hull, budget);
+    }
+    return sum / NUM_BUDGETS;
+  };
+  return { numRows, curve, area };
+}

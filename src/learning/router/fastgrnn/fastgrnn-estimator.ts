@@ -1,0 +1,59 @@
+import type { Estimator } from '../estimator.ts';
+import { CONTEXT_BUCKETS, type PolicyState, type RouteInput } from '../types.ts';
+import { bestOf } from '../candidates.ts';
+import { DEFAULT_SHAPE, layoutOf } from './layout.ts';
+import { sigmoid, softmax } from './loss.ts';
+import { createNetwork } from './network.ts';
+import type { Mask } from './sparsity.ts';
+import { rawConfidence } from './train.ts';
+
+export interface FastGrnnState {
+  readonly params: Float32Array;
+  readonly mask: Mask;
+  readonly numCandidates: number;
+}
+
+/** Whether candidates are judged by the quality head (outcomes of models) or the choice head (one of many is right). */
+export type Judge = 'quality' | 'choice';
+
+/** A trained network as an estimator. It learns in batches, by `trainFastGrnn`, not by single outcomes. */
+export function createFastGrnn(state: FastGrnnState, judge: Judge = 'quality'): Estimator {
+  const { params, mask, numCandidates } = state;
+  const layout = layoutOf({ ...DEFAULT_SHAPE, numCandidates });
+  const network = createNetwork(layout, mask);
+  return {
+    name: 'FastGRNN',
+    estimate(input: RouteInput) {
+      const outputs = network.forward(params, input.segments);
+      const qualities =
+        judge === 'quality'
+          ? Float64Array.from({ length: numCandidates }, (_, i) => sigmoid(outputs[layout.qualityAt + i]!))
+          : softmax(outputs, 0, numCandidates);
+      const settings = {
+        contextBucket: bestOf(outputs.subarray(layout.contextAt, layout.contextAt + CONTEXT_BUCKETS.length)),
+        temperature: 2 * sigmoid(outputs[layout.temperatureAt]!),
+        topP: sigmoid(outputs[layout.topPAt]!),
+      };
+      const detail = `${input.segments.length} segments`;
+      return { qualities, confidence: rawConfidence(layout, outputs), why: { kind: 'best', detail }, settings };
+    },
+    update() {},
+    save: () => ({
+      kind: 'FastGRNN',
+      numbers: { numCandidates, isChoice: +(judge === 'choice') },
+      arrays: { params, wz: mask.wz, wh: mask.wh },
+    }),
+  };
+}
+
+export function loadFastGrnn({ numbers, arrays }: PolicyState): Estimator {
+  const { params, wz, wh } = arrays;
+  return createFastGrnn(
+    {
+      params: params as Float32Array,
+      mask: { wz: wz as Int32Array, wh: wh as Int32Array },
+      numCandidates: numbers['numCandidates']!,
+    },
+    numbers['isChoice'] === 1 ? 'choice' : 'quality',
+  );
+}

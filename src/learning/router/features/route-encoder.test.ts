@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { resolveCandidates } from '../candidates.ts';
+import { QUERY_FEATURE_NAMES } from '../explain.ts';
+import { candidate } from '../test-examples.contract.ts';
+import { queryFeatures, splitChoices } from './query-features.ts';
+import { fitRouteEncoder } from './route-encoder.ts';
+import { segmentTurns } from './segments.ts';
+
+const QUESTION = 'Which of these is not 12?\nA. twelve sheep\nB. a dozen sheep\nC. 13\nD. 7 + 5\nAnswer:';
+
+test('[R19] a question with choices is taken apart, and each of the 32 numbers has its name', () => {
+  expect(splitChoices(QUESTION)).toEqual({
+    stem: 'Which of these is not 12?',
+    choices: ['twelve sheep', 'a dozen sheep', '13', '7 + 5'],
+  });
+  const features = queryFeatures(QUESTION, 3);
+  expect(features).toHaveLength(32);
+  const byName = Object.fromEntries(QUERY_FEATURE_NAMES.map((name, i) => [name, features[i]!]));
+  expect(QUERY_FEATURE_NAMES).toHaveLength(32);
+  expect(byName).toMatchObject({ negation: 1, 'question mark': 1, choices: 1, 'choices with digits': 0.5, 'which or what': 1 }); // prettier-ignore
+  expect(byName['turns']).toBeCloseTo(Math.log(3), 6);
+  expect(byName['most alike choices']).toBeCloseTo(1 / 4, 6);
+  for (const text of ['', '\n', '🙂'.repeat(1000), 'A. \nB. '])
+    expect(queryFeatures(text).every(Number.isFinite)).toBe(true);
+});
+
+test('[R19] the earlier turns of a conversation are its segments; a single one is cut by its lines; the whole comes last', () => {
+  expect(segmentTurns(['a', 'b', 'c', 'd', 'e'])).toEqual(['a', 'b', 'c', 'd']);
+  expect(segmentTurns(['one line'])).toEqual([]);
+  expect(segmentTurns([QUESTION]).join('\n')).toBe(QUESTION);
+  const encoder = fitRouteEncoder([{ turns: ['one two three'] }, { turns: ['two three four'] }], { numBuckets: 256 });
+  const { segments, query, embedding } = encoder.encode({ turns: ['hello', 'two three'] });
+  expect(segments).toHaveLength(2);
+  expect(segments[0]).not.toEqual(segments[1]);
+  expect(segments.at(-1)!.subarray(0, 32)).toEqual(query);
+  expect(Math.hypot(...embedding)).toBeCloseTo(1, 5);
+});
+
+test('[R19] retrieval and machine have their places, and blocks that do not add up are refused', () => {
+  const requests = [{ turns: ['one two three'] }, { turns: ['two three four'] }];
+  const encoder = fitRouteEncoder(requests, { numBuckets: 256 });
+  const { segments } = encoder.encode({
+    turns: ['two'],
+    retrieval: { similarities: [0.9, 0.5, NaN] },
+    system: { load: 0.25, warmTokens: [0, 100] },
+  });
+  const whole = segments.at(-1)!;
+  expect(whole).toHaveLength(128);
+  expect(whole[48]).toBeCloseTo(Math.log1p(3), 6);
+  expect(whole[49]).toBeCloseTo(0.9, 6);
+  expect(whole[96]).toBe(0.25);
+  expect(whole[100 + 3]).toBeCloseTo(Math.log1p(100) / 5, 6);
+  expect(whole.every(Number.isFinite)).toBe(true);
+  expect(() => fitRouteEncoder(requests, { embedding: 17 })).toThrow(/129 numbers, not 128/);
+  expect(() => fitRouteEncoder([], {})).toThrow(/0 requests/);
+});
+
+test('candidates are checked as a whole', () => {
+  expect(resolveCandidates([candidate('a', 1)])).toEqual([candidate('a', 1)]);
+  expect(() => resolveCandidates([])).toThrow(/1 to 256/);
+  expect(() => resolveCandidates([candidate('a'), candidate('a')])).toThrow(/"a" is configured twice/);
+  expect(() => resolveCandidates([candidate('a', -1)])).toThrow(/pricePerToken must be 0 or more/);
+  expect(() => resolveCandidates([{ ...candidate('a'), color: 1 } as never])).toThrow(/unknown key "color"/);
+});

@@ -1,0 +1,157 @@
+import { RuvLLMError } from '../../../core/errors.ts';
+import { integerOption, resolveOptions } from '../../../core/options.ts';
+import { NUM_FEATURES, NUM_QUERY_FEATURES, type PolicyState, type RouteInput } from '../types.ts';
+import { countTerms, fitRarity, weighTerms } from './hashed-terms.ts';
+import { findDirections, project } from './principal-directions.ts';
+import { queryFeatures } from './query-features.ts';
+import { segmentTurns } from './segments.ts';
+import { retrievalFeatures, type RetrievalState, systemFeatures, type SystemState } from './state-features.ts';
+
+export interface RouteRequest {
+  /** What was said, oldest first; the last is what is to be answered. */
+  readonly turns: readonly string[];
+  readonly retrieval?: RetrievalState;
+  readonly system?: SystemState;
+}
+
+export interface EncoderOptions {
+  /** Default 16384. */
+  readonly numBuckets?: number;
+  /** Numbers of the embedding block. Default 16; the three blocks together must be 96. */
+  readonly embedding?: number;
+  /** Default 48. */
+  readonly retrieval?: number;
+  /** Default 32. */
+  readonly system?: number;
+  /** Default 1. */
+  readonly seed?: number;
+}
+
+/** Requests to numbers, by what was seen of the training texts. */
+export interface RouteEncoder {
+  encode(request: RouteRequest): RouteInput;
+  save(): PolicyState;
+}
+
+/** A scaled feature further out than this says no more than that it is far out. */
+const MAX_SCALED = 4;
+const CHARACTERS_PER_TOKEN = 4;
+
+function resolve(options: EncoderOptions | undefined): Required<EncoderOptions> {
+  const resolved = resolveOptions<Required<EncoderOptions>>('route encoder', options, {
+    numBuckets: integerOption(1 << 14, 1 << 8, 1 << 18),
+    embedding: integerOption(16, 1, NUM_FEATURES - NUM_QUERY_FEATURES),
+    retrieval: integerOption(48, 0, 48),
+    system: integerOption(32, 0, 32),
+    seed: integerOption(1, 0, 2 ** 32 - 1),
+  });
+  const sum = NUM_QUERY_FEATURES + resolved.embedding + resolved.retrieval + resolved.system;
+  if (sum !== NUM_FEATURES)
+    throw new RuvLLMError('invalid_option', `the feature blocks add up to ${sum} numbers, not ${NUM_FEATURES}`);
+  return resolved;
+}
+
+/** Mean and 1 / deviation by column. */
+function fitScale(rows: readonly Float32Array[], width: number): { mean: Float32Array; scale: Float32Array } {
+  const mean = new Float32Array(width);
+  const scale = new Float32Array(width);
+  for (let i = 0; i < width; i++) {
+    let sum = 0;
+    let squared = 0;
+    for (const row of rows) sum += row[i]!;
+    mean[i] = sum / rows.length;
+    for (const row of rows) squared += (row[i]! - mean[i]!) ** 2;
+    const deviation = Math.sqrt(squared / rows.length);
+    scale[i] = deviation > 1e-6 ? 1 / deviation : 0;
+  }
+  return { mean, scale };
+}
+
+const wholeOf = (turns: readonly string[]): string => turns.at(-1) ?? '';
+
+/** Learns rarity, directions and scales from texts, without looking at any outcome. */
+export function fitRouteEncoder(requests: readonly RouteRequest[], options?: EncoderOptions): RouteEncoder {
+  const resolved = resolve(options);
+  if (requests.length < 2) throw new RuvLLMError('invalid_option', `an encoder cannot be fitted to ${requests.length} requests`); // prettier-ignore
+  const counts = requests.map(({ turns }) => countTerms(wholeOf(turns), resolved.numBuckets));
+  const rarity = fitRarity(counts, resolved.numBuckets);
+  const terms = counts.map((count) => weighTerms(count, rarity));
+  const directions = findDirections(terms, resolved.numBuckets, resolved.embedding, resolved.seed);
+  const rows = requests.map(({ turns }, i) => {
+    const row = new Float32Array(NUM_QUERY_FEATURES + resolved.embedding);
+    row.set(queryFeatures(wholeOf(turns), turns.length));
+    project(terms[i]!, directions, row.subarray(NUM_QUERY_FEATURES));
+    return row;
+  });
+  const { mean, scale } = fitScale(rows, NUM_QUERY_FEATURES + resolved.embedding);
+  return createRouteEncoder(resolved, { rarity, directions, mean, scale });
+}
+
+interface EncoderArrays {
+  /** f32[numBuckets] */
+  readonly rarity: Float32Array;
+  /** f32[numBuckets × embedding] */
+  readonly directions: Float32Array;
+  /** f32[32 + embedding] */
+  readonly mean: Float32Array;
+  readonly scale: Float32Array;
+}
+
+function createRouteEncoder(options: Required<EncoderOptions>, arrays: EncoderArrays): RouteEncoder {
+  const { numBuckets, embedding: size } = options;
+  const { rarity, directions, mean, scale } = arrays;
+  const vectorOf = (text: string, request: RouteRequest) => {
+    const features = new Float32Array(NUM_FEATURES);
+    const terms = weighTerms(countTerms(text, numBuckets), rarity);
+    const embedding = new Float32Array(size);
+    project(terms, directions, embedding);
+    features.set(queryFeatures(text, request.turns.length));
+    features.set(embedding, NUM_QUERY_FEATURES);
+    for (let i = 0; i < mean.length; i++) {
+      const scaled = (features[i]! - mean[i]!) * scale[i]!;
+      features[i] = Math.max(-MAX_SCALED, Math.min(MAX_SCALED, scaled));
+    }
+    return { features, terms, embedding };
+  };
+  return {
+    encode(request) {
+      const text = wholeOf(request.turns);
+      const whole = vectorOf(text, request);
+      const states = NUM_QUERY_FEATURES + size;
+      retrievalFeatures(request.retrieval, whole.features.subarray(states, states + options.retrieval));
+      systemFeatures(request.system, whole.features.subarray(states + options.retrieval));
+      const length = Math.hypot(...whole.embedding);
+      return {
+        segments: [...segmentTurns(request.turns).map((part) => vectorOf(part, request).features), whole.features],
+        query: whole.features.subarray(0, NUM_QUERY_FEATURES),
+        terms: whole.terms,
+        embedding: whole.embedding.map((value) => (length > 0 ? value / length : 0)),
+        numTokens: Math.ceil(text.length / CHARACTERS_PER_TOKEN),
+        text: text.toLowerCase(),
+      };
+    },
+    save: () => ({
+      kind: 'encoder',
+      numbers: { ...options },
+      arrays: { rarity, directions, mean, scale },
+    }),
+  };
+}
+
+/** An encoder from what `save` gave. */
+export function loadRouteEncoder({ numbers, arrays }: PolicyState): RouteEncoder {
+  const options = resolve(numbers as EncoderOptions);
+  const width = NUM_QUERY_FEATURES + options.embedding;
+  const read = (name: string, length: number): Float32Array => {
+    const array = arrays[name];
+    if (!(array instanceof Float32Array) || array.length !== length)
+      throw new RuvLLMError('invalid_option', `stored encoder: ${name} has ${array?.length ?? 0} values, needs ${length}`); // prettier-ignore
+    return array;
+  };
+  return createRouteEncoder(options, {
+    rarity: read('rarity', options.numBuckets),
+    directions: read('directions', options.numBuckets * options.embedding),
+    mean: read('mean', width),
+    scale: read('scale', width),
+  });
+}

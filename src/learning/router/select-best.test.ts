@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest';
+import { createConstant } from './baselines/constant.ts';
+import { trainLinear } from './baselines/linear.ts';
+import { contestantsOf } from './contestants.ts';
+import { crossFit, fitShrinkage, foldsOf, splitValidation } from './cross-fit.ts';
+import type { Estimator } from './estimator.ts';
+import { type Contestant, judge, selectBest, type SelectOptions } from './select-best.ts';
+import { candidate, FREE, learnable } from './test-examples.contract.ts';
+import type { RouteExample } from './types.ts';
+
+const { examples } = learnable(200, 5);
+const candidates = [candidate('small'), candidate('large')];
+const options: SelectOptions = { candidates, weights: FREE, costs: [0, 1], safeDefault: 1, by: 'area' };
+
+/** Knows by heart what it was shown and guesses the opposite for the rest. */
+const memorizer: Contestant = {
+  name: 'by heart',
+  train: (train): Estimator => {
+    const known = new Map(train.map(({ input, outcomes }) => [input.segments.at(-1)!, outcomes]));
+    return {
+      ...createConstant('by heart', 0, 2),
+      estimate: ({ segments, text }) => ({
+        qualities: Float64Array.from(known.get(segments.at(-1)!) ?? [/\d|sum/.test(text) ? 1 : 0, 0.5]),
+        confidence: NaN,
+        why: { kind: 'best', detail: '' },
+      }),
+    };
+  },
+};
+const linear: Contestant = { name: 'linear', train: (train) => trainLinear(train, 2, 512) };
+
+test('[R11] what is only good on what it was trained on is not chosen', () => {
+  const { winner, contests } = selectBest([memorizer, linear], examples, options);
+  expect(winner).toBe('linear');
+  expect(contests.map(({ name }) => name)).toEqual(['linear', 'by heart']);
+  expect(contests[0]!.heldOut).toBeGreaterThan(0.1);
+  expect(contests[1]!.heldOut).toBeLessThanOrEqual(0);
+});
+
+test('[R11] no group is on both sides, and every example is judged once', () => {
+  const sides: string[][] = [];
+  const spy = (train: readonly RouteExample[], validation: readonly RouteExample[]): Estimator => {
+    sides.push([...train, ...validation].map(({ group }) => group));
+    const outer = linear.train(train, validation);
+    return { ...outer, estimate: (input) => ({ ...outer.estimate(input), why: { kind: 'best', detail: String(sides.length - 1) } }) }; // prettier-ignore
+  };
+  const estimates = crossFit(examples, spy, { numFolds: 4, seed: 3 });
+  estimates.forEach(({ why }, i) => expect(sides[Number(why.detail)]).not.toContain(examples[i]!.group));
+  const [train, validation] = splitValidation(examples, 1);
+  const groups = new Set(train.map(({ group }) => group));
+  expect(validation.some(({ group }) => groups.has(group))).toBe(false);
+  expect(train.length + validation.length).toBe(examples.length);
+  expect(new Set(foldsOf(examples, 4, 3))).toEqual(new Set([0, 1, 2, 3]));
+});
+
+test('[R12] differences that do not carry over to other groups are not believed, those that do are', () => {
+  const estimates = crossFit(examples, linear.train, { numFolds: 3, seed: 1 });
+  expect(fitShrinkage(examples, estimates, [0, 1])!.slopes[0]).toBeGreaterThan(0);
+  const inverted = estimates.map((estimate) => ({
+    ...estimate,
+    qualities: estimate.qualities.map((quality) => 1 - quality),
+  }));
+  expect([...fitShrinkage(examples, inverted, [0, 1])!.slopes]).toEqual([0, 0]);
+});
+
+test('[R12] labels without meaning give no gain', () => {
+  const meaningless = examples.map((example, i) => ({ ...example, outcomes: examples[(i * 37 + 11) % 200]!.outcomes }));
+  const estimates = crossFit(meaningless, linear.train, { numFolds: 3, seed: 1 });
+  const { heldOut } = judge(linear, meaningless, options);
+  expect(estimates).toHaveLength(200);
+  expect(heldOut).toBeLessThan(0.03);
+  expect(judge(linear, examples, options).heldOut).toBeGreaterThan(0.1);
+});
+
+test('by utility the prices decide: what costs more than it brings is not chosen', () => {
+  const dear = [candidate('small'), candidate('large', 1)];
+  const contestants = contestantsOf({ candidates: dear, weights: FREE, costs: [0, 1], numBuckets: 512 }).slice(0, 2);
+  const chosen = (perCost: number): string =>
+    selectBest(contestants, examples, { ...options, candidates: dear, weights: { perSecond: 0, perCost }, by: 'utility' }).winner; // prettier-ignore
+  expect(chosen(0)).toBe('always-large');
+  expect(chosen(1)).toBe('always-small');
+});
+
+test('nothing to choose from, and outcomes of other candidates, are refused', () => {
+  expect(() => selectBest([], examples, options)).toThrow(/0 policies/);
+  expect(() => selectBest([linear], [], options)).toThrow(/0 examples/);
+  const bad = [{ ...examples[0]!, outcomes: Float32Array.of(1) }];
+  expect(() => selectBest([linear], bad, options)).toThrow(/1 outcomes for 2 candidates/);
+});

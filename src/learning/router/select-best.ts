@@ -1,0 +1,90 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import { prepareCurve } from './cost-quality.ts';
+import { crossFit, fitConfidence, fitShrinkage, splitValidation, type Trainer } from './cross-fit.ts';
+import { type DecisionRule, MIN_CONFIDENCE, shrink } from './decision-rule.ts';
+import type { Estimate, Estimator } from './estimator.ts';
+import { checkExample } from './labels.ts';
+import { penaltiesOf, bestOf, type UtilityWeights } from './candidates.ts';
+import type { Candidate, RouteExample } from './types.ts';
+
+export interface Contestant {
+  readonly name: string;
+  readonly train: Trainer;
+}
+
+export interface SelectOptions {
+  readonly candidates: readonly Candidate[];
+  readonly weights: UtilityWeights;
+  /** What the curve counts as cost, by candidate. */
+  readonly costs: readonly number[];
+  readonly safeDefault: number;
+  /** By `area` over a blind mixture where budgets vary, or by mean `utility` of the decisions at the configured weights. */
+  readonly by: 'area' | 'utility';
+  /** Default 3. */
+  readonly numFolds?: number;
+  /** Default 1. */
+  readonly seed?: number;
+}
+
+export interface Contest {
+  readonly name: string;
+  /** On requests of groups it was not trained on. */
+  readonly heldOut: number;
+  readonly rule: DecisionRule;
+}
+
+export interface Selection {
+  readonly winner: string;
+  readonly estimator: Estimator;
+  readonly rule: DecisionRule;
+  /** All that took part, best first: the reason of the choice. */
+  readonly contests: readonly Contest[];
+}
+
+function meanUtility(examples: readonly RouteExample[], estimates: readonly Estimate[], rule: DecisionRule): number {
+  let [sum, count] = [0, 0];
+  examples.forEach(({ input, outcomes }, i) => {
+    const penalties = penaltiesOf(rule.candidates, rule.weights, input);
+    const scores = shrink(estimates[i]!.qualities, rule.shrinkage).map((quality, j) => quality - penalties[j]!);
+    const best = bestOf(scores, penalties);
+    if (Number.isNaN(outcomes[best]!)) return;
+    sum += outcomes[best]! - penalties[best]!;
+    count += 1;
+  });
+  return count === 0 ? -Infinity : sum / count;
+}
+
+/** How one contestant does on groups it has not seen, and the rule that comes of it. */
+export function judge(contestant: Contestant, examples: readonly RouteExample[], options: SelectOptions): Contest {
+  const { candidates, weights, costs, safeDefault, numFolds = 3, seed = 1 } = options;
+  const estimates = crossFit(examples, contestant.train, { numFolds, seed });
+  const shrinkage = options.by === 'area' ? fitShrinkage(examples, estimates, costs) : null;
+  const platt = fitConfidence(examples, estimates, { candidates, weights, shrinkage });
+  const rule = { candidates, weights, shrinkage, platt, safeDefault, minConfidence: MIN_CONFIDENCE };
+  if (options.by === 'utility') return { name: contestant.name, heldOut: meanUtility(examples, estimates, rule), rule };
+  const known = examples.flatMap(({ outcomes }, i) => (outcomes.some(Number.isNaN) ? [] : [i]));
+  const heldOut = prepareCurve({
+    estimates: known.map((i) => shrink(estimates[i]!.qualities, shrinkage)),
+    outcomes: known.map((i) => examples[i]!.outcomes),
+    costs,
+  }).area();
+  return { name: contestant.name, heldOut, rule };
+}
+
+/** Chooses by held-out groups, never by what was trained on, then trains the winner on everything; the first wins among equals. */
+export function selectBest(
+  contestants: readonly Contestant[],
+  examples: readonly RouteExample[],
+  options: SelectOptions,
+): Selection {
+  if (contestants.length === 0 || examples.length === 0)
+    throw new RuvLLMError('invalid_option', `nothing to choose from: ${contestants.length} policies, ${examples.length} examples`); // prettier-ignore
+  for (const example of examples) checkExample(example, options.candidates.length);
+  const contests = contestants
+    .map((contestant) => judge(contestant, examples, options))
+    .sort((a, b) => b.heldOut - a.heldOut);
+  const [first] = contests;
+  const { train } = contestants.find(({ name }) => name === first!.name)!;
+  const estimator = train(...splitValidation(examples, (options.seed ?? 1) + 1));
+  return { winner: first!.name, estimator, rule: first!.rule, contests };
+}

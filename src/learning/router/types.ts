@@ -1,0 +1,103 @@
+/** Where a request can go: what the user configured, never a list of ours. */
+export interface Candidate {
+  readonly id: string;
+  readonly kind: 'local' | 'adapter' | 'remote';
+  /** In whatever currency the user counts; 0 for what runs here. */
+  readonly pricePerToken: number;
+  /** Expected until measured ones replace it. */
+  readonly latencyMs: number;
+}
+
+/** Terms of a text by bucket, in rising order, of unit length together. */
+export interface SparseVector {
+  readonly indices: Int32Array;
+  readonly values: Float32Array;
+}
+
+/** A request in numbers: what every policy decides on. */
+export interface RouteInput {
+  /** One vector of `NUM_FEATURES` per turn or segment, the whole of the text last. */
+  readonly segments: readonly Float32Array[];
+  /** The 32 numbers of the query block for the whole text. */
+  readonly query: Float32Array;
+  readonly terms: SparseVector;
+  /** Unit vector, for neighbours. */
+  readonly embedding: Float32Array;
+  /** Tokens the request is expected to cost, for prices. */
+  readonly numTokens: number;
+  /** Lower-case text of the last turn, for keyword rules. */
+  readonly text: string;
+}
+
+/** A request with what is known of how candidates did on it. */
+export interface RouteExample {
+  readonly input: RouteInput;
+  /** By candidate, quality from 0 to 1; NaN where it was never tried. */
+  readonly outcomes: Float32Array;
+  /** By candidate, the probability with which it was tried; 1 where it always is (shadow runs). */
+  readonly propensities?: Float32Array;
+  /** What must not be on both sides of a split: a subject, a user, a day. */
+  readonly group: string;
+  /** Index into `CONTEXT_BUCKETS` of what the answer needed, −1 unknown. */
+  readonly contextBucket?: number;
+  readonly temperature?: number;
+  readonly topP?: number;
+}
+
+/** What came of one decision. */
+export interface RouteFeedback {
+  readonly input: RouteInput;
+  readonly candidate: number;
+  /** From 0 to 1. */
+  readonly quality: number;
+  /** With which the candidate had been chosen, above 0. */
+  readonly propensity: number;
+}
+
+export interface RouteReason {
+  /** `best` by estimate, `safe-default` for low confidence, `explored` on purpose, `rule` of a keyword, `fixed`. */
+  readonly kind: 'best' | 'safe-default' | 'explored' | 'rule' | 'fixed';
+  readonly detail: string;
+  /** Positions of the examples it was judged by, nearest first. */
+  readonly neighbours?: readonly { readonly index: number; readonly similarity: number }[];
+}
+
+export interface RouteDecision {
+  readonly candidate: number;
+  /** By candidate: estimated quality less what time and money take away. */
+  readonly scores: Float64Array;
+  /** By candidate, from 0 to 1. */
+  readonly qualities: Float64Array;
+  readonly confidence: number;
+  readonly why: RouteReason;
+  /** Only of policies that have the heads for it. */
+  readonly settings?: {
+    readonly contextBucket: number;
+    readonly temperature: number;
+    readonly topP: number;
+  };
+}
+
+/** Names and arrays only, so that it can be stored. */
+export interface PolicyState {
+  readonly kind: string;
+  readonly numbers: Readonly<Record<string, number>>;
+  readonly arrays: Readonly<Record<string, Float32Array | Int32Array>>;
+  readonly texts?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** One way to choose; all of them are compared on the same held-out data. */
+export interface RoutePolicy {
+  readonly name: string;
+  decide(input: RouteInput): RouteDecision;
+  /** Learns from one outcome; a policy that cannot learn does nothing. */
+  update(feedback: RouteFeedback): void;
+  save(): PolicyState;
+}
+
+export const NUM_FEATURES = 128;
+export const NUM_QUERY_FEATURES = 32;
+/** Longest context an answer needs, in tokens. */
+export const CONTEXT_BUCKETS = [256, 512, 1024, 2048, 4096] as const;
+/** Routes by intent have dozens; more than this is a mistake in a configuration. */
+export const MAX_CANDIDATES = 256;
