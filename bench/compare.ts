@@ -60,8 +60,34 @@ interface Subject {
   adapterPath: string | null;
 }
 
+/**
+ * The same model with its weights as floats. Where activations are rounded to 8 bits, what an adapter adds moves some of them across a
+ * border on one side and not on the other, and the noise of that would hide an adapter that is wrong.
+ */
+async function toFloats(subject: Subject): Promise<Subject> {
+  if (subject.isFloat) return subject;
+  const { openGguf, writeGguf, createMemorySink } =
+    await importBuilt<typeof import('../src/gguf/index.ts')>('gguf/index');
+  const { quantFormats } = await importBuilt<typeof import('../src/quant/index.ts')>('quant/index');
+  const gguf = openGguf(createMemorySource(readFileSync(subject.path)));
+  const tensors = [...gguf.tensors.values()].map((tensor) => {
+    const bytes = new Uint8Array(tensor.sizeBytes);
+    gguf.readTensor(tensor, bytes);
+    const values = new Float32Array(tensor.numElements);
+    const format = quantFormats[tensor.type];
+    format.dequantize(bytes, 0, values, 0, tensor.numElements / format.blockSize);
+    return { name: tensor.name, type: 'F32' as const, dims: tensor.dims, data: new Uint8Array(values.buffer) };
+  });
+  const sink = createMemorySink();
+  writeGguf({ metadata: gguf.entries, tensors }, sink);
+  const path = `.cache/compare/${subject.name}-as-f32.gguf`;
+  writeFileSync(path, sink.toBytes());
+  return { ...subject, name: `${subject.name} as F32`, path, isFloat: true };
+}
+
 /** A LoRA of random factors for every matrix that a file has under its own name, as a file that both sides read. */
-async function writeRandomAdapter(subject: Subject): Promise<Subject | null> {
+async function writeRandomAdapter(given: Subject): Promise<Subject | null> {
+  const subject = await toFloats(given);
   const { openGguf, writeGguf, createMemorySink } =
     await importBuilt<typeof import('../src/gguf/index.ts')>('gguf/index');
   const { readShape } = await importBuilt<typeof import('../src/models/shape.ts')>('models/shape');

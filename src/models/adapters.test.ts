@@ -4,6 +4,7 @@ import { randomAdapter, type RandomAdapterOptions } from '../../test/support/ran
 import { buildRandomModel, type RandomArchitecture } from '../../test/support/random-model.ts';
 import { loadBytes, runParts, testLimits } from '../../test/support/run-model.ts';
 import { ADAPTER_TARGETS, type Adapter, planPlacement, writePlacement } from '../adapters/index.ts';
+import { PAGE_TOKENS } from '../kernels/contract.ts';
 import { architectures, isDecoder } from './registry.ts';
 import type { LoadedModel } from './types.ts';
 
@@ -88,6 +89,26 @@ describe.each(names)('%s', (architecture) => {
     expect(alone[1]).not.toEqual(alone[2]);
     await model.dispose();
   });
+});
+
+test('the LM head of the rows with logits is changed, wherever among the rows they are', async () => {
+  const model = await load(fileOf('llama'));
+  place(model, [await randomAdapter(model.shape, { seed: 1, targets: ['output'] })]);
+  const tokenIds = ids(6, 1);
+  const plain = await runParts(model, [whole(tokenIds)]);
+  const changed = await runParts(model, [whole(tokenIds, 0)]);
+  const positions = [0, 1, 2, 3, 4, 5];
+  const logits = await model.forward({
+    tokenIds,
+    positions,
+    slots: positions.map((at) => 4 * PAGE_TOKENS + at),
+    sequences: [{ firstRow: 0, numRows: 6, contextTokens: 6, pageIds: [4] }],
+    logitRows: [5, 1, 3],
+    adapters: [{ slot: 0, scale: 1, rows: [0, 3, 5] }],
+  });
+  const { vocabSize } = model.shape;
+  const rows = [0, 1, 2].map((row) => logits.slice(row * vocabSize, (row + 1) * vocabSize));
+  expect(rows).toEqual([changed[5], plain[1], changed[3]]);
 });
 
 test('ranks beyond one operation, and matrices beyond a slab, add up to the same', async () => {
