@@ -78,8 +78,8 @@ const parts: Record<string, (model: LearnModel) => Promise<void>> = {
       numHeldOut: 20,
       learningRate: 1e-3,
       lambda: 2000,
-      stepsPerLook: 8,
-      numLooks: 6,
+      stepsPerLook: 6,
+      numLooks: 5,
     });
     printTable([
       ['seed', 'A before', 'A learned', 'B learned, equal', 'A lost: none', 'EWC', 'shuffled Fisher'],
