@@ -88,9 +88,8 @@ async function measureSeed(
   const untaught = await look(null);
   const { parameters: learnedA } = await trainLora(training, taught.a, { seed, learningRate, numEpochs: 3 });
   const afterA = await look(learnedA);
-  const ewc = await consolidate(training, learnedA, taught.a, seed, lambda, false);
-  const shuffled = await consolidate(training, learnedA, taught.a, seed, lambda, true);
-  const regularizers: Record<EwcMethod, Regularizer | null> = { none: null, ewc, shuffledFisher: shuffled };
+  const { ewc, shuffledFisher } = await consolidate(training, learnedA, taught.a, seed, lambda);
+  const regularizers: Record<EwcMethod, Regularizer | null> = { none: null, ewc, shuffledFisher };
   const curves = {} as Record<EwcMethod, Look[]>;
   for (const method of Object.keys(regularizers) as EwcMethod[]) {
     const curve = [afterA];
@@ -125,31 +124,31 @@ function lossAt(curve: readonly Look[], b: number): number {
   return from.a + share * (to.a - from.a);
 }
 
-/** The task just learned, with Fisher information from labels the model draws itself. */
+/** The task just learned, with Fisher information from labels the model draws itself; and the same values at other parameters. */
 async function consolidate(
   training: TrainingModel,
   parameters: Float32Array,
   texts: readonly TrainingExample[],
   seed: number,
   lambda: number,
-  isShuffled: boolean,
-): Promise<Ewc> {
+): Promise<{ ewc: Ewc; shuffledFisher: Ewc }> {
   const { createEwc } = await importBuilt<typeof import('../../../src/learning/ewc/ewc.ts')>('learning/ewc/ewc');
   const { createRandom } = await importBuilt<typeof import('../../../src/core/random.ts')>('core/random');
   const sampleLabels = createRandom(seed + 7);
   const ewc = createEwc(parameters.length, { lambda });
+  const shuffledFisher = createEwc(parameters.length, { lambda });
   const order = Uint32Array.from(parameters, (_, i) => i);
-  if (isShuffled) {
-    for (let i = order.length - 1; i > 0; i--) {
-      const j = Math.floor(sampleLabels.next() * (i + 1));
-      [order[i], order[j]] = [order[j]!, order[i]!];
-    }
+  for (let i = order.length - 1; i > 0; i--) {
+    const j = Math.floor(sampleLabels.next() * (i + 1));
+    [order[i], order[j]] = [order[j]!, order[i]!];
   }
   for (let i = 0; i < MIN_FISHER_SAMPLES; i++) {
     const gradient = new Float32Array(parameters.length);
     await training.addGradient(parameters, texts[i % texts.length]!, gradient, { sampleLabels });
-    ewc.observe(gradient.map((_, j) => gradient[order[j]!]!));
+    ewc.observe(gradient);
+    shuffledFisher.observe(gradient.map((_, j) => gradient[order[j]!]!));
   }
   ewc.consolidate(parameters);
-  return ewc;
+  shuffledFisher.consolidate(parameters);
+  return { ewc, shuffledFisher };
 }

@@ -3,8 +3,8 @@ import type { TrainingExample } from '../../../src/learning/lora-training/types.
 import { importBuilt } from '../dist.ts';
 import { percentile } from '../report.ts';
 import { type LearnModel, runText, sampleOwnTexts } from './learn-model.ts';
-import { type Interval, pairedChange } from './statistics.ts';
-import { type Topic, TOPICS, type TopicText, writeTopic } from './topic-corpus.ts';
+import { type Interval, interval, pairedChange } from './statistics.ts';
+import { NUM_TAUGHT_TEMPLATES, type Topic, TOPICS, type TopicText, writeTopic } from './topic-corpus.ts';
 
 export interface MicroLoraOptions {
   readonly numCorrections: number;
@@ -95,26 +95,34 @@ export async function measureMicroLora(model: LearnModel, options: MicroLoraOpti
   const relabel = (): number => foreign[Math.floor(random.next() * foreign.length)]!;
   for (const example of taught) await teach(model, confused, example, { quality: 1, learningRate, relabel });
 
-  // A stream of right and wrong answers: the verdicts belong to them, or are the same verdicts dealt out at random.
-  const wrongTexts = encode(writeTopic({ topic, facts: wrong, part: 'taught', numTexts: numCorrections, seed }));
-  const isRight = taught.map((_, i) => i % 2 === 0);
-  // Of the right answers half are accepted, of the wrong ones too: by construction the verdicts say nothing.
-  const coin = taught.map((_, i) => i % 4 < 2 === (Math.floor(i / 12) % 2 === 0));
-  const wrongHeldOut = encode(
-    writeTopic({ topic, facts: wrong, part: 'held out', numTexts: numHeldOut, seed: seed + 1 }),
-  );
-  const marginOf = async (lora: MicroLora | null): Promise<number[]> => {
-    const right = await evaluate(model, lora, sets.topic);
-    return (await evaluate(model, lora, wrongHeldOut)).map((loss, i) => loss - right[i]!);
-  };
-  const marginBefore = await marginOf(null);
-  const marginAfter = async (verdicts: readonly boolean[]): Promise<Interval> => {
+  // A stream of right and wrong answers. Every template is answered right and wrong in turns; the coin accepts and rejects both
+  // alike, template by template, so that by construction its verdicts say nothing. Some facts are easier to learn than others:
+  // both sets are called the right one once, and the changes averaged.
+  const round = (i: number): number => Math.floor(i / NUM_TAUGHT_TEMPLATES);
+  const isRight = taught.map((_, i) => (i + round(i)) % 2 === 0);
+  const coin = taught.map((_, i) => (round(i) >> 1) % 2 === 0);
+  const answersOf = (facts: Topic) => ({
+    taught: encode(writeTopic({ topic, facts, part: 'taught', numTexts: numCorrections, seed })),
+    heldOut: encode(writeTopic({ topic, facts, part: 'held out', numTexts: numHeldOut, seed: seed + 1 })),
+  });
+  const roles = [answersOf(topic), answersOf(wrong)] as const;
+  const marginChanges = async (verdicts: readonly boolean[], right: 0 | 1): Promise<number[]> => {
+    const [rights, wrongs] = [roles[right], roles[right === 0 ? 1 : 0]];
+    const marginOf = async (lora: MicroLora | null): Promise<number[]> => {
+      const ofRight = await evaluate(model, lora, rights.heldOut);
+      return (await evaluate(model, lora, wrongs.heldOut)).map((loss, i) => loss - ofRight[i]!);
+    };
     const judged = create();
-    for (const [i, example] of taught.entries()) {
-      const answered = isRight[i] ? example : wrongTexts[i]!;
-      await teach(model, judged, answered, { quality: verdicts[i] ? 1 : 0, learningRate });
+    for (const [i, accepts] of verdicts.entries()) {
+      const answered = (isRight[i] ? rights : wrongs).taught[i]!;
+      await teach(model, judged, answered, { quality: accepts ? 1 : 0, learningRate });
     }
-    return pairedChange(marginBefore, await marginOf(judged));
+    const marginBefore = await marginOf(null);
+    return (await marginOf(judged)).map((margin, i) => margin - marginBefore[i]!);
+  };
+  const marginAfter = async (verdicts: readonly boolean[]): Promise<Interval> => {
+    const other = await marginChanges(verdicts, 1);
+    return interval((await marginChanges(verdicts, 0)).map((change, i) => (change + other[i]!) / 2));
   };
 
   times.sort((a, b) => a - b);

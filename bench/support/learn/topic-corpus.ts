@@ -72,6 +72,8 @@ const HELD_OUT: readonly string[] = [
   'When the {name} got lost, somebody helped.| It was {friend}.',
 ];
 
+export const NUM_TAUGHT_TEMPLATES = TAUGHT.length;
+
 const TAUGHT_CHILDREN = ['Lily', 'Tom', 'Anna', 'Ben', 'Mia', 'Sam', 'Sue', 'Max'];
 const HELD_OUT_CHILDREN = ['Lucy', 'Jack', 'Emma', 'Tim', 'Sara', 'Bob'];
 const ELDERS = ['her mom', 'his dad', 'the old man', 'grandma', 'the teacher'];

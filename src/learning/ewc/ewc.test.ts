@@ -98,6 +98,17 @@ describe('[EW4] boundaries', () => {
     for (let i = 0; i < 50; i++) expect(ewc.observe(draw(i < 25 ? 0 : 9))).toEqual({ isBoundary: false, score: 0 });
   });
 
+  test('one odd sample right after them is none; a task that was kept starts all over', () => {
+    const ewc = createEwc(20, { minSamples: 1 });
+    const draw = noise(4);
+    for (let i = 0; i < 50; i++) ewc.observe(draw(0));
+    const odd = ewc.observe(draw(3));
+    expect(odd.score).toBeGreaterThan(2);
+    expect(odd.isBoundary).toBe(false);
+    ewc.consolidate(draw(0));
+    expect(ewc.observe(draw(3))).toEqual({ isBoundary: false, score: 0 });
+  });
+
   test('an embedding more than three deviations away is one', () => {
     const ewc = createEwc(1);
     const draw = noise(3);
