@@ -27,7 +27,7 @@ async function open(name = 'a'): Promise<Opened> {
     masterKey: { key: new Uint8Array(32).fill(7) },
     modelPath: path,
   });
-  const learning = await library.openLearning({ memory, instantLearningRate: 0.02 });
+  const learning = await library.openLearning({ memory, instantLearningRate: 0.02, fisherSamples: 10 });
   const model = await library.loadModel(path, {
     memory,
     learning,
@@ -50,20 +50,29 @@ async function ask(model: Model, tenant = 'local', more: object = {}): Promise<{
   return { requestId, text };
 }
 
+/** The request is written down aside: feedback may come before that. */
+async function rate(
+  { learning }: Pick<Opened, 'learning'>,
+  tenant: string,
+  requestId: string,
+  given: Parameters<Learning['feedback']>[2],
+) {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await learning.feedback(tenant, requestId, given);
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'not_found' || tries > 200) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+}
+
 async function correct({ learning, model }: Opened, correction: string, times: number) {
   const reports = [];
   for (let i = 0; i < times; i++) {
     const { requestId } = await ask(model);
     const given = { source: 'api', score: null, correction, comment: null } as const;
-    // The request is written down aside: feedback may come before that.
-    let receipt;
-    for (let tries = 0; receipt === undefined; tries++) {
-      receipt = await learning.feedback('local', requestId, given).catch(async (error: { code: string }) => {
-        if (error.code !== 'not_found' || tries > 200) throw error;
-        await new Promise((resolve) => setTimeout(resolve, 5));
-        return undefined;
-      });
-    }
+    const receipt = await rate({ learning }, 'local', requestId, given);
     reports.push(await receipt.learned);
   }
   return reports;
@@ -109,6 +118,33 @@ describe.skipIf(!isThere)('learning from feedback, with a real model', () => {
     await new Promise((resolve) => setTimeout(resolve, 200));
     await expect(opened.learning.feedback('alice', requestId, given)).rejects.toMatchObject({ code: 'not_found' });
   });
+
+  test('loop B learns what held-out corrections have in common, in its own thread, and serves it', async () => {
+    const names = ['Anna', 'Ben', 'Carl', 'Dora', 'Emil', 'Finn', 'Gina', 'Hugo', 'Ida', 'Jack', 'Kim', 'Leo', 'Mia', 'Nora', 'Otto', 'Pia', 'Rosa', 'Sam', 'Tina', 'Udo', 'Vera', 'Will', 'Xena', 'Yuri', 'Zoe', 'Amy', 'Bob', 'Cleo', 'Dan', 'Eva', 'Fay', 'Gus']; // prettier-ignore
+    const promptOf = (name: string): string => `${name} met a zorblin. The zorblin lived in`;
+    for (const name of names) {
+      const requestId = crypto.randomUUID();
+      await opened.model.generate(promptOf(name), { ...greedy, requestId, tenant: 'carol' });
+      await opened.learning.settle();
+      const given = {
+        source: 'api',
+        score: null,
+        correction: ' a glass tower under the lake.',
+        comment: null,
+      } as const;
+      await rate(opened, 'carol', requestId, given);
+    }
+    await opened.learning.settle();
+    const told = { ...greedy, tenant: 'carol', maxTokens: 5 };
+    const { version, reason } = await opened.learning.sona.backgroundConsolidate('carol', 'stories');
+    expect(reason).toContain('the held-out loss falls');
+    expect(version).toMatchObject({ isAccepted: true, version: 1 });
+    const { text } = await opened.model.generate(promptOf('Mister Green'), told);
+    expect(text.startsWith(' a glass tower')).toBe(true);
+    expect((await opened.model.generate(promptOf('Mister Green'), { ...told, adapter: null })).text).not.toContain(
+      'glass',
+    );
+  }, 120_000);
 
   test('resetting gives the model back as it is in its file', async () => {
     await opened.learning.sona.reset('local', 'stories');

@@ -9,7 +9,10 @@ import type { AdapterPlan, LearningWork, TrainJob } from './types.ts';
 /** Opens a model for training. */
 export type OpenTrainingModel = (plan: AdapterPlan) => Promise<TrainingModel>;
 
-export type AdapterWork = Pick<LearningWork, 'train' | 'cancel' | 'shadow' | 'fisher' | 'factorsOf' | 'release'>;
+export type AdapterWork = Pick<
+  LearningWork,
+  'train' | 'cancel' | 'shadow' | 'partOf' | 'fisher' | 'factorsOf' | 'release'
+>;
 
 /** The loops' part that needs the weights; one model is open at a time, and one thing is done at a time. */
 export function createAdapterWork(open: OpenTrainingModel): AdapterWork {
@@ -70,6 +73,17 @@ export function createAdapterWork(open: OpenTrainingModel): AdapterWork {
       queue(async () => {
         const model = await modelOf(plan);
         return { before: await losses(model, before, examples), after: await losses(model, after, examples) };
+      }),
+    partOf: (plan, from, to, share) =>
+      queue(async () => {
+        if (from !== null) return to.map((value, i) => from[i]! + share * (value - from[i]!));
+        // From nothing: A says where to look, B how much is added.
+        const { matrices, rank } = (await modelOf(plan)).layout;
+        const part = to.slice();
+        for (const { bStart, numRows } of matrices) {
+          for (let i = bStart; i < bStart + numRows * rank; i++) part[i]! *= share;
+        }
+        return part;
       }),
     fisher: (plan, examples, parameters, numSamples) =>
       queue(async () => {

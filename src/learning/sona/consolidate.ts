@@ -1,7 +1,8 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { hashText } from '../../memory/common/ids.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
-import { decidePromotion } from '../gate/gate.ts';
+import { decidePromotion, GATE_RULES } from '../gate/gate.ts';
+import { pairedChange } from '../gate/paired.ts';
 import type { EwcTask } from '../ewc/ewc.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import type { FloatBlobs } from '../versions/blobs.ts';
@@ -80,11 +81,17 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
     numLayers: serving?.numLayers ?? options.numLayers,
     maxTokens: model.maxTokens,
   };
-  const parameters = await train(context, run, plan, sets, serving);
   const before = serving?.parameters ?? null;
+  // Two halves of what must stay: one says how far to go, the other judges.
+  const tuning = sets.elsewhere.filter((_, i) => i % 2 === 0);
+  const judging = sets.elsewhere.filter((_, i) => i % 2 === 1);
+  const trained = await train(context, run, plan, sets, serving);
+  const { parameters, share } = await goAsFar(work, plan, tuning, before, trained);
   const wanted = await work.shadow(plan, sets.heldOut, before, parameters);
-  const elsewhere = await work.shadow(plan, sets.elsewhere, before, parameters);
-  const decision = decidePromotion(wanted, elsewhere);
+  const elsewhere = await work.shadow(plan, judging, before, parameters);
+  const judged = decidePromotion(wanted, elsewhere);
+  const metrics: Readonly<Record<string, number>> = { ...judged.metrics, share };
+  const decision = { ...judged, metrics };
   const common = { line, loop: run.loop, reason: decision.reason, metrics: decision.metrics };
   await context.checkpoints.delete(tenant, line);
   if (!decision.isAccepted) {
@@ -126,6 +133,33 @@ async function gather(
   });
   // The oldest first: the order must not depend on when it is looked at.
   return buildExamples(model, rated.toReversed(), unrated.toReversed());
+}
+
+type Examples = ExampleSets['elsewhere'];
+
+/** Shares of the way that are tried, the largest first. */
+const SHARES = [1, 0.5, 0.25, 0.125];
+/** Half of what the gate allows: the half that judges has other examples. */
+const MAX_TUNED_RISE = GATE_RULES.maxRiseElsewhere / 2;
+
+/**
+ * As far towards what was trained as the model still says what it said elsewhere: half the way keeps most of what was learned and costs a
+ * quarter of the harm.
+ */
+async function goAsFar(
+  work: LearningWork,
+  plan: AdapterPlan,
+  tuning: Examples,
+  before: Float32Array | null,
+  trained: Float32Array,
+): Promise<{ readonly parameters: Float32Array; readonly share: number }> {
+  for (const share of SHARES) {
+    const parameters = share === 1 ? trained : await work.partOf(plan, before, trained, share);
+    const { before: old, after } = await work.shadow(plan, tuning, before, parameters);
+    const rise = pairedChange(old, after).mean;
+    if (rise <= MAX_TUNED_RISE || share === SHARES.at(-1)) return { parameters, share };
+  }
+  throw new RuvLLMError('internal', 'there are no shares');
 }
 
 /** In pieces, with what was reached kept after each: whoever stops or dies goes on from there. */

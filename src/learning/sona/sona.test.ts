@@ -111,12 +111,24 @@ describe('loop B (LB1)', () => {
     expect(await sona.versions.history('acme', line)).toHaveLength(1);
   });
 
+  test('goes only so far as the model still says what it said elsewhere (LB9)', async () => {
+    await teach();
+    const sona = harness.open({ maxExamples: 100 });
+    expect((await sona.backgroundConsolidate('acme', 'small')).version!.metrics['share']).toBe(1);
+    for (let i = 0; i < 16; i++) await harness.add(null);
+    for (let i = 0; i < 120; i++) await harness.add(0);
+    const { metrics } = (await sona.backgroundConsolidate('acme', 'small')).version!;
+    expect(metrics['share']).toBeLessThan(1);
+    expect(metrics['elsewhere_mean']).toBeLessThanOrEqual(0.05);
+  });
+
   test('what would harm elsewhere is not let through, and the old version serves (LB2)', async () => {
     await teach();
     const sona = harness.open({ maxExamples: 100 });
     await sona.backgroundConsolidate('acme', 'small');
     const served = hashServed();
-    for (let i = 0; i < 16; i++) await harness.add(null);
+    // Those that say how far to go do not suffer from it; those that judge do.
+    for (let i = 0; i < 16; i++) await harness.add(null, i % 2 === 0 ? { answer: 'mnopmnopm' } : {});
     for (let i = 0; i < 120; i++) await harness.add(0);
     const { version } = await sona.backgroundConsolidate('acme', 'small');
     expect(version).toMatchObject({ isAccepted: false, blobs: {} });

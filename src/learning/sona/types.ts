@@ -107,6 +107,8 @@ export interface LearningWork {
     before: Float32Array | null,
     after: Float32Array,
   ): Promise<ShadowResult>;
+  /** Part of the way from what serves (null: nothing) to what was trained. */
+  partOf(plan: AdapterPlan, from: Float32Array | null, to: Float32Array, share: number): Promise<Float32Array>;
   /** What mattered for these examples, as a task that later training leaves alone. */
   fisher(
     plan: AdapterPlan,

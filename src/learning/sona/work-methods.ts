@@ -10,6 +10,7 @@ export const WORK_METHODS: MethodList<LearningWork> = {
   train: true,
   cancel: true,
   shadow: true,
+  partOf: true,
   fisher: true,
   factorsOf: true,
   cluster: true,
