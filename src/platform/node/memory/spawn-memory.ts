@@ -19,12 +19,19 @@ export type MemoryWorkerMessage =
   | { readonly type: 'report'; readonly message: string }
   | { readonly type: 'reply'; readonly reply: RemoteReply };
 
+/**
+ * Room for what searches and writes throw away, three halves of which V8 uses one at a time; twice its own figure, and it grows to that
+ * only in use. Each collection is a pause of a millisecond or more, which one call in a hundred must not meet.
+ */
+const YOUNG_MB = 96;
+
 /** Opens a memory in a thread of its own; rejects with why it cannot be opened. Runs from the built package only. */
 export function spawnMemory(data: MemoryWorkerData, report: (message: string) => void): Promise<MemoryTransport> {
   const worker = new Worker(new URL('./memory-worker.js', import.meta.url), {
     name: 'ruvllm-memory',
     execArgv: [],
     workerData: data,
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
   });
   let onReply = (_reply: RemoteReply): void => {};
   let onEnd = (_reason: string): void => {};
