@@ -1,9 +1,10 @@
 // Searches by meaning: recall, queries per second against usearch and hnswlib-node on the same vectors with the same parameters and
 // one thread each, build time, size, and the time to open a sealed index again. --quick: 10 000 vectors instead of 100 000.
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeClusteredVectors } from './support/clustered-vectors.ts';
 import { importBuilt } from './support/dist.ts';
+import { keptPath, versionOf } from './support/kept.ts';
 import { median, printTable } from './support/report.ts';
 import { measureBaseMemory } from './support/base-memory.ts';
 import { measureMemoryThread } from './support/memory-thread.ts';
@@ -24,7 +25,6 @@ const NUM_TOPICS = count / 100;
 const graphOptions = { m: 32, efConstruction: 200 };
 
 const cacheFolder = '.cache/bench-memory';
-mkdirSync(cacheFolder, { recursive: true });
 const cache = join(cacheFolder, `${count}-${dim}-${SEED}-m32-efc200-v1`);
 const log = (line: string): void => console.error(line);
 const warn = ({ message }: { message: string }): void => log(message);
@@ -63,16 +63,19 @@ const exact = await createExactIndex({ kernels: native, dim, capacity: count });
 await fill(exact, all);
 const truth = truthOf(exact);
 const key = new Uint8Array(32).fill(1);
-const path = `${cache}.vec`;
-const openFile = () => openVectorFile({ path, key, identity: ['bench'] });
+const path = keptPath(cacheFolder, `${count}-${dim}-${SEED}-m32-efc200-vectors`, versionOf(['memory/vector-index']));
+const openFile = (from = path) => openVectorFile({ path: from, key, identity: ['bench'] });
 let buildMs = 0;
 if (!existsSync(path)) {
   log('building the graph …');
   const index = await createHnswIndex({ kernels: native, dim, capacity: count, numThreads: 2, ...graphOptions });
   buildMs = await fill(index, all);
-  const file = openFile();
+  // Under another name until it is whole: a run that was ended leaves nothing to be taken for it.
+  rmSync(`${path}.part`, { force: true });
+  const file = openFile(`${path}.part`);
   index.save(file, 1);
   file.close();
+  renameSync(`${path}.part`, path);
   await index.dispose();
 }
 async function reopen(kernels: typeof native): Promise<{ index: VectorIndex; ms: number }> {
@@ -181,7 +184,10 @@ const recall = recallOf(nativeRun.search, truth);
 const { memoryBytes } = ours;
 for (const index of [ours, oursWasm, exact, smallExact]) await index.dispose();
 log(`the memory in its own thread, ${count} patterns …`);
-const thread = await measureMemoryThread(vectors, queries, dim);
+const thread = await measureMemoryThread(vectors, queries, dim, {
+  folder: cacheFolder,
+  parameters: `${count}-${dim}-${SEED}-store`,
+});
 const base = measureBaseMemory();
 printTable([
   ['in its own thread', 'p50', 'p99'],
@@ -192,7 +198,8 @@ printTable([
   ['entry of the audit log, queued', '', `${thread.enqueueP99Us.toFixed(1)} µs`],
 ]);
 console.log(
-  `${thread.putsPerSecond.toFixed(0)} patterns a second to the disk, index built in ${thread.indexSeconds.toFixed(0)} s; ` +
+  `${thread.fill === null ? 'kept store' : `${thread.fill.putsPerSecond.toFixed(0)} patterns a second to the disk, index built in ${thread.fill.indexSeconds.toFixed(0)} s`}, ` +
+    `opened to the first answer in ${thread.openMs.toFixed(0)} ms; ` +
     `beyond a bare Node the library takes ${base.library.toFixed(0)} MiB, with an open memory ${base.memory.toFixed(0)}, ` +
     `with the loader of models too ${base.loader.toFixed(0)}`,
 );
@@ -207,6 +214,7 @@ const result = {
   pattern_p99_ms: thread.patternP99Ms,
   session_p99_us: thread.sessionP99Us,
   reopen_ms: median(reopened),
+  store_open_ms: thread.openMs,
   base_memory_mb: base.memory,
   base_memory_with_loader_mb: base.loader,
   build_s: buildMs === 0 ? null : buildMs / 1000,

@@ -1,19 +1,25 @@
-// Installs what RuvLLM is compared with into a folder of its own, away from our dependencies.
+// Installs what RuvLLM is compared with, away from our dependencies. One folder for each set: npm removes from a folder without a
+// manifest what it is not asked for.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, run } from './setup.mjs';
 
-const folder = join(root, '.cache/peers');
 const FLAGS = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--omit=optional'];
+
+function makeFolder(path) {
+  const folder = join(root, path);
+  mkdirSync(folder, { recursive: true });
+  // Without a package.json of its own, npm would install into ours.
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
+  return folder;
+}
 
 /** Returns whether node-llama-cpp can be used. Its GPU builds (700 MB) are left out, the CPU one is named. */
 export function ensurePeers() {
-  mkdirSync(folder, { recursive: true });
+  const folder = makeFolder('.cache/peers');
   const binary = `@node-llama-cpp/${process.platform === 'darwin' ? 'mac' : process.platform}-${process.arch}`;
   const has = (name) => existsSync(join(folder, 'node_modules', name, 'package.json'));
   if (has('node-llama-cpp') && has(binary)) return true;
-  // Without a package.json of its own, npm would install into ours.
-  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
   console.error('Installing node-llama-cpp to compare with …');
   return (
     run('npm', ['install', ...FLAGS, '--no-save', 'node-llama-cpp@3.22.1', `${binary}@3.22.1`], { cwd: folder }) === 0
@@ -25,10 +31,9 @@ export function ensurePeers() {
  * would, with its own flags.
  */
 export function ensureVectorPeers() {
-  mkdirSync(folder, { recursive: true });
+  const folder = makeFolder('.cache/vector-peers');
   const has = (name) => existsSync(join(folder, 'node_modules', name));
   if (!has('usearch/package.json') || !has('hnswlib-node/package.json')) {
-    writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
     console.error('Installing usearch and hnswlib-node to compare with …');
     const packages = ['usearch@2.25.3', 'hnswlib-node@3.0.0'];
     if (run('npm', ['install', ...FLAGS, '--no-save', ...packages], { cwd: folder }) !== 0) return false;

@@ -22,7 +22,7 @@ export interface PeerData {
   readonly cache: string;
 }
 
-const require = createRequire(join(process.cwd(), '.cache/peers/'));
+const require = createRequire(join(process.cwd(), '.cache/vector-peers/'));
 
 interface Usearch {
   Index: new (options: object) => {

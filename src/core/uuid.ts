@@ -14,6 +14,10 @@ export interface UuidSource {
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
+const HEX_PAIRS = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+/** Bytes with a dash in front. */
+const GAPS: readonly number[] = [4, 6, 8, 10];
+
 const hexOf = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');
 
 /**
@@ -66,8 +70,14 @@ export function parseUuid(text: string): Uint8Array {
 
 /** The text of 16 bytes. */
 export function formatUuid(bytes: Uint8Array): string {
-  const hex = Array.from(bytes, (byte) => hexOf(byte, 2)).join('');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  let text = '';
+  for (let i = 0; i < bytes.length; i++) text += GAPS.includes(i) ? `-${HEX_PAIRS[bytes[i]!]}` : HEX_PAIRS[bytes[i]!];
+  return text;
+}
+
+/** The text of 32 hex digits. */
+export function formatUuidDigits(digits: string): string {
+  return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-${digits.slice(12, 16)}-${digits.slice(16, 20)}-${digits.slice(20)}`;
 }
 
 /** When a UUIDv7 was made, in milliseconds since 1970; null for another version. */

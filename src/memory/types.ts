@@ -43,7 +43,10 @@ export interface MemoryRecord {
   /** Everything else; nobody without the tenant's key can read it. */
   readonly body: JsonValue;
   readonly vector: Float32Array | null;
-  /** Fingerprint of what made the vector: vectors of two spaces are never compared. Null exactly where `vector` is. */
+  /**
+   * Fingerprint of what made the vector: vectors of two spaces are never compared. Null exactly where `vector` is, but for a search
+   * that left vectors out; such a record is refused when it is put.
+   */
   readonly space: string | null;
 }
 
@@ -92,6 +95,8 @@ export interface NearestQuery {
   readonly filter?: RecordFilter;
   /** How thorough a search of a large set is. Default 64. */
   readonly ef?: number;
+  /** Without them, records come with `vector` null beside their space: what is not looked at need not be carried. Default true. */
+  readonly withVectors?: boolean;
 }
 
 export interface NearRecord {

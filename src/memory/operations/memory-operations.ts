@@ -58,7 +58,10 @@ const search = defineOperation({
     includeVectors,
   }),
   async run(memory, tenant, { includeVectors: hasVectors, ...query }) {
-    const { results, numDuplicates, context } = await memory.search(tenant, given(query));
+    const { results, numDuplicates, context } = await memory.search(
+      tenant,
+      given({ ...query, withVectors: hasVectors }),
+    );
     return {
       results: results.map(({ record, text: words, score, similarity, hops }) => ({
         id: record.id,

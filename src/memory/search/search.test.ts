@@ -64,6 +64,19 @@ describe('[SE1] one search over all kinds', () => {
       'the card was lost',
     ]);
   });
+  test('results come with vectors only where these are asked for', async () => {
+    const { memory, add, graph } = await setUp();
+    const [near, linked] = [await add('the card was lost'), await add('a loan has a rate')];
+    await graph.link(T, [{ from: near, to: linked, relation: 'same-topic', weight: 1, confidence: 1 }]);
+    const query = { text: 'lost card', k: 2, minSimilarity: 0.9, expandHops: 1 };
+    const light = await memory.search(T, query);
+    const whole = await memory.search(T, { ...query, withVectors: true });
+    expect(light.results.map(({ hops, record: { vector } }) => [hops, vector])).toEqual([[0, null], [1, null]]); // prettier-ignore
+    expect(whole.results.map(({ record: { vector } }) => vector?.length)).toEqual([8, 8]);
+    expect(whole.results.map(({ similarity }) => similarity)).toEqual(
+      light.results.map(({ similarity }) => similarity),
+    );
+  });
   test('requests like this one that failed last week', async () => {
     const { services, store, memory, add } = await setUp();
     const log = await openWitnessMemory({

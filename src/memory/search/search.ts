@@ -46,6 +46,8 @@ const memoryQuery = z
     minSimilarity: z.number().min(-1).max(1).default(-1),
     /** Steps along the graph from what is near. */
     expandHops: z.int().min(0).max(3).default(0),
+    /** Whether the records of results come with their vectors. */
+    withVectors: z.boolean().default(false),
     /** Packs the results into a text of at most so many tokens. */
     tokenBudget: z
       .int()
@@ -164,7 +166,9 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
       const { hops, strength, from } = reached[index]!;
       const similarity = record.vector !== null && record.space === wanted ? cosine(vector, record.vector) : null;
       const inherited = seeds.get(from)!.score * strength * HOP_FACTOR ** hops;
-      return [{ record, text: recordText(record), score: Math.max(similarity ?? -1, inherited), similarity, hops }];
+      const score = Math.max(similarity ?? -1, inherited);
+      const shown = query.withVectors ? record : { ...record, vector: null };
+      return [{ record: shown, text: recordText(record), score, similarity, hops }];
     });
   };
 
@@ -182,6 +186,7 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
       kinds: query.kinds ?? SEARCHED_KINDS,
       k: numCandidates,
       filter: toFilter(query),
+      withVectors: query.withVectors,
     });
     const isNear = ({ similarity }: { similarity: number }): boolean => similarity >= query.minSimilarity;
     const near = found

@@ -1,7 +1,7 @@
 import type { FieldDeclaration, FieldRegistry } from '../fields.ts';
 import type { EdgeQuery, FieldCondition, FieldValue, FindQuery, MemoryEdge, NearestQuery, RecordFilter, RecordKind } from '../types.ts'; // prettier-ignore
 import { checkFieldValue, checkId, checkIds } from './check-put.ts';
-import { checkChoice, checkInteger, checkKeys, checkKinds, checkList, checkText, checkTime, checkVector, refuse } from './checks.ts'; // prettier-ignore
+import { checkChoice, checkFlag, checkInteger, checkKeys, checkKinds, checkList, checkText, checkTime, checkVector, refuse } from './checks.ts'; // prettier-ignore
 import { parseCursor, type Cursor } from './cursor.ts';
 import { STORE_LIMITS } from './limits.ts';
 
@@ -34,6 +34,7 @@ export interface CheckedNearest {
   readonly space: string;
   readonly k: number;
   readonly ef: number;
+  readonly withVectors: boolean;
 }
 
 const DEFAULT_EF = 64;
@@ -56,13 +57,14 @@ export function checkCount(query: Pick<FindQuery, 'kinds' | 'filter'>, registry:
 }
 
 export function checkNearest(query: NearestQuery, registry: FieldRegistry): CheckedNearest {
-  checkKeys(query, 'query', ['vector', 'space', 'kinds', 'k', 'filter', 'ef']);
+  checkKeys(query, 'query', ['vector', 'space', 'kinds', 'k', 'filter', 'ef', 'withVectors']);
   return {
     filter: checkFilter(query.kinds, query.filter, registry),
     vector: checkVector(query.vector, 'vector'),
     space: checkText(query.space, 'space', STORE_LIMITS.spaceBytes),
     k: checkInteger(query.k, 'k', 1, STORE_LIMITS.k),
     ef: query.ef === undefined ? DEFAULT_EF : checkInteger(query.ef, 'ef', 1, STORE_LIMITS.ef),
+    withVectors: query.withVectors === undefined ? true : checkFlag(query.withVectors, 'withVectors'),
   };
 }
 

@@ -14,6 +14,11 @@ export function checkInteger(value: unknown, name: string, min: number, max: num
   return value;
 }
 
+export function checkFlag(value: unknown, name: string): boolean {
+  if (typeof value !== 'boolean') refuse(`${name} must be true or false, got ${describe(value)}`, name);
+  return value;
+}
+
 export function checkTime(value: unknown, name: string): number {
   return checkInteger(value, name, 0, STORE_LIMITS.timeMs);
 }

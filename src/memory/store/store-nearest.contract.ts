@@ -66,6 +66,33 @@ export function testNearest(open: OpenStore): void {
     await current.checkIntegrity();
   });
 
+  test('[MS10] without vectors all else is the same, and what came so is not put back', async () => {
+    const { store } = await open();
+    const record = recordOf(1, { fields: { source: 'a "quoted" wörd', quality: 0.5 }, body: { text: 'x' }, vector: vectorOf(3, 4), space: 's' }); // prettier-ignore
+    await store.put([record, recordOf(2, { vector: vectorOf(1, 0), space: 's' })]);
+    const query = { kinds: ['fact'], vector: vectorOf(3, 4), space: 's', k: 2 } as const;
+    const whole = await store.nearest('alpha', { ...query, withVectors: true });
+    expect(await store.nearest('alpha', query)).toEqual(whole);
+    expect(whole.map(({ record: { vector } }) => vector)).toEqual([vectorOf(3, 4), vectorOf(1, 0)]);
+    const light = await store.nearest('alpha', { ...query, withVectors: false });
+    expect(light).toEqual(whole.map((hit) => ({ ...hit, record: { ...hit.record, vector: null } })));
+    expect(light[0]!.record).toMatchObject({ id: idOf(1), space: 's', fields: record.fields, body: record.body });
+    await expectRefusal(store.put([light[0]!.record]), 'invalid_option', 'both');
+    expect((await store.get('alpha', [idOf(1)]))[0]!.vector).toEqual(vectorOf(3, 4));
+    await expectRefusal(store.nearest('alpha', { ...query, withVectors: 'no' as never }), 'invalid_option', 'withVectors must be true or false'); // prettier-ignore
+  });
+
+  test('[MS10] a tenant that was erased and comes back has sets of its own', async () => {
+    const { store } = await open();
+    const near = (vector: Float32Array) => store.nearest('alpha', { kinds: ['fact'], vector, space: 's', k: 5 });
+    await store.put([recordOf(1, { vector: vectorOf(1, 0), space: 's' })]);
+    expect((await near(vectorOf(1, 0))).map(({ record }) => record.id)).toEqual([idOf(1)]);
+    await store.eraseTenant('alpha');
+    expect(await near(vectorOf(1, 0))).toEqual([]);
+    await store.put([recordOf(2, { vector: vectorOf(0, 1, 0), space: 's' })]);
+    expect((await near(vectorOf(0, 1, 0))).map(({ record }) => record.id)).toEqual([idOf(2)]);
+  });
+
   test('[MS11] vectors that cannot be compared are refused', async () => {
     const { store } = await open();
     const put = (vector: Float32Array | null, space: string | null = 's') =>

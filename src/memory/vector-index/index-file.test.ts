@@ -42,6 +42,46 @@ test('[VI40] opened as it was saved, changed and saved again', async () => {
   for (const { index: each } of [first, second, { index }]) await each.dispose();
 });
 
+test('[VI40] keys that share a slot are counted, and go one by one', async () => {
+  const index = await make();
+  const file = createMemoryFile();
+  index.save(file, 1);
+  for (const order of [
+    [1, 7001],
+    [7001, 1],
+  ]) {
+    // prettier-ignore
+    const { index: opened } = (await openVectorIndex(options, file))!;
+    const sizes = order.map((key) => (opened.delete(key), opened.size));
+    expect([index.size, ...sizes]).toEqual([571, 570, 569]);
+    expect([opened.has(1), opened.has(7001)]).toEqual([false, false]);
+    await opened.dispose();
+  }
+  await index.dispose();
+});
+
+test('[VI43] a link to where there is nothing is damage', async () => {
+  const index = await make();
+  const file = createMemoryFile();
+  index.save(file, 1);
+  const { bytes } = file.blocks().find(({ name }) => name.startsWith('links 0 '))!;
+  const links = new Int32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
+  const end = 600;
+  const [first] = links;
+  for (const id of [end, end + 1, -2, 2 ** 31 - 1, -(2 ** 31)]) {
+    links[0] = id;
+    await expect(openVectorIndex(options, file)).rejects.toMatchObject({
+      code: 'hash_mismatch',
+      message: expect.stringContaining(`a link to ${id} of ${end}`) as string,
+    });
+  }
+  for (const id of [end - 1, -1, first!]) {
+    links[0] = id;
+    await (await openVectorIndex(options, file))!.index.dispose();
+  }
+  await index.dispose();
+});
+
 test.each([
   ['exact', () => createExactIndex(options)],
   ['on its way to a graph', () => createVectorIndex({ ...options, graphFrom: 300 })],

@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import type { BlockFile } from './block-file.ts';
+import type { BlockFile, BlockRead } from './block-file.ts';
 import { COLUMNS, type ColumnName } from './columns.ts';
 import { PAGE_BYTES } from './dirty-pages.ts';
 
@@ -120,14 +120,36 @@ export function readHeader(file: BlockFile): SavedIndex | null {
   return valid.reduce((a, b) => ((b?.header.generation ?? 0) > (a?.header.generation ?? 0) ? b : a));
 }
 
-/** Fills a column's bytes; throws `hash_mismatch` at the first page that is not as it was written. */
-export function readPages(file: BlockFile, saved: SavedIndex, column: PagedName, into: Uint8Array): void {
-  saved.pages.get(column)!.forEach(({ block, generation }, page) => {
-    const part = into.subarray(page * PAGE_BYTES, (page + 1) * PAGE_BYTES);
-    if (block >= file.numBlocks || !file.read(block, pageName(column, page, generation), part)) {
-      corrupt(`page ${page} of ${column} in block ${block}`, { column, page, block });
-    }
-  });
+async function readAll<R extends BlockRead>(file: BlockFile, wanted: readonly R[]): Promise<R | null> {
+  if (file.readMany !== undefined) return (await file.readMany(wanted)) as R | null;
+  return wanted.find(({ block, name, into }) => !file.read(block, name, into)) ?? null;
+}
+
+interface PageRead extends BlockRead {
+  readonly column: PagedName;
+  readonly page: number;
+}
+
+/** Fills columns' bytes; throws `hash_mismatch` where a page is not as it was written. */
+export async function readPages(
+  file: BlockFile,
+  saved: SavedIndex,
+  columns: readonly (readonly [PagedName, Uint8Array])[],
+): Promise<void> {
+  const wanted = columns.flatMap(([column, bytes]) =>
+    saved.pages.get(column)!.map(({ block, generation }, page): PageRead => ({
+      block,
+      name: pageName(column, page, generation),
+      into: bytes.subarray(page * PAGE_BYTES, (page + 1) * PAGE_BYTES),
+      column,
+      page,
+    })),
+  );
+  const beyond = wanted.find(({ block }) => block >= file.numBlocks);
+  const damaged = beyond ?? (await readAll(file, wanted));
+  if (damaged === null) return;
+  const { column, page, block } = damaged;
+  corrupt(`page ${page} of ${column} in block ${block}`, { column, page, block });
 }
 
 function checkBlockBytes({ blockBytes }: BlockFile): void {

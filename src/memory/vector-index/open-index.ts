@@ -39,10 +39,8 @@ function checkLinks({ columns }: VectorSpace, header: IndexHeader): void {
   const { end, upperEnd, entry, topLevel, m } = header;
   const { links, upper, upperAt, levels } = columns;
   const check = (ids: Int32Array, length: number): void => {
-    for (let i = 0; i < length; i++) {
-      const id = ids[i]!;
-      if (id < -1 || id >= end) fail(`a link to ${id} of ${end}`);
-    }
+    // One comparison for both ends: -1 becomes 0, and all below it more than there can be.
+    for (let i = 0; i < length; i++) if ((ids[i]! + 1) >>> 0 > end) fail(`a link to ${ids[i]} of ${end}`);
   };
   check(links, end * 2 * m);
   check(upper, upperEnd * m);
@@ -72,9 +70,8 @@ export async function openSaved(options: ResolvedVectorIndexOptions, file: Block
       if (sizeBytes > LARGE_BYTES) space.pack.prepare?.(space.columnAt[name], sizeBytes);
       return [name, whole.subarray(0, sizeBytes)] as const;
     });
-    for (const [name, bytes] of parts) readPages(file, saved, name, bytes);
     const extra = new Uint8Array(header.numExtra * 8);
-    readPages(file, saved, 'extra', extra);
+    await readPages(file, saved, [...parts, ['extra', extra]]);
     const numbers = new Float64Array(extra.buffer);
     const numTwins = numbers[0] ?? 0;
     if (hasGraph) checkLinks(space, header);

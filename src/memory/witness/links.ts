@@ -35,7 +35,14 @@ async function similarEdges({ store, options }: LinkContext, tenant: string, ite
   if (vector === null || space === null || options.numSimilar === 0) return [];
   // Entries of one batch are all there already: each links only to those before it, so that a pair has one edge.
   const filter = { fields: [{ field: 'sequence', is: '<', value: item.link.sequence }] } as const;
-  const near = await store.nearest(tenant, { vector, space, kinds: ['witness'], k: options.numSimilar, filter });
+  const near = await store.nearest(tenant, {
+    vector,
+    space,
+    kinds: ['witness'],
+    k: options.numSimilar,
+    filter,
+    withVectors: false,
+  });
   return near
     .filter(({ similarity }) => similarity >= options.minSimilarity)
     .map(({ record, similarity }) => ({

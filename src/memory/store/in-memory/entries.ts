@@ -104,7 +104,7 @@ export function checkDimension(put: CheckedPut, others: Iterable<Entry>): void {
   }
 }
 
-export function toRecord({ head, bodyText }: Entry): MemoryRecord {
+export function toRecord({ head, bodyText }: Entry, withVector = true): MemoryRecord {
   const body = JSON.parse(bodyText) as JsonValue;
-  return { ...head, fields: { ...head.fields }, body, vector: head.vector?.slice() ?? null };
+  return { ...head, fields: { ...head.fields }, body, vector: withVector ? (head.vector?.slice() ?? null) : null };
 }

@@ -121,7 +121,10 @@ export function createInMemoryStore({ now, fields = MEMORY_FIELDS, limits }: InM
         .sort((a, b) => sign * compareCursors(a.head, b.head));
       const page = found.slice(0, limit);
       page.forEach(entries.touch);
-      return { records: page.map(toRecord), next: found.length > limit ? formatCursor(page.at(-1)!.head) : null };
+      return {
+        records: page.map((entry) => toRecord(entry)),
+        next: found.length > limit ? formatCursor(page.at(-1)!.head) : null,
+      };
     },
 
     async count(tenant, query) {
@@ -131,13 +134,13 @@ export function createInMemoryStore({ now, fields = MEMORY_FIELDS, limits }: InM
 
     async nearest(tenant, query) {
       checkOpen(tenant);
-      const { filter, vector, space, k } = checkNearest(query, fields);
+      const { filter, vector, space, k, withVectors } = checkNearest(query, fields);
       const hits = passing(tenant, filter)
         .filter(({ head }) => head.space === space)
         .map((entry) => ({ entry, similarity: cosineOf(vector, entry.head.vector!) }));
       const best = hits.sort((a, b) => b.similarity - a.similarity || a.entry.row - b.entry.row).slice(0, k);
       for (const { entry } of best) entries.touch(entry);
-      return best.map(({ entry, similarity }): NearRecord => ({ record: toRecord(entry), similarity }));
+      return best.map(({ entry, similarity }): NearRecord => ({ record: toRecord(entry, withVectors), similarity }));
     },
 
     async delete(tenant, ids) {

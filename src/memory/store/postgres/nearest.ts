@@ -71,7 +71,11 @@ export function createNearest({ pool, names, records, sets, vectors }: NearestPa
     if (of.length === 0) return [];
     const hits =
       vectors === null ? await scan(tenant, name, query, of) : await search(vectors, tenant, name, query, of);
-    return hits.map(({ record, similarity }) => ({ record, similarity }));
+    return hits.map(({ record, similarity }) => ({
+      // Opened with it, for the similarity is that of the sealed vector.
+      record: query.withVectors ? record : { ...record, vector: null },
+      similarity,
+    }));
   };
 }
 

@@ -1,9 +1,9 @@
 import { RuvLLMError } from '../../../core/errors.ts';
-import { formatUuid } from '../../../core/uuid.ts';
+import { formatUuid, formatUuidDigits } from '../../../core/uuid.ts';
 import { RECORD_KINDS, type FieldValue, type JsonValue, type MemoryRecord, type RecordKind } from '../../types.ts';
 import type { CheckedPut } from '../check-put.ts';
 import type { TenantSealer } from '../sealer.ts';
-import { bytesOf, numberOf, numberOrNull, textOf, type SqlRow } from './sql-database.ts';
+import { bytesOf, numberOf, numberOrNull, textOf, type SqlRow, type SqlValue } from './sql-database.ts';
 
 /** What a row says in the clear; all of it is associated data of what it has sealed, so no row can stand in for another. */
 export interface RowHead {
@@ -58,10 +58,21 @@ export function wordHash(sealer: TenantSealer, field: string, word: string): str
   return sealer.nameOf(`field ${field}`, word);
 }
 
+/** Of each unit of a text, in UTF-8, at most. */
+const BYTES_PER_UNIT = 3;
+/** Made anew for longer ones: a search opens many rows, and what each throws away is a pause of a later one. */
+let scratch = new Uint8Array(2048);
+
+/** Good until the next call. */
+function encode(text: string): Uint8Array {
+  if (text.length * BYTES_PER_UNIT > scratch.length) scratch = new Uint8Array(2 * text.length * BYTES_PER_UNIT);
+  return scratch.subarray(0, encoder.encodeInto(text, scratch).written);
+}
+
 function associatedData(head: RowHead): Uint8Array {
   const { tenantId, id, kind, createdMs, updatedMs, expiresMs, version, seq, vectorSet, fieldsText } = head;
   const parts = ['record', tenantId, id, kind, createdMs, updatedMs, expiresMs, version, seq, vectorSet, fieldsText];
-  return encoder.encode(JSON.stringify(parts));
+  return encode(JSON.stringify(parts));
 }
 
 /** Plain: length of the JSON text (u32 little-endian), the text, the floats of the vector (little-endian). */
@@ -82,6 +93,43 @@ export function sealRecord(put: CheckedPut, head: RowHead, sealer: TenantSealer)
 
 export const RECORD_COLUMNS =
   'row, tenant, id, kind, created_ms, updated_ms, expires_ms, version, seq, vector_set, fields, sealed';
+
+/**
+ * For rows of one tenant: most of what is in the clear as one text, since a value of its own for each column is most of what reading a
+ * row costs. SQLite writes it as `JSON.stringify` does, and so it is the end of the associated data.
+ */
+export const FEW_COLUMNS = `row, lower(hex(id)) AS id, ${jsonArrayOf('kind', 'created_ms', 'updated_ms', 'expires_ms', 'version', 'seq', 'vector_set', 'fields')} AS head, sealed`;
+
+function jsonArrayOf(...columns: readonly string[]): string {
+  return `json_array(${columns.join(', ')})`;
+}
+
+/** Opens rows that were read as `FEW_COLUMNS`; throws `io` when anything in one is not as it was written. */
+export function createRowOpener(tenantId: string, options: OpenOptions): (row: SqlRow) => MemoryRecord {
+  const start = `["record",${JSON.stringify(tenantId)},"`;
+  return (row) => {
+    const id = formatUuidDigits(textOf(row['id']));
+    const text = textOf(row['head']);
+    const values = parseHead(text);
+    const head = {
+      id,
+      kind: numberOf(values[0]),
+      createdMs: numberOf(values[1]),
+      updatedMs: numberOf(values[2]),
+      expiresMs: numberOrNull(values[3]),
+      version: numberOf(values[4]),
+    };
+    return openSealed(head, encode(`${start}${id}",${text.slice(1)}`), bytesOf(row['sealed']), options);
+  };
+}
+
+function parseHead(text: string): readonly SqlValue[] {
+  try {
+    return JSON.parse(text) as readonly SqlValue[];
+  } catch {
+    throw damaged(`a row has a head of ${text.length} characters that is no JSON`);
+  }
+}
 
 export function headOf(row: SqlRow, tenantId: string): RowHead {
   return {
@@ -105,10 +153,22 @@ export function openRow(row: SqlRow, tenantId: string, tenant: string, sealer: T
 }
 
 export function openRecord(head: RowHead, sealed: Uint8Array, tenant: string, sealer: TenantSealer): MemoryRecord {
-  const plain = sealer.unseal(associatedData(head), sealed);
+  return openSealed(head, associatedData(head), sealed, { tenant, sealer, withVector: true });
+}
+
+interface OpenOptions {
+  readonly tenant: string;
+  readonly sealer: TenantSealer;
+  readonly withVector: boolean;
+}
+
+type ShownHead = Pick<RowHead, 'id' | 'kind' | 'createdMs' | 'updatedMs' | 'expiresMs' | 'version'>;
+
+function openSealed(head: ShownHead, associated: Uint8Array, sealed: Uint8Array, options: OpenOptions): MemoryRecord {
+  const { tenant, sealer, withVector } = options;
+  const plain = sealer.unseal(associated, sealed);
   if (plain === null) throw damaged(`the record ${head.id} of version ${head.version} does not open`);
-  const view = new DataView(plain.buffer, plain.byteOffset, plain.byteLength);
-  const start = LENGTH_BYTES + view.getUint32(0, true);
+  const start = LENGTH_BYTES + ((plain[0]! | (plain[1]! << 8) | (plain[2]! << 16) | (plain[3]! << 24)) >>> 0);
   const { fields, space, body } = JSON.parse(decoder.decode(plain.subarray(LENGTH_BYTES, start))) as {
     fields: Record<string, FieldValue>;
     space: string | null;
@@ -125,12 +185,13 @@ export function openRecord(head: RowHead, sealed: Uint8Array, tenant: string, se
     version,
     fields,
     body,
-    vector: space === null ? null : readFloats(view, start),
+    vector: space === null || !withVector ? null : readFloats(plain, start),
     space,
   };
 }
 
-function readFloats(view: DataView, start: number): Float32Array {
+function readFloats(plain: Uint8Array, start: number): Float32Array {
+  const view = new DataView(plain.buffer, plain.byteOffset, plain.byteLength);
   const floats = new Float32Array((view.byteLength - start) / FLOAT_BYTES);
   for (let i = 0; i < floats.length; i++) floats[i] = view.getFloat32(start + i * FLOAT_BYTES, true);
   return floats;

@@ -8,7 +8,7 @@ import { compareCursors } from '../cursor.ts';
 import type { VectorSetRef } from '../vector-sets.ts';
 import { filterToSql } from './filter-sql.ts';
 import type { OnCommit } from './group-commit.ts';
-import { headOf, kindNumber, openRow, RECORD_COLUMNS, sealRecord, visibleFields, type RowHead } from './record-row.ts';
+import { createRowOpener, FEW_COLUMNS, headOf, kindNumber, openRow, RECORD_COLUMNS, sealRecord, visibleFields, type RowHead } from './record-row.ts'; // prettier-ignore
 import { numberOf, numberOrNull, type SqlDatabase, type SqlRow } from './sql-database.ts';
 import type { Tenant } from './tenants.ts';
 
@@ -19,18 +19,22 @@ export interface Records {
   /** Inside of a transaction. */
   put(tenant: Tenant, put: CheckedPut, nowMs: number, onCommit: OnCommit): { id: string; version: number };
   get(tenant: Tenant, name: string, id: string): MemoryRecord | null;
-  byRows(tenant: Tenant, name: string, rows: readonly number[]): ReadonlyMap<number, MemoryRecord>;
+  byRows(tenant: Tenant, name: string, rows: readonly number[], withVector: boolean): ReadonlyMap<number, MemoryRecord>;
   find(tenant: Tenant, name: string, query: CheckedFind): readonly MemoryRecord[];
   count(tenant: Tenant, filter: CheckedFilter): number;
   /** Rows of one kind that pass. */
   matching(tenant: Tenant, kind: RecordKind, filter: CheckedFilter): Set<number>;
   /** Inside of a transaction: takes away a row and remembers that its vector left; false when it is not there. */
   delete(tenantNo: number, id: Uint8Array, onCommit: OnCommit): number | null;
-  setOf(tenant: Tenant, kind: RecordKind, space: string): VectorSetRef | null;
+  /** Outside of a transaction: what is there is remembered. */
+  findSet(tenant: Tenant, kind: RecordKind, space: string): VectorSetRef | null;
 }
 
+/** Sets that are remembered of one tenant. */
+const MAX_SETS = 1024;
+
 /** The `+` keeps SQLite from the index by tenant, through which it would look at all that a tenant has. */
-export const SELECT_BY_ROWS = `SELECT ${RECORD_COLUMNS} FROM record WHERE row IN (SELECT value FROM json_each(?)) AND +tenant = ?`;
+export const SELECT_BY_ROWS = `SELECT ${FEW_COLUMNS} FROM record WHERE row IN (SELECT value FROM json_each(?)) AND +tenant = ?`;
 
 export function createRecords(database: SqlDatabase, nextSeq: () => number, onVector: VectorChange): Records {
   const selectHead = (tenantNo: number, id: Uint8Array): SqlRow | undefined =>
@@ -43,6 +47,19 @@ export function createRecords(database: SqlDatabase, nextSeq: () => number, onVe
       .prepare('SELECT no, dim FROM vector_set WHERE tenant = ? AND kind = ? AND space = ?')
       .all(tenant.no, kindNumber(kind), tenant.sealer.nameOf('space', space))[0];
     return row === undefined ? null : { no: numberOf(row['no']), tenantId: tenant.id, dim: numberOf(row['dim']) };
+  }
+
+  /** By the tenant as it is known now: erased and made anew, it is another one. */
+  const knownSets = new WeakMap<Tenant, Map<string, VectorSetRef>>();
+
+  function findSet(tenant: Tenant, kind: RecordKind, space: string): VectorSetRef | null {
+    const sets = knownSets.get(tenant) ?? new Map<string, VectorSetRef>();
+    const key = `${kind} ${space}`;
+    const found = sets.get(key) ?? setOf(tenant, kind, space);
+    if (found === null || sets.has(key)) return found;
+    if (sets.size >= MAX_SETS) sets.clear();
+    knownSets.set(tenant, sets.set(key, found));
+    return found;
   }
 
   function obtainSet(tenant: Tenant, { kind, space, vector }: CheckedPut): number | null {
@@ -86,7 +103,7 @@ export function createRecords(database: SqlDatabase, nextSeq: () => number, onVe
     rows.map((row) => openRow(row, tenant.id, name, tenant.sealer).record);
 
   return {
-    setOf,
+    findSet,
 
     put(tenant, put, nowMs, onCommit) {
       const old = selectHead(tenant.no, parseUuid(put.id));
@@ -122,9 +139,13 @@ export function createRecords(database: SqlDatabase, nextSeq: () => number, onVe
       return openAll(database.prepare(sql).all(tenant.no, parseUuid(id)), tenant, name)[0] ?? null;
     },
 
-    byRows(tenant, name, rows) {
-      const found = database.prepare(SELECT_BY_ROWS).all(JSON.stringify(rows), tenant.no);
-      return new Map(found.map((row) => [numberOf(row['row']), openAll([row], tenant, name)[0]!]));
+    byRows(tenant, name, rows, withVector) {
+      const openOne = createRowOpener(tenant.id, { tenant: name, sealer: tenant.sealer, withVector });
+      const found = new Map<number, MemoryRecord>();
+      for (const row of database.prepare(SELECT_BY_ROWS).all(JSON.stringify(rows), tenant.no)) {
+        found.set(numberOf(row['row']), openOne(row));
+      }
+      return found;
     },
 
     find(tenant, name, { filter, order, limit, after }) {

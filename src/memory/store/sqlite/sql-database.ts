@@ -21,7 +21,7 @@ const CODES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/database or disk is full/i, 'disk_full'],
   [/is locked|busy/i, 'conflict'],
   [
-    /I\/O error|malformed|not a database|unable to open|could not open|could not reset|readonly|read-only|out of memory|corrupt/i,
+    /I\/O error|malformed|not a database|unable to open|could not open|could not reset|readonly|read-only|out of memory|corrupt|cannot hold BLOB/i,
     'io',
   ],
 ];

@@ -102,7 +102,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
   async function nearest(tenant: Tenant, name: string, query: CheckedNearest): Promise<readonly NearRecord[]> {
     const hits: { row: number; similarity: number }[] = [];
     for (const kind of query.filter.kinds) {
-      const set = records.setOf(tenant, kind, query.space);
+      const set = records.findSet(tenant, kind, query.space);
       if (set === null) continue;
       if (set.dim !== query.vector.length) {
         throw new RuvLLMError(
@@ -123,7 +123,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
     }
     hits.sort((a, b) => b.similarity - a.similarity || a.row - b.row);
     const best = hits.slice(0, query.k);
-    const byRow = records.byRows(tenant, name, best.map(({ row }) => row)); // prettier-ignore
+    const byRow = records.byRows(tenant, name, best.map(({ row }) => row), query.withVectors); // prettier-ignore
     // A row that was deleted while an index was being opened is not there any more.
     return best.flatMap(({ row, similarity }) => {
       const record = byRow.get(row);

@@ -31,6 +31,7 @@ const MAX_KNOWN = 1024;
 
 export function createTenants(database: SqlDatabase, keys: TenantKeyRing): Tenants {
   const known = new Map<string, Tenant>();
+  const ids = new Map<string, string>();
 
   const selectById = 'SELECT no, id, erasing FROM tenant WHERE id = ?';
   const read = (id: string): SqlRow | undefined => database.prepare(selectById).all(id)[0];
@@ -57,8 +58,18 @@ export function createTenants(database: SqlDatabase, keys: TenantKeyRing): Tenan
     return { no: numberOf(row['no']), id, sealer };
   }
 
-  function peek(name: string): Tenant | null {
+  /** The id of a name is always the same, and takes a hash. */
+  function idOf(name: string): string {
+    const cached = ids.get(name);
+    if (cached !== undefined) return cached;
     const id = keys.idOf(name);
+    if (ids.size >= MAX_KNOWN) ids.clear();
+    ids.set(name, id);
+    return id;
+  }
+
+  function peek(name: string): Tenant | null {
+    const id = idOf(name);
     const cached = known.get(id);
     if (cached !== undefined) return cached;
     const row = read(id);

@@ -1,19 +1,20 @@
-import { createCipheriv, createDecipheriv, type KeyObject, randomFillSync } from 'node:crypto';
+import { createCipheriv, type KeyObject, randomFillSync } from 'node:crypto';
 import * as nodeFiles from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { RuvLLMError } from '../../../core/errors.ts';
-import type { BlockFile } from '../../../memory/vector-index/block-file.ts';
+import type { BlockFile, BlockRead } from '../../../memory/vector-index/block-file.ts';
 import { PAGE_BYTES } from '../../../memory/vector-index/dirty-pages.ts';
 import { toFileError } from '../file-errors.ts';
 import { type Files, flushFolder, makeFolder } from '../sealing/atomic-files.ts';
 import { frame, NONCE_BYTES, TAG_BYTES } from '../sealing/sealing.ts';
+import { readBlocks } from './block-readers.ts';
+import { CIPHER, openBlock, readFully, SEAL_BYTES, STORED_BYTES } from './stored-block.ts';
 
-const CIPHER = 'aes-256-gcm';
-const SEAL_BYTES = NONCE_BYTES + TAG_BYTES;
-/** A block as it lies in the file: nonce, tag, sealed bytes. */
-const STORED_BYTES = SEAL_BYTES + PAGE_BYTES;
-/** Each piece comes back in memory of its own: larger ones are twice as slow, for they come from the system. */
-const PIECE_BYTES = 1 << 15;
+/** Blocks for which other threads are started: those take some milliseconds to start. */
+const MANY_BLOCKS = 256;
+/** More would wait for the memory. */
+const MAX_READERS = 3;
 
 export interface VectorFileOptions {
   readonly path: string;
@@ -23,6 +24,8 @@ export interface VectorFileOptions {
   readonly identity: readonly string[];
   /** Default `node:fs`. */
   readonly files?: Files;
+  /** Threads beside this one that read `from` blocks and more. Default: as many as there are idle cores, three at most; none for other `files`. */
+  readonly readers?: { readonly count: number; readonly from: number; readonly worker?: URL };
 }
 
 export interface VectorFile extends BlockFile {
@@ -30,7 +33,10 @@ export interface VectorFile extends BlockFile {
 }
 
 /** Opens or makes a file of sealed blocks; AES-256-GCM with a random nonce for each write. */
-export function openVectorFile({ path, key, identity, files = nodeFiles }: VectorFileOptions): VectorFile {
+export function openVectorFile(options: VectorFileOptions): VectorFile {
+  const { path, key, identity, files = nodeFiles } = options;
+  const count = files === nodeFiles ? Math.min(MAX_READERS, availableParallelism() - 1) : 0;
+  const { readers = { count, from: MANY_BLOCKS } } = options;
   const { handle, sizeBytes } = open(files, path);
   let numBlocks = Math.floor(sizeBytes / STORED_BYTES);
   const stored = Buffer.allocUnsafeSlow(STORED_BYTES);
@@ -47,27 +53,23 @@ export function openVectorFile({ path, key, identity, files = nodeFiles }: Vecto
   };
   const associated = (block: number, name: string): Uint8Array => frame(...identity, String(block), name);
 
+  function read(block: number, name: string, into: Uint8Array): boolean {
+    const length = attempt('reading', () => readFully(files, handle, stored, block * STORED_BYTES));
+    return length === STORED_BYTES && openBlock(key, stored, associated(block, name), into);
+  }
+
   return {
     blockBytes: PAGE_BYTES,
     get numBlocks() {
       return numBlocks;
     },
-    read(block, name, into) {
-      const length = attempt('reading', () => readFully(files, handle, stored, block * STORED_BYTES));
-      if (length < STORED_BYTES) return false;
-      const decipher = createDecipheriv(CIPHER, key, stored.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
-      decipher.setAAD(associated(block, name));
-      decipher.setAuthTag(stored.subarray(NONCE_BYTES, SEAL_BYTES));
-      for (let at = 0; at < PAGE_BYTES; at += PIECE_BYTES) {
-        const plain = decipher.update(stored.subarray(SEAL_BYTES + at, SEAL_BYTES + at + PIECE_BYTES));
-        if (at < into.length) into.set(plain.subarray(0, into.length - at), at);
-      }
-      try {
-        decipher.final();
-        return true;
-      } catch {
-        return false;
-      }
+    read,
+    async readMany(wanted) {
+      const here = ({ block, name, into }: BlockRead): boolean => read(block, name, into);
+      if (readers.count === 0 || wanted.length < readers.from) return wanted.find((each) => !here(each)) ?? null;
+      const { worker } = readers;
+      const some = { handle, key, identity, numReaders: readers.count, ...(worker === undefined ? {} : { worker }) };
+      return readBlocks(wanted, some, here);
     },
     write(block, name, bytes) {
       if (bytes.length > PAGE_BYTES || block > numBlocks) {
@@ -105,17 +107,6 @@ function open(files: Files, path: string): { handle: number; sizeBytes: number }
   } catch (error) {
     throw toFileError(error, 'opening', path);
   }
-}
-
-/** The number of bytes there were. */
-function readFully(files: Files, handle: number, into: Uint8Array, position: number): number {
-  let length = 0;
-  while (length < into.length) {
-    const numRead = files.readSync(handle, into, length, into.length - length, position + length);
-    if (numRead === 0) break;
-    length += numRead;
-  }
-  return length;
 }
 
 /** A write to a nearly full disk takes a part and fails only the next time. */
