@@ -14,13 +14,20 @@ export interface MemoryWorkerData {
 
 /** The first message says whether the memory is open; what comes later are replies, and words for the operator. */
 export type MemoryWorkerMessage =
-  | { readonly type: 'opened' }
+  /** `unavailable`: nobody answers where the memory should be; the thread goes on without it. */
+  | { readonly type: 'opened'; readonly unavailable: SerializedError | null }
   | { readonly type: 'failed'; readonly error: SerializedError }
   | { readonly type: 'report'; readonly message: string }
   | { readonly type: 'reply'; readonly reply: RemoteReply };
 
+export interface SpawnedMemory {
+  readonly transport: MemoryTransport;
+  /** Why there is no store behind it, but all the rest. */
+  readonly unavailable: RuvLLMError | null;
+}
+
 /** Opens a memory in a thread of its own; rejects with why it cannot be opened. Runs from the built package only. */
-export function spawnMemory(data: MemoryWorkerData, report: (message: string) => void): Promise<MemoryTransport> {
+export function spawnMemory(data: MemoryWorkerData, report: (message: string) => void): Promise<SpawnedMemory> {
   const worker = new Worker(new URL('./memory-worker.js', import.meta.url), {
     name: 'ruvllm-memory',
     execArgv: [],
@@ -58,7 +65,8 @@ export function spawnMemory(data: MemoryWorkerData, report: (message: string) =>
         void worker.terminate();
       } else {
         worker.unref();
-        resolve(transport);
+        const { unavailable } = message;
+        resolve({ transport, unavailable: unavailable === null ? null : deserializeError(unavailable) });
       }
     });
   });
