@@ -44,7 +44,8 @@ test('a folder in use, another key and no folder at all are refused, each in its
   await expect(openAt('refusals', other)).rejects.toMatchObject({ code: 'invalid_option' });
   const inFile = join(root, 'refusals', 'memory.db', 'below');
   await expect(openAt('x', { place: inFile })).rejects.toThrow('memory.db');
-  await expect(openAt('x', { place: 'postgres://nobody:secret@127.0.0.1:1/x' })).rejects.toThrow(/^(?!.*secret)/);
+  const away = { place: 'postgres://nobody:secret@127.0.0.1:1/x', whenUnreachable: 'fail' } as const;
+  await expect(openAt('x', away)).rejects.toThrow(/^(?!.*secret)/);
 });
 
 test('without a model things are kept and found by what they are, not by meaning', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { openMemory } from './memory.ts';
 import { createTestMemory } from './operations/harness.contract.ts';
 import { STATE_TENANT } from './state-tenant.ts';
 
@@ -40,6 +41,30 @@ describe('the memory as a whole', () => {
     services.timeMs += 1;
     await memory.maintain();
     expect((await memory.stats('acme')).numRecords).toEqual({});
+  });
+
+  test('[WL15] the first tidying removes segments nobody named, and none while the memory is another one', async () => {
+    const { memory, archive, services, store, witness } = await createTestMemory();
+    await memory.meet('acme');
+    await witness([{ query: 'one' }, { query: 'two' }]);
+    services.timeMs += 8 * 86_400_000;
+    await memory.witness.retain('acme');
+    const [[name, bytes]] = [...archive.files] as [[string, Uint8Array]];
+    const unnamed = name.replace(/-./, (text) => (text === '-0' ? '-1' : '-0'));
+    const plain = await archive.unseal('acme', bytes, `witness-segment:${name}`);
+    archive.files.set(unnamed, await archive.seal('acme', plain, `witness-segment:${unnamed}`));
+    const left = { ...archive, leftBehind: async () => [name, unnamed] };
+    let reason: string | null = 'away';
+    const context = { store, services, schedule: () => () => {}, embedder: null, report: () => {}, archive: left };
+    const other = await openMemory({ ...context, degraded: () => reason });
+    expect(other.degraded()).toBe('away');
+    await other.maintain();
+    expect([...archive.files.keys()]).toEqual([name, unnamed]);
+    reason = null;
+    expect([other.degraded(), memory.degraded()]).toEqual([null, null]);
+    await other.maintain();
+    expect([...archive.files.keys()]).toEqual([name]);
+    expect(await memory.witness.verify('acme')).toMatchObject({ isIntact: true, numArchived: 2 });
   });
 
   test('[OP11] erasing a tenant takes the files of its audit log, and starts a new chain', async () => {

@@ -14,6 +14,7 @@ import { checkKeys } from './store/checks.ts';
 import { openTenantList } from './tenant-list.ts';
 import type { JsonValue, MemoryRecord, MemoryStore, StoreStats } from './types.ts';
 import { readManifests } from './witness/archive.ts';
+import { removeOrphans } from './witness/orphans.ts';
 import { openWitnessMemory, type RetentionOptions, type WitnessArchive, type WitnessLogOptions, type WitnessMemory, type WitnessStats } from './witness/index.ts'; // prettier-ignore
 
 /** Something to be remembered. */
@@ -62,6 +63,8 @@ export interface Memory {
   /** Notes that a tenant has something here, so that its time limits are kept after a restart, too. */
   meet(tenant: string): Promise<void>;
   stats(tenant: string | null): Promise<MemoryStats>;
+  /** Why what is written is kept in this process only, and lost with it; null: it is kept where it should be. */
+  degraded(): string | null;
   /** Removes what has expired and archives what is old; runs by itself as long as the memory is open. */
   maintain(): Promise<void>;
   /** Another master key from now on, while everything goes on; `unsupported` where nothing is sealed. */
@@ -79,6 +82,8 @@ export interface MemoryContext {
   readonly embedder: Embedder | null;
   readonly archive?: WitnessArchive;
   readonly countTokens?: (text: string) => number;
+  /** Default: never. */
+  readonly degraded?: () => string | null;
   /** Default: none, nothing is sealed. */
   readonly rotateKey?: (to: NewMasterKey) => Promise<void>;
   /** Hears of what went wrong where nobody waits for it. */
@@ -139,6 +144,15 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     }
   }
 
+  let hasOrphans = true;
+  const isDegraded = (): boolean => context.degraded !== undefined && context.degraded() !== null;
+  /** Once: what a killed process left in the archive. In another store than its own nothing would be named. */
+  async function tidyArchive(): Promise<void> {
+    if (!hasOrphans || archive === undefined || isDegraded()) return;
+    await removeOrphans({ store, services, archive }, tenants.all(), () => !isDegraded());
+    hasOrphans = false;
+  }
+
   async function maintain(): Promise<void> {
     for (let i = 0; i < MAX_SWEEPS; i++) {
       if ((await store.sweepExpired(services.now(), SWEEP_LIMIT)) < SWEEP_LIMIT) break;
@@ -148,6 +162,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       await sessions.sweep(tenant, SWEEP_LIMIT);
       await witness.retain(tenant);
     }
+    await tidyArchive();
   }
 
   let maintaining: Promise<void> = Promise.resolve();
@@ -223,6 +238,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       witness: witness.stats(),
       space: embedder?.fingerprint ?? null,
     }),
+    degraded: () => context.degraded?.() ?? null,
     maintain,
     async rotateKey(to) {
       if (context.rotateKey === undefined) throw new RuvLLMError('unsupported', 'this memory has no master key');

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { createManualClock, settle } from '../../test/support/manual-clock.ts';
 import { createTestServer, entryOf } from '../../test/support/test-server.ts';
 import { createToyRuntime } from '../../test/support/toy-runtime.ts';
+import { createTestMemory } from '../memory/operations/harness.contract.ts';
 import type { Model } from '../runtime/model.ts';
 
 const get = (path: string, token?: string): Request =>
@@ -46,6 +47,24 @@ test('/health is 503 while the first model is loading, /props never shows where 
   const props = await (await fetch(get('/props'))).text();
   expect(JSON.parse(props)).toMatchObject({ is_open: true, models: [{ id: 'toy', state: 'loaded' }] });
   expect(props).not.toContain('toy.gguf');
+});
+
+test('[MR5] a memory that is not where it should be is seen in /health and /metrics, and takes nothing out of service', async () => {
+  const { memory } = await createTestMemory();
+  let reason: string | null = null;
+  const { policies, sessions } = memory;
+  const { fetch } = createTestServer([], { memory: { ...memory, policies, sessions, degraded: () => reason } });
+  const health = async (): Promise<unknown> => {
+    const response = await fetch(get('/health'));
+    return [response.status, await response.json()];
+  };
+  const gauge = async (): Promise<string | undefined> =>
+    (await (await fetch(get('/metrics'))).text()).split('\n').find((line) => line.startsWith('ruvllm_memory_degraded'));
+  expect([await health(), await gauge()]).toEqual([[200, { status: 'ok' }], 'ruvllm_memory_degraded 0']);
+  reason = 'it cannot be opened: connect ECONNREFUSED 10.0.0.7:5432';
+  expect([await health(), await gauge()]).toEqual([[200, { status: 'ok', degraded: ['memory'] }], 'ruvllm_memory_degraded 1']); // prettier-ignore
+  const without = createTestServer([]);
+  expect(await (await without.fetch(get('/metrics'))).text()).not.toContain('ruvllm_memory_degraded');
 });
 
 test('[M3] a request that waits too long for its model is told when to come back', async () => {

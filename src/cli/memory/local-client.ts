@@ -28,6 +28,7 @@ export async function openLocalClient(
     memory = await openNodeMemory({
       ...(place === undefined ? {} : { place }),
       ...embedding,
+      whenUnreachable: 'fail', // what is added is to be there when the command has ended
       report: (message) => output.note(message),
     });
   } catch (error) {

@@ -6,7 +6,7 @@ import type { WitnessArchive } from '../witness/index.ts';
 /** What lives in the memory's thread. Archives are compressed by the caller, in whose process other threads do that. */
 export interface RemoteObjects {
   readonly store: MemoryStore;
-  readonly archive: Omit<WitnessArchive, 'gzip' | 'gunzip'>;
+  readonly archive: Required<Omit<WitnessArchive, 'gzip' | 'gunzip'>>;
   readonly embedder: RemoteEmbedder;
   readonly keys: RemoteKeys;
 }
@@ -45,7 +45,7 @@ export const REMOTE_METHODS: Methods = {
     checkIntegrity: true,
     close: true,
   },
-  archive: { write: true, read: true, delete: true, seal: true, unseal: true },
+  archive: { write: true, read: true, delete: true, leftBehind: true, seal: true, unseal: true },
   embedder: { describe: true, embed: true },
   keys: { rotate: true },
 };

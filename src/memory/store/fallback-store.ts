@@ -14,13 +14,19 @@ export interface FallbackStoreOptions {
   readonly causes?: readonly ErrorCode[];
 }
 
+/** A store that may be another one than it should be. */
+export interface FallbackStore extends MemoryStore {
+  /** Why it is kept in memory only; null: it is not. As `stats` says, at no cost. */
+  degraded(): string | null;
+}
+
 type Method = Exclude<keyof MemoryStore, 'close' | 'stats' | 'eraseTenant'>;
 
 /**
  * A store that goes on in memory when its disk does not: at once when it cannot be opened, else after some failures in a row, each of
  * which is thrown. It never goes back by itself, for two memories would have to be made one.
  */
-export async function createFallbackStore(options: FallbackStoreOptions): Promise<MemoryStore> {
+export async function createFallbackStore(options: FallbackStoreOptions): Promise<FallbackStore> {
   const { openPrimary, createFallback, report, maxFailures = 3, causes = ['io', 'disk_full'] } = options;
   let primary: MemoryStore | null = null;
   let fallback: { readonly store: MemoryStore; readonly reason: string } | null = null;
@@ -64,6 +70,7 @@ export async function createFallbackStore(options: FallbackStoreOptions): Promis
       run((store) => (store[name] as (...values: typeof args) => never)(...args));
 
   return {
+    degraded: () => fallback?.reason ?? null,
     put: forward('put'),
     get: forward('get'),
     find: forward('find'),

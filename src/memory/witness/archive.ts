@@ -13,6 +13,8 @@ export interface WitnessArchive {
   /** Null: it is not there. */
   read(name: string): Promise<Uint8Array | null>;
   delete(name: string): Promise<void>;
+  /** What was there before this one wrote anything and nobody else can be at work on; default: not known. */
+  leftBehind?(): Promise<readonly string[]>;
   gzip(bytes: Uint8Array): Promise<Uint8Array>;
   /** Throws rather than make more than `maxBytes`. */
   gunzip(bytes: Uint8Array, maxBytes: number): Promise<Uint8Array>;
@@ -50,7 +52,8 @@ const segmentManifest = z.strictObject({
 });
 export type SegmentManifest = z.infer<typeof segmentManifest>;
 
-const contextOf = (file: string): string => `witness-segment:${file}`;
+/** What a segment is sealed under, besides its tenant. */
+export const segmentContext = (file: string): string => `witness-segment:${file}`;
 
 /** Writes a segment's file; only the manifest, written after it, makes it part of the chain. */
 export async function writeSegment(
@@ -66,7 +69,7 @@ export async function writeSegment(
   // manifest counts, and its file must stay what it was.
   const unique = toHex(sha256(new TextEncoder().encode(`${newId()} ${last.link.hash}`))).slice(0, 24);
   const file = `${String(first.link.sequence).padStart(12, '0')}-${unique}.seg`;
-  const bytes = await archive.seal(tenant, await archive.gzip(plain), contextOf(file));
+  const bytes = await archive.seal(tenant, await archive.gzip(plain), segmentContext(file));
   await archive.write(file, bytes, tenant);
   return {
     file,
@@ -96,7 +99,7 @@ export async function readSegment(
   if (toHex(sha256(bytes)) !== fileSha256) {
     throw new RuvLLMError('io', `segment ${file} of ${bytes.length} bytes is not the one that was written`);
   }
-  const plain = await archive.gunzip(await archive.unseal(tenant, bytes, contextOf(file)), plainBytes);
+  const plain = await archive.gunzip(await archive.unseal(tenant, bytes, segmentContext(file)), plainBytes);
   const lines = new TextDecoder().decode(plain).split('\n');
   return lines.map((line) => JSON.parse(line) as ArchivedWitness);
 }

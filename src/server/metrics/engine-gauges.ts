@@ -19,11 +19,20 @@ const GAUGES: readonly (readonly [name: string, help: string, read: (stats: Engi
 ];
 
 /** The engines as they are now, in the text format of Prometheus. */
-export async function writeEngineGauges({ models, gate }: Pick<Services, 'models' | 'gate'>): Promise<string> {
+export async function writeEngineGauges({
+  models,
+  gate,
+  memory,
+}: Pick<Services, 'models' | 'gate' | 'memory'>): Promise<string> {
   const registry = createMetricRegistry();
   registry.gauge('ruvllm_requests_in_progress', 'Requests that generate now.', () => [
     { labels: {}, value: gate.numRequests },
   ]);
+  if (memory !== null) {
+    registry.gauge('ruvllm_memory_degraded', 'Whether the memory is kept in this process only.', () => [
+      { labels: {}, value: memory.degraded() === null ? 0 : 1 },
+    ]);
+  }
   const all = models.list();
   registry.gauge('ruvllm_model_loaded', 'Whether a model is in memory.', () =>
     all.map(({ id, state }) => ({ labels: { model: id }, value: state === 'loaded' ? 1 : 0 })),

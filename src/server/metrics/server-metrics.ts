@@ -10,7 +10,7 @@ export interface ServerMetrics {
   /** Passes a job's events through and counts them. */
   observe(model: string, events: AsyncGenerator<JobEvent, void, undefined>): AsyncGenerator<JobEvent, void, undefined>;
   /** The whole text, with what the engines say of themselves right now. */
-  write(state: Pick<Services, 'models' | 'gate'>): Promise<string>;
+  write(state: Pick<Services, 'models' | 'gate' | 'memory'>): Promise<string>;
 }
 
 /** From one token of a small model to a long prompt on a slow machine. */

@@ -7,14 +7,18 @@ export const systemRoutes: readonly Route[] = [
     method: 'GET',
     path: '/health',
     scope: 'public',
-    summary: 'Whether it can serve: 503 while a model is loading and none is loaded, or while it shuts down.',
+    summary:
+      'Whether it can serve: 503 while a model is loading and none is loaded, or while it shuts down; `degraded` names what is not as it should be.',
     body: null,
     errors: openaiErrors,
     handle({ services }) {
       const states = services.models.list().map(({ state }) => state);
       if (services.gate.isClosed) return json({ status: 'shutting down' }, 503);
       const isLoading = states.includes('loading') && !states.includes('loaded');
-      return isLoading ? json({ status: 'loading model' }, 503) : json({ status: 'ok' });
+      if (isLoading) return json({ status: 'loading model' }, 503);
+      // It serves, so it is not taken out of service; why, with its addresses, is for administrators: `memory.health`.
+      const isDegraded = (services.memory?.degraded() ?? null) !== null;
+      return json({ status: 'ok', ...(isDegraded ? { degraded: ['memory'] } : {}) });
     },
   },
   {

@@ -9,7 +9,7 @@ import type { Tenants } from './tenants.ts';
 const MAX_SEGMENT_BYTES = 2 ** 28;
 
 /** Archived segments of the audit log as rows, sealed with the key of their tenant and gone with it. */
-export type SegmentTable = Omit<WitnessArchive, 'gzip' | 'gunzip'>;
+export type SegmentTable = Required<Omit<WitnessArchive, 'gzip' | 'gunzip'>>;
 
 export function createSegments(pool: SqlPool, { table }: Names, tenants: Tenants): SegmentTable {
   const associated = (context: string): Uint8Array => new TextEncoder().encode(`archive\0${context}`);
@@ -34,6 +34,8 @@ export function createSegments(pool: SqlPool, { table }: Names, tenants: Tenants
     async delete(name) {
       await withRetries(() => pool.query(`DELETE FROM ${table('segment')} WHERE name = $1`, [name]));
     },
+    // A segment that nothing names may be one that another client is about to name: they all stay, and cost space.
+    leftBehind: async () => [],
     async seal(tenant, bytes, context) {
       const { sealer } = await withRetries(() => pool.transaction((client) => tenants.obtain(client, tenant)));
       return sealer.seal(associated(context), bytes);

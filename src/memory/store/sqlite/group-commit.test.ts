@@ -40,6 +40,16 @@ describe('group commit', () => {
     expect(log.filter((sql) => sql === 'COMMIT')).toHaveLength(2);
   });
 
+  test('[MS28] what is durable is told before anybody hears of it, and not after a failure', async () => {
+    const { database, log, fail } = createLog();
+    const commit = createGroupCommit(database, queueMicrotask, () => log.push('durable'));
+    await commit.submit((onCommit) => onCommit(() => log.push('effect')));
+    expect(log.slice(-3)).toEqual(['COMMIT', 'durable', 'effect']);
+    fail.set('COMMIT', 1);
+    await expect(commit.submit(() => 1)).rejects.toMatchObject({ code: 'io' });
+    expect(log.slice(-2)).toEqual(['COMMIT', 'ROLLBACK']);
+  });
+
   test('[MS27] one that is refused undoes itself only', async () => {
     const { database, log } = createLog();
     const commit = createGroupCommit(database, queueMicrotask);

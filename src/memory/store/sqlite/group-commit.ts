@@ -22,8 +22,15 @@ export interface GroupCommit {
 /** Writes that wait are made in one transaction, which costs one flush of the disk instead of one each. */
 const MAX_JOBS = 256;
 
-/** Writers that come in one turn share a transaction; `defer` says when the turn is over. */
-export function createGroupCommit(database: SqlDatabase, defer: (run: () => void) => void): GroupCommit {
+/**
+ * Writers that come in one turn share a transaction; `defer` says when the turn is over. `onDurable` is called after each that is on
+ * the disk, before anybody hears of it.
+ */
+export function createGroupCommit(
+  database: SqlDatabase,
+  defer: (run: () => void) => void,
+  onDurable: () => void = () => {},
+): GroupCommit {
   let waiting: Job[] = [];
 
   function flush(): void {
@@ -42,6 +49,7 @@ export function createGroupCommit(database: SqlDatabase, defer: (run: () => void
       else jobs[0]!.reject(error);
       return;
     }
+    onDurable();
     for (const outcome of outcomes) outcome();
   }
 

@@ -5,7 +5,13 @@ const EPOCH_SIZE = 2 ** 32;
 
 export interface Sequence {
   next(): number;
-  last(): number;
+  /** All that was given up to now is on the disk. */
+  settle(): void;
+  /**
+   * The last that is settled. Not the last that was given: of a transaction that failed the rows may lie in the log all the same, and
+   * be there after the next opening, unless a later transaction has taken their place.
+   */
+  settled(): number;
 }
 
 /**
@@ -17,5 +23,6 @@ export function createSequence(database: SqlDatabase): Sequence {
     ON CONFLICT (name) DO UPDATE SET value = value + 1`);
   const epoch = numberOf(database.prepare(`SELECT value FROM setting WHERE name = 'epoch'`).all()[0]?.['value']);
   let last = epoch * EPOCH_SIZE;
-  return { next: () => ++last, last: () => last };
+  let settled = last;
+  return { next: () => ++last, settle: () => void (settled = last), settled: () => settled };
 }

@@ -48,11 +48,11 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
   const { defer = queueMicrotask, report = () => {}, onClose = () => {}, saveIndexEvery } = options;
   migrate(database, checkRegistry(fields), now());
   const sequence = createSequence(database);
-  const commit = createGroupCommit(database, defer);
+  const commit = createGroupCommit(database, defer, sequence.settle);
   const tenants = createTenants(database, keys);
   const edges = createEdges(database);
   const records = createRecords(database, sequence.next, (setNo, row, vector) => sets.apply(setNo, row, vector));
-  const rows = createVectorRows({ database, tenants, lastSeq: sequence.last, submit: commit.submit });
+  const rows = createVectorRows({ database, tenants, lastSeq: sequence.settled, submit: commit.submit });
   const sets = createVectorSets({
     createIndex,
     files: indexFiles,

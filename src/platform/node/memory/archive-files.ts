@@ -3,13 +3,13 @@ import { RuvLLMError } from '../../../core/errors.ts';
 import type { RemoteObjects } from '../../../memory/remote/protocol.ts';
 import type { TenantKeyRing } from '../../../memory/store/sealer.ts';
 import { errnoOf, toFileError } from '../file-errors.ts';
-import { type Files, readWhole, replaceFile } from '../sealing/atomic-files.ts';
+import { type Files, listNames, readWhole, replaceFile } from '../sealing/atomic-files.ts';
 
 /** Of a segment: a thousand entries of 128 Ki characters, which never compress to more. */
 const MAX_SEGMENT_BYTES = 2 ** 29;
 const NAME = /^[0-9]{12}-[0-9a-f]{24}\.seg$/;
 
-/** Archived segments of the audit log, one sealed file each, in `<folder>/archive`. */
+/** Archived segments of the audit log, one sealed file each, in `<folder>/archive`. Opened by who has the folder, before anything is written. */
 export function openArchiveFiles(files: Files, folder: string, keys: TenantKeyRing): RemoteObjects['archive'] {
   const pathOf = (name: string): string => {
     if (!NAME.test(name)) throw new RuvLLMError('internal', 'the name of a segment is not one');
@@ -23,7 +23,11 @@ export function openArchiveFiles(files: Files, folder: string, keys: TenantKeyRi
       throw toFileError(error, doing, path);
     }
   };
+  const before = attempt('listing the segments', join(folder, 'archive'), () =>
+    listNames(files, join(folder, 'archive')).filter((name) => NAME.test(name)),
+  );
   return {
+    leftBehind: async () => before,
     async write(name, bytes) {
       const path = pathOf(name);
       attempt('writing the segment', path, () => replaceFile(files, path, [bytes], true));

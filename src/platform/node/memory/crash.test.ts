@@ -166,7 +166,7 @@ test.each(DRIVERS)(
     for (const name of ['gaps', 'graphsLoaded', 'segments'] as const) expect([name, numbers[name] > 0]).toEqual([name, true]); // prettier-ignore
     if (NUM_ROUNDS >= 100) expect([numbers.inSave > 0, numbers.inSegment > 0]).toEqual([true, true]);
   },
-  600_000,
+  3_600_000,
 );
 
 /** KiB that no file may outgrow: the database's first pages, its WAL, and on to those of an index. */

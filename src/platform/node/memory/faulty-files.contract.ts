@@ -17,6 +17,8 @@ export interface WatchedDisk {
   readonly files: Files;
   /** By the kind of file and of call, for who wants to see that nothing is left out. */
   readonly counts: Map<string, number>;
+  /** Kinds of file that met a fault. */
+  readonly hits: Set<string>;
   numCalls: number;
   heal(): void;
 }
@@ -32,6 +34,14 @@ const KINDS: readonly [RegExp, string][] = [
   [/memory\.json/, 'header'],
 ];
 
+const concerns = (fault: Fault, name: string): boolean =>
+  fault === 'I/O error' || (fault === 'full disk' ? GROWING : SHORTENED).has(name);
+
+/** How many of the calls that were counted, all of them, a fault would meet. */
+export function countConcerned(fault: Fault, counts: ReadonlyMap<string, number>): number {
+  return [...counts].reduce((sum, [kind, n]) => sum + (concerns(fault, kind.split(' ')[1]!) ? n : 0), 0);
+}
+
 /** Call `n` fails (and with `from` all later ones); 0: none, they are counted. Only what is below `folder` counts. */
 export function watchDisk(folder: string, n: number, fault: Fault, persistence: Persistence): WatchedDisk {
   const originals = new Map(WATCHED.map((name) => [name, driverFiles[name]!]));
@@ -39,15 +49,12 @@ export function watchDisk(folder: string, n: number, fault: Fault, persistence: 
   const disk: WatchedDisk = {
     numCalls: 0,
     counts: new Map(),
+    hits: new Set(),
     files: null as never,
     heal() {
       disk.numCalls = -Infinity;
       for (const [name, call] of originals) driverFiles[name] = call;
     },
-  };
-  const concerns = (name: string): boolean => {
-    if (fault === 'I/O error') return true;
-    return (fault === 'full disk' ? GROWING : SHORTENED).has(name);
   };
   const watch =
     (name: string, call: Call): Call =>
@@ -59,12 +66,13 @@ export function watchDisk(folder: string, n: number, fault: Fault, persistence: 
         if (name === 'openSync' && path?.startsWith(folder) === true) paths.set(result, path);
         return result;
       };
-      if (path?.startsWith(folder) !== true || !concerns(name) || isLock(name, target)) return run();
+      if (path?.startsWith(folder) !== true || !concerns(fault, name) || isLock(name, target)) return run();
       disk.numCalls++;
-      const kind = `${KINDS.find(([pattern]) => pattern.test(path))?.[1] ?? 'folder'} ${name}`;
-      disk.counts.set(kind, (disk.counts.get(kind) ?? 0) + 1);
+      const kind = KINDS.find(([pattern]) => pattern.test(path))?.[1] ?? 'folder';
+      disk.counts.set(`${kind} ${name}`, (disk.counts.get(`${kind} ${name}`) ?? 0) + 1);
       const isHit = n > 0 && (persistence === 'once' ? disk.numCalls === n : disk.numCalls >= n);
       if (!isHit) return run();
+      disk.hits.add(kind);
       if (fault === 'short write') return writeHalf(name, call, args);
       const code = fault === 'full disk' ? 'ENOSPC' : 'EIO';
       throw Object.assign(new Error(`${code}: planted`), { code });

@@ -3,7 +3,12 @@ import * as files from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { assert, RuvLLMError, serializeError } from '../../../core/errors.ts';
 import { createObjectServer } from '../../../memory/remote/object-server.ts';
-import type { RemoteCall, RemoteEmbedder, RemoteObjects } from '../../../memory/remote/protocol.ts';
+import {
+  REMOTE_METHODS,
+  type RemoteCall,
+  type RemoteEmbedder,
+  type RemoteObjects,
+} from '../../../memory/remote/protocol.ts';
 import { openArchiveFiles } from './archive-files.ts';
 import { openIndexFiles } from './index-files.ts';
 import type { MemoryFolder } from './memory-folder.ts';
@@ -45,21 +50,50 @@ function createEmbedder(modelPath: string | null): RemoteEmbedder {
   };
 }
 
-async function open({ place, masterKey, modelPath }: MemoryWorkerData): Promise<RemoteObjects> {
-  if ('postgres' in place) {
+interface Opened {
+  readonly objects: RemoteObjects;
+  /** Nobody answers where the store should be. */
+  readonly unavailable: RuvLLMError | null;
+}
+
+async function openPostgres(place: string, { masterKey, modelPath }: MemoryWorkerData): Promise<Opened> {
+  const embedder = createEmbedder(modelPath);
+  try {
     const { openPostgresMemory } = await import('./postgres.ts');
-    const { archive, rotateMasterKey, ...store } = await openPostgresMemory({ connectionString: place.postgres, masterKey }); // prettier-ignore
-    return { store, archive, embedder: createEmbedder(modelPath), keys: { rotate: rotateMasterKey } };
+    const { archive, rotateMasterKey, ...store } = await openPostgresMemory({ connectionString: place, masterKey });
+    return { objects: { store, archive, embedder, keys: { rotate: rotateMasterKey } }, unavailable: null };
+  } catch (error) {
+    // A wrong password or key is the operator's to set right; a server that is away comes back by itself.
+    if (!(error instanceof RuvLLMError) || error.data['isConnectionLost'] !== true) throw error;
+    return { objects: createUnavailable(embedder, error), unavailable: error };
   }
+}
+
+/** Texts are embedded; whatever needs the store fails as its opening did. */
+function createUnavailable(embedder: RemoteEmbedder, error: RuvLLMError): RemoteObjects {
+  const refuseAll = <O extends 'store' | 'archive' | 'keys'>(object: O): RemoteObjects[O] =>
+    Object.fromEntries(
+      Object.keys(REMOTE_METHODS[object]).map((method) => [method, () => Promise.reject(error)]),
+    ) as unknown as RemoteObjects[O];
+  const store = { ...refuseAll('store'), close: () => Promise.resolve() };
+  return { store, archive: refuseAll('archive'), keys: refuseAll('keys'), embedder };
+}
+
+async function open(data: MemoryWorkerData): Promise<Opened> {
+  const { place } = data;
+  return 'postgres' in place ? openPostgres(place.postgres, data) : { objects: openFolder(place.folder, data), unavailable: null }; // prettier-ignore
+}
+
+function openFolder(path: string, { masterKey, modelPath }: MemoryWorkerData): RemoteObjects {
   const indexes = lazily(async () => (await import('./vector-indexes.ts')).createVectorIndexes(report));
   let folder: MemoryFolder | null = null;
   const { store, rotateMasterKey } = openMemoryStore({
-    folder: place.folder,
+    folder: path,
     masterKey,
     createIndex: async (dim) => (await indexes()).create(dim),
     openIndexFiles(opened) {
       folder = opened;
-      return openIndexFiles({ folder: place.folder, files, sealingKeyOf: opened.sealingKeyOf, indexes });
+      return openIndexFiles({ folder: path, files, sealingKeyOf: opened.sealingKeyOf, indexes });
     },
     report,
   });
@@ -67,17 +101,17 @@ async function open({ place, masterKey, modelPath }: MemoryWorkerData): Promise<
   const { keys } = folder as MemoryFolder;
   return {
     store,
-    archive: openArchiveFiles(files, place.folder, keys),
+    archive: openArchiveFiles(files, path, keys),
     embedder: createEmbedder(modelPath),
     keys: { rotate: async (to) => rotateMasterKey(to) },
   };
 }
 
 try {
-  const objects = await open(workerData as MemoryWorkerData);
+  const { objects, unavailable } = await open(workerData as MemoryWorkerData);
   const serve = createObjectServer(objects, (reply) => post({ type: 'reply', reply }));
   port.on('message', (call: RemoteCall) => serve(call));
-  post({ type: 'opened' });
+  post({ type: 'opened', unavailable: unavailable === null ? null : serializeError(unavailable) });
 } catch (error) {
   post({ type: 'failed', error: serializeError(error) });
 }

@@ -22,6 +22,11 @@ import { spawnMemory } from './spawn-memory.ts';
 const compress = promisify(gzip);
 const decompress = promisify(gunzip);
 
+const COMPRESSION = {
+  gzip: (bytes: Uint8Array) => compress(bytes),
+  gunzip: (bytes: Uint8Array, maxBytes: number) => decompress(bytes, { maxOutputLength: maxBytes }),
+};
+
 export interface OpenMemoryOptions extends MemoryOptions {
   /** A folder, or `postgres://…`. Default: the user's own folder. */
   readonly place?: string;
@@ -36,6 +41,12 @@ export interface OpenMemoryOptions extends MemoryOptions {
   readonly embedder?: EmbedderName | Embedder;
   /** How the engine of `model` is loaded. Default: as any model. */
   readonly embedderConfig?: Pick<ModelConfig, 'numThreads' | 'kernels'>;
+  /**
+   * A PostgreSQL that cannot be reached: `degrade` begins in this process, says so (`report`, `stats().degraded`) and stays there, so that
+   * what is served is served; `fail` throws, for who must not lose what is written. A folder that cannot be opened always throws.
+   * Default `degrade`.
+   */
+  readonly whenUnreachable?: WhenUnreachable;
   /** Hears of what the operator should know. Default: a warning of the process. */
   readonly report?: (message: string) => void;
 }
@@ -51,6 +62,7 @@ const KEYS = [
   'modelPath',
   'embedder',
   'embedderConfig',
+  'whenUnreachable',
   'report',
   'witness',
   'retention',
@@ -75,16 +87,20 @@ const POSTGRES = /^postgres(ql)?:\/\//;
 export const EMBEDDER_NAMES = ['static', 'model'] as const;
 export type EmbedderName = (typeof EMBEDDER_NAMES)[number];
 
+const WHEN_UNREACHABLE = ['degrade', 'fail'] as const;
+export type WhenUnreachable = (typeof WHEN_UNREACHABLE)[number];
+
 const warn = (message: string): void => process.emitWarning(message, { code: 'RUVLLM_MEMORY' });
 
-/** Opens the memory in a thread of its own. When its disk fails later it goes on in this process and says so. */
+/** Opens the memory in a thread of its own. When its disk fails later, or its server is away, it goes on in this process and says so. */
 export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<Memory> {
   checkKeys(options, 'openMemory', KEYS);
-  const { modelPath = null, report = warn, masterKey, embedder, embedderConfig, place: given, ...rest } = options;
+  const { modelPath = null, report = warn, masterKey, embedder, embedderConfig, place: given, whenUnreachable, ...rest } = options; // prettier-ignore
   const place = checkPlace(given ?? defaultMemoryFolder());
+  const canDegrade = choiceOption('degrade', WHEN_UNREACHABLE)(whenUnreachable, 'whenUnreachable') === 'degrade';
   const isPostgres = POSTGRES.test(place);
   const own = await chooseEmbedder(embedder ?? 'static', modelPath, embedderConfig);
-  const transport = await spawnMemory(
+  const { transport, unavailable } = await spawnMemory(
     {
       place: isPostgres ? { postgres: place } : { folder: expandHome(place) },
       masterKey: masterKey ?? masterSourceOf(process.env) ?? { key: readOrCreateMasterKey(defaultMasterKeyPath()) },
@@ -98,6 +114,10 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     newId: createUuidV7({ now: Date.now, randomBytes }),
     sha256: (bytes) => createHash('sha256').update(bytes).digest(),
   };
+  if (unavailable !== null && !canDegrade) {
+    await remote.store.close();
+    throw unavailable;
+  }
   let described: Awaited<ReturnType<typeof remote.embedder.describe>>;
   try {
     described = await remote.embedder.describe();
@@ -105,23 +125,27 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     await remote.store.close(); // else the folder stays locked by a memory that nobody has
     throw error;
   }
+  const store = await createFallbackStore({
+    openPrimary: () => (unavailable === null ? remote.store : Promise.reject(unavailable)),
+    createFallback: () => createInMemoryStore({ now: Date.now }),
+    report,
+  });
   return openMemory({
-    store: await createFallbackStore({
-      openPrimary: () => remote.store,
-      createFallback: () => createInMemoryStore({ now: Date.now }),
-      report,
-    }),
+    store: {
+      ...store,
+      async close() {
+        await store.close();
+        await remote.store.close(); // the thread, which embeds also where the store is another one
+      },
+    },
+    degraded: store.degraded,
     services,
     schedule(task, delayMs) {
       const timer = setTimeout(task, delayMs).unref();
       return () => clearTimeout(timer);
     },
     embedder: own ?? (described && { ...described, embed: (text) => remote.embedder.embed(text) }),
-    archive: {
-      ...remote.archive,
-      gzip: (bytes: Uint8Array) => compress(bytes),
-      gunzip: (bytes: Uint8Array, maxBytes: number) => decompress(bytes, { maxOutputLength: maxBytes }),
-    },
+    ...(unavailable === null ? { archive: { ...remote.archive, ...COMPRESSION } } : {}),
     rotateKey: (to) => remote.keys.rotate(to),
     report,
     options: rest,

@@ -1,8 +1,9 @@
-import { expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { createBruteForce } from '../../../memory/store/brute-force.contract.ts';
 import { directionOf, idOf, recordOf } from '../../../memory/store/store-setup.contract.ts';
 import type { VectorIndexFiles, VectorSetRef } from '../../../memory/store/vector-sets.ts';
 import type { MemoryStore } from '../../../memory/types.ts';
+import { breakDisk, type FaultyDisk } from './faults.contract.ts';
 import { newFolder, openAt } from './memory-setup.contract.ts';
 
 /** Indexes that outlive the store, as they do on a disk. */
@@ -30,6 +31,9 @@ function createKeptIndexes() {
   };
   return { files, kept, added };
 }
+
+let disk: FaultyDisk | null = null;
+afterEach(() => disk?.heal());
 
 const of = (i: number, change: object = {}) => recordOf(i, { vector: directionOf(i), space: 's', ...change });
 
@@ -92,4 +96,53 @@ test('[MS28] an index that has what the rows have not is damage', async () => {
   const { store } = openAt(folder, { openIndexFiles: () => files });
   expect(await idsIn(store, 's')).toEqual([1, 2]); // a row that is not there is no result
   await expect(store.checkIntegrity()).rejects.toThrow('has 3 vectors, 0 of 2 are missing');
+});
+
+/** A change that meets a disk whose writes fail from the n-th on, the index saved all the same, and what a new opening finds. */
+async function changeAndReopen(n: number, change: (store: MemoryStore) => Promise<unknown>) {
+  const folder = newFolder();
+  const { files } = createKeptIndexes();
+  const open = (): MemoryStore => openAt(folder, { driver: 'wasm', openIndexFiles: () => files }).store;
+  disk = breakDisk(n, 'short write', 'from');
+  const first = open();
+  await first.put([of(1), of(2)]);
+  await idsIn(first, 's');
+  await first.put([of(3)]); // so that there is something to save
+  const numBefore = disk.numCalls;
+  const isAcknowledged = await change(first).then(() => true, () => false); // prettier-ignore
+  const numAfter = disk.numCalls;
+  await first.close().catch(() => {});
+  disk.heal();
+  await first.close().catch(() => {});
+  const store = open();
+  const isThere = (await store.get('alpha', [idOf(1), idOf(4)])).map((record) => record !== null);
+  const found = await idsIn(store, 's');
+  await store.checkIntegrity();
+  await store.close();
+  return { isAcknowledged, isThere, found, numBefore, numAfter };
+}
+
+test('[MS28] a write that failed but is there after the next opening is in the index that was saved between', async () => {
+  const put = (store: MemoryStore): Promise<unknown> => store.put([of(4)]);
+  const { numBefore, numAfter } = await changeAndReopen(0, put);
+  let numInDoubt = 0;
+  for (let n = numBefore + 1; n <= numAfter; n++) {
+    const { isAcknowledged, isThere, found } = await changeAndReopen(n, put);
+    expect([n, found]).toEqual([n, isThere[1]! ? [1, 2, 3, 4] : [1, 2, 3]]);
+    if (isAcknowledged) expect([n, isThere]).toEqual([n, [true, true]]);
+    else if (isThere[1]!) numInDoubt++;
+  }
+  expect(numInDoubt).toBeGreaterThan(0); // else nothing was tried
+});
+
+test('[MS28] a deletion that failed but holds after the next opening holds for the index, too', async () => {
+  const remove = (store: MemoryStore): Promise<unknown> => store.delete('alpha', [idOf(1)]);
+  const { numBefore, numAfter } = await changeAndReopen(0, remove);
+  let numInDoubt = 0;
+  for (let n = numBefore + 1; n <= numAfter; n++) {
+    const { isAcknowledged, isThere, found } = await changeAndReopen(n, remove);
+    expect([n, found]).toEqual([n, isThere[0]! ? [1, 2, 3] : [2, 3]]);
+    if (!isAcknowledged && !isThere[0]!) numInDoubt++;
+  }
+  expect(numInDoubt).toBeGreaterThan(0);
 });

@@ -15,7 +15,8 @@ export interface MemoryWorkerData {
 
 /** The first message says whether the memory is open; what comes later are replies, and words for the operator. */
 export type MemoryWorkerMessage =
-  | { readonly type: 'opened' }
+  /** `unavailable`: nobody answers where the memory should be; the thread goes on without it. */
+  | { readonly type: 'opened'; readonly unavailable: SerializedError | null }
   | { readonly type: 'failed'; readonly error: SerializedError }
   | { readonly type: 'report'; readonly message: string }
   | { readonly type: 'reply'; readonly reply: RemoteReply };
@@ -28,8 +29,14 @@ const YOUNG_MB = { first: 16, most: 32 };
 /** V8 counts both halves and one more. */
 const YOUNG_PARTS = 3;
 
+export interface SpawnedMemory {
+  readonly transport: MemoryTransport;
+  /** Why there is no store behind it, but all the rest. */
+  readonly unavailable: RuvLLMError | null;
+}
+
 /** Opens a memory in a thread of its own; rejects with why it cannot be opened. Runs from the built package only. */
-export function spawnMemory(data: MemoryWorkerData, report: (message: string) => void): Promise<MemoryTransport> {
+export function spawnMemory(data: MemoryWorkerData, report: (message: string) => void): Promise<SpawnedMemory> {
   // Read when the thread's heap is made, and there is no other way to tell it; 0 is V8's own.
   setFlagsFromString(`--min-semi-space-size=${YOUNG_MB.first}`);
   const worker = new Worker(new URL('./memory-worker.js', import.meta.url), {
@@ -71,7 +78,8 @@ export function spawnMemory(data: MemoryWorkerData, report: (message: string) =>
         void worker.terminate();
       } else {
         worker.unref();
-        resolve(transport);
+        const { unavailable } = message;
+        resolve({ transport, unavailable: unavailable === null ? null : deserializeError(unavailable) });
       }
     });
   });

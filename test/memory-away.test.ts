@@ -1,0 +1,68 @@
+// A memory whose PostgreSQL is away when it is opened, as the built package opens it.
+import { createServer, type AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import { witnessInput } from '../src/memory/witness/harness.contract.ts';
+import type { OpenMemoryOptions } from '../src/platform/node/memory/open-memory.ts';
+import { startPglite } from '../src/platform/node/memory/postgres-setup.contract.ts';
+import { importDist } from './support/import-dist.ts';
+
+const { openNodeMemory } = await importDist<typeof import('../src/platform/node/memory/open-memory.ts')>(
+  'platform/node/memory/open-memory.js',
+);
+const masterKey = { key: Buffer.alloc(32, 1) };
+
+/** Where nobody listens any more. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+const awayAt = (port: number): string => `postgres://user:S3cret@127.0.0.1:${port}/memory`;
+
+test('[MS29] it opens in this process, says why once and wherever it is asked, and works', async () => {
+  const port = await freePort();
+  const told: string[] = [];
+  const memory = await openNodeMemory({ place: awayAt(port), masterKey, report: (message) => told.push(message) });
+  const reason = `it cannot be opened: the memory's PostgreSQL: connect ECONNREFUSED 127.0.0.1:${port}`;
+  try {
+    const id = await memory.add('acme', { text: 'a card' });
+    expect(await memory.get('acme', id)).toMatchObject({ text: 'a card' });
+    memory.witness.enqueue('acme', witnessInput({ query: 'q', queryEmbedding: null, space: null }));
+    await memory.witness.flush();
+    await memory.maintain();
+    expect(await memory.witness.verify('acme')).toMatchObject({ isIntact: true, numChecked: 1 });
+    expect(memory.degraded()).toBe(reason);
+    expect((await memory.stats(null)).degraded).toBe(reason);
+    expect(told).toEqual([`the memory is kept in this process only, and lost with it, since ${reason}`]);
+    await expect(memory.rotateKey({ key: Buffer.alloc(32, 2) })).rejects.toMatchObject({ code: 'io' });
+    await expect(memory.eraseTenant('acme')).rejects.toMatchObject({ code: 'io' });
+  } finally {
+    await memory.close();
+  }
+});
+
+test('[MS29] who must not lose what is written is refused', async () => {
+  const port = await freePort();
+  const options: OpenMemoryOptions = { place: awayAt(port), masterKey, whenUnreachable: 'fail' };
+  const refused = openNodeMemory(options);
+  await expect(refused).rejects.toMatchObject({ code: 'io', isRetryable: true });
+  await expect(refused).rejects.not.toThrow('S3cret');
+  const unknown = { ...options, whenUnreachable: 'wait' } as unknown as OpenMemoryOptions;
+  await expect(openNodeMemory(unknown)).rejects.toMatchObject({ code: 'invalid_option' });
+});
+
+test('[MS29] another key than that of the memory stays an error', async () => {
+  const server = await startPglite();
+  try {
+    const memory = await openNodeMemory({ place: server.connectionString, masterKey });
+    expect(memory.degraded()).toBeNull();
+    await memory.close();
+    const other = openNodeMemory({ place: server.connectionString, masterKey: { key: Buffer.alloc(32, 9) } });
+    await expect(other).rejects.toMatchObject({ code: 'invalid_option' });
+  } finally {
+    await server.stop();
+  }
+}, 60_000);
