@@ -39,8 +39,15 @@ const refuse = (message: string): never => {
 
 /** 1 / length, 0 for a vector that has no direction. */
 function inverseLength(vector: Float32Array): number {
-  let squares = 0;
-  for (let i = 0; i < vector.length; i++) squares += vector[i]! * vector[i]!;
+  // Two sums at once: one would wait for each addition before the next.
+  let [even, odd] = [0, 0];
+  let i = 0;
+  for (; i + 1 < vector.length; i += 2) {
+    even += vector[i]! * vector[i]!;
+    odd += vector[i + 1]! * vector[i + 1]!;
+  }
+  if (i < vector.length) even += vector[i]! * vector[i]!;
+  const squares = even + odd;
   return squares > 0 && Number.isFinite(squares) ? 1 / Math.sqrt(squares) : 0;
 }
 

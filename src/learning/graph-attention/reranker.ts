@@ -27,7 +27,7 @@ export function untrainedState(dim: number, seed = 1): RerankerState {
   });
 }
 
-/** Refuses what cannot be a re-ranking: `corrupt` where it is not whole, `unsupported` where it is another's. */
+/** Refuses what cannot be a re-ranking: `invalid_option` where it is not whole, `unsupported` where it is another's. */
 export function checkRerankerState(state: RerankerState): RerankerState {
   const { format, version, dim, seed, parameters } = state;
   if (format !== 'graph-attention' || version !== 1) {

@@ -43,15 +43,18 @@ const CALL_ITEMS = 1000;
 /** Of one search; beyond them, the lightest count for nothing. */
 const MAX_EDGES = 10_000;
 
-/** The same results with the scores `rerank` gives them. */
+/** The best `limit` of what was found, with the scores `rerank` gives them; what it says nothing of, as it was. */
 export async function rescore<T extends Ranked>(
   rerank: Rerank,
   store: MemoryStore,
   nowMs: number,
   request: Omit<RerankRequest, 'candidates'>,
-  found: readonly T[],
+  all: readonly T[],
+  limit: number,
 ): Promise<readonly T[]> {
-  if (found.length === 0) return found;
+  if (all.length === 0) return all;
+  // A step along the graph may reach a thousand: time must not grow with that.
+  const found = all.toSorted((a, b) => b.score - a.score || (a.record.id < b.record.id ? -1 : 1)).slice(0, limit);
   const edges = await edgesAmong(store, request.tenant, found, nowMs);
   const candidates = found.map(({ record, similarity, score, hops }, i) => ({
     record,
@@ -61,7 +64,7 @@ export async function rescore<T extends Ranked>(
     edges: edges[i]!,
   }));
   const scores = await rerank({ ...request, candidates });
-  if (scores === null) return found;
+  if (scores === null) return all;
   assert(scores.length === found.length, `re-ranking ${found.length} candidates gave ${scores.length} scores`);
   return found.map((result, i) => {
     assert(Number.isFinite(scores[i]), `re-ranking gave candidate ${i} of ${found.length} the score ${scores[i]}`);

@@ -20,6 +20,8 @@ const MAX_JACCARD = 0.8;
 const MAX_CANDIDATES = 1000;
 /** What a step away from a result costs it in rank. */
 const HOP_FACTOR = 0.8;
+/** As many times the nearest records are re-ranked: the others were reached along the graph. */
+const REACHED_FACTOR = 2;
 
 const memoryQuery = z
   .strictObject({
@@ -199,7 +201,8 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
     const further = query.expandHops === 0 ? [] : await expand(tenant, near, query, vector, wanted);
     const all: readonly MemoryResult[] = [...near, ...further];
     const request = { tenant, space: wanted, query: vector };
-    const scored = rerank === undefined ? all : await rescore(rerank, store, services.now(), request, all);
+    const limit = REACHED_FACTOR * numCandidates;
+    const scored = rerank === undefined ? all : await rescore(rerank, store, services.now(), request, all, limit);
     const ranked = scored.toSorted((a, b) => b.score - a.score || (a.record.id < b.record.id ? -1 : 1));
     return { ...dropDuplicates(ranked, query.k), isMore: found.length === numCandidates && isNear(found.at(-1)!) };
   };
