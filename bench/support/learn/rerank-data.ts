@@ -86,6 +86,7 @@ export async function retrieveQueries(seed: number, isRewired: boolean): Promise
   const graph = createMemoryGraph(store, services);
   const ids = documents.map(() => services.newId());
   const intentOf = new Map(ids.map((id, i) => [id, documents[i]!.intent]));
+  const vectorOf = new Map(ids.map((id, i) => [id, documents[i]!.vector]));
   const records = documents.map(({ text, vector }, i) => {
     const node = {
       id: ids[i]!,
@@ -138,9 +139,12 @@ export async function retrieveQueries(seed: number, isRewired: boolean): Promise
   const retrieve = async ({ vector, intent }: Utterance): Promise<Query> => {
     await search.search(TENANT, { vector, k: 10, numCandidates: 64, expandHops: 1 });
     const { candidates } = request!;
+    const { query, candidates: ranked } = toRankQuery(request!);
     return {
       intent,
-      ...toRankQuery(request!),
+      query,
+      // One vector for each document, not for each time it was found: a hundred thousand of them would not fit any cache.
+      candidates: ranked.map((one, i) => ({ ...one, vector: vectorOf.get(candidates[i]!.record.id)! })),
       used: candidates.map(({ record }) => intentOf.get(record.id) === intent),
     };
   };

@@ -58,14 +58,17 @@ function measureWorld(
   const { reranker, numEpochs } = trainOn({ train, validation });
   const { reranker: chosen, reason } = selectReranker(reranker, selection, { k: K });
   const edgeless = trainOn({ train: withoutEdges(train), validation: withoutEdges(validation) }).reranker;
+  const similarity = rankingOf(test, similarityScores, K);
+  const present = rankingOf(test, presentScores, K);
+  const plain = rankingOf(withoutEdges(test), (query) => edgeless.score(query), K);
+  const learned = rankingOf(test, (query) => reranker.score(query), K);
   const orders = {
-    similarity: rankingOf(test, similarityScores, K),
-    'similarity × hop factor (present)': rankingOf(test, presentScores, K),
-    'attention without edges': rankingOf(withoutEdges(test), (query) => edgeless.score(query), K),
-    'graph attention': rankingOf(test, (query) => reranker.score(query), K),
+    similarity,
+    'similarity × hop factor (present)': present,
+    'attention without edges': plain,
+    'graph attention': learned,
   };
   const rows = Object.entries(orders).map(([order, { mrr, ndcg }]) => ({ order, mrr: mean(mrr), ndcg: mean(ndcg) }));
-  const [similarity, present, plain, learned] = Object.values(orders) as [Ranking, Ranking, Ranking, Ranking];
   const world = {
     name,
     isSelected: chosen !== null,
@@ -90,7 +93,6 @@ function trainOn({ train, validation }: Pick<QueryParts, 'train' | 'validation'>
 const withoutEdges = (queries: readonly Query[]): Query[] =>
   queries.map((query) => ({ ...query, candidates: query.candidates.map((one) => ({ ...one, edges: [] })) }));
 
-type Ranking = { readonly mrr: readonly number[]; readonly ndcg: readonly number[] };
 const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 function byIntent(queries: readonly Query[], values: readonly number[]): number[] {

@@ -63,7 +63,7 @@ export function linkedExample(seed: number, areEdgesTrue = true, count = 24): Ra
   const any = (): number => Math.floor(random.next() * count);
   for (let i = 0; i < count; i++) {
     const alike = Math.floor(random.next() * (count / 4)) * 4;
-    if (used[i]) link(i, areEdgesTrue ? alike : any(), 'same-topic');
+    if (used[i]) link(areEdgesTrue ? i : any(), areEdgesTrue ? alike : any(), 'same-topic');
     link(i, any(), 'cites');
   }
   const candidates = used.map((isUsed, i): RankCandidate => {

@@ -43,11 +43,11 @@ describe('[GA4] training', () => {
   });
 
   test('returns the best epoch, and the beginning where none is better', () => {
-    const lost = validation.map((one) => ({ ...one, used: one.used.map((isUsed) => !isUsed) }));
-    const worse = trainReranker(start, train.slice(0, 20), lost, { ...OPTIONS, patience: 3 });
+    const misleading = train.map((one) => ({ ...one, used: one.used.map((isUsed) => !isUsed) }));
+    const worse = trainReranker(report.state, misleading, validation, { ...OPTIONS, patience: 3 });
     expect(worse).toMatchObject({ bestEpoch: 0, numEpochs: 3 });
     expect(worse.lossAfter).toBe(worse.lossBefore);
-    expect(worse.state.parameters).toEqual(start.parameters);
+    expect(worse.state.parameters).toEqual(report.state.parameters);
   });
 
   test('a gradient that is no number is told, and nothing changes', () => {
