@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { attend, softplus } from './attend.ts';
+import { attendBackward } from './attend-backward.ts';
 import { DIM, randomExample, randomParameters } from './fixtures.contract.ts';
 import { listLoss } from './list-loss.ts';
 import { groupOf, initialParameters, LAYOUT, NUM_HEADS, NUM_PARAMETERS, queryDirections, type ParameterGroup } from './parameters.ts'; // prettier-ignore
@@ -107,6 +108,24 @@ describe('[GA2] the gradient is the slope of the loss', () => {
       );
     }
     expect(largest).toBeGreaterThan(1e-4); // else nothing was compared
+  });
+
+  test('for slopes of the scores that do not add up to 0, as those of the list loss do', () => {
+    const parameters = randomParameters(13);
+    const list = listOf(14);
+    const slopes = Float64Array.from({ length: list.count }, (_, i) => 0.2 + 0.1 * i);
+    const gradient = new Float32Array(NUM_PARAMETERS);
+    attendBackward(parameters, list, attend(parameters, list), slopes, gradient);
+    const sumAt = (): number => attend(parameters, list).scores.reduce((sum, score, i) => sum + slopes[i]! * score, 0);
+    for (let i = 0; i < NUM_PARAMETERS; i += i < LAYOUT.edgeQuery.offset || i >= LAYOUT.sharpness.offset ? 1 : 37) {
+      const kept = parameters[i]!;
+      parameters[i] = kept + 1e-3;
+      const [high, above] = [parameters[i]!, sumAt()];
+      parameters[i] = kept - 1e-3;
+      const slope = (above - sumAt()) / (high - parameters[i]!);
+      parameters[i] = kept;
+      expect(Math.abs(gradient[i]! - slope), `parameter ${i}`).toBeLessThan(1e-4 * Math.max(1, Math.abs(slope)));
+    }
   });
 });
 

@@ -39,15 +39,17 @@ const refuse = (message: string): never => {
 
 /** 1 / length, 0 for a vector that has no direction. */
 function inverseLength(vector: Float32Array): number {
-  // Two sums at once: one would wait for each addition before the next.
-  let [even, odd] = [0, 0];
+  // Four sums at once: one would wait for each addition before the next.
+  let [a, b, c, d] = [0, 0, 0, 0];
   let i = 0;
-  for (; i + 1 < vector.length; i += 2) {
-    even += vector[i]! * vector[i]!;
-    odd += vector[i + 1]! * vector[i + 1]!;
+  for (; i + 3 < vector.length; i += 4) {
+    a += vector[i]! * vector[i]!;
+    b += vector[i + 1]! * vector[i + 1]!;
+    c += vector[i + 2]! * vector[i + 2]!;
+    d += vector[i + 3]! * vector[i + 3]!;
   }
-  if (i < vector.length) even += vector[i]! * vector[i]!;
-  const squares = even + odd;
+  for (; i < vector.length; i++) a += vector[i]! * vector[i]!;
+  const squares = a + b + c + d;
   return squares > 0 && Number.isFinite(squares) ? 1 / Math.sqrt(squares) : 0;
 }
 
@@ -85,10 +87,19 @@ export function readRankList({ query, candidates }: RankQuery, directions: Int8A
 
 function project(query: Float32Array, scale: number, directions: Int8Array): Float64Array {
   const projected = new Float64Array(QUERY_DIM);
-  for (let r = 0, at = 0; r < QUERY_DIM; r++) {
-    let sum = 0;
-    for (let d = 0; d < query.length; d++, at++) sum += directions[at]! * query[d]!;
-    projected[r] = sum * scale;
+  const dim = query.length;
+  // Four directions in one pass over the query.
+  for (let r = 0; r < QUERY_DIM; r += 4) {
+    let [a, b, c, d] = [0, 0, 0, 0];
+    const at = r * dim;
+    for (let x = 0; x < dim; x++) {
+      const value = query[x]!;
+      a += directions[at + x]! * value;
+      b += directions[at + dim + x]! * value;
+      c += directions[at + 2 * dim + x]! * value;
+      d += directions[at + 3 * dim + x]! * value;
+    }
+    projected.set([a * scale, b * scale, c * scale, d * scale], r);
   }
   return projected;
 }

@@ -4,7 +4,7 @@ import { ndcg, reciprocalRank } from './ranking-metrics.ts';
 import { createReranker, untrainedState } from './reranker.ts';
 import { selectReranker } from './select.ts';
 import { trainReranker } from './train.ts';
-import type { RankExample } from './types.ts';
+import type { RankExample, RankQuery } from './types.ts';
 
 const examples = (from: number, count: number, areEdgesTrue = true): RankExample[] =>
   range(from, count).map((seed) => linkedExample(seed, areEdgesTrue));
@@ -103,6 +103,24 @@ describe('[GA5] the selection', () => {
     expect([reranker, overSimilarity.mean]).toEqual([null, 0]);
     expect(reason).toContain('not sure');
     expect(selectReranker(trained, heldOut.slice(0, 19)).reason).toContain('19 held-out queries are too few');
+  });
+
+  test('a gain that may be luck is none', () => {
+    // Perfect for ten queries, as bad as can be for fourteen; the present order is as bad for all.
+    const queries = heldOut.slice(0, 24).map((one) => ({
+      ...one,
+      candidates: one.candidates.map((candidate, i) => ({ ...candidate, score: one.used[i] ? 0 : 1 })),
+    }));
+    const lucky = {
+      state: start,
+      score: (query: RankQuery) => {
+        const at = queries.indexOf(query as (typeof queries)[number]);
+        return Float64Array.from(queries[at]!.used, (isUsed) => (isUsed === at < 10 ? 1 : 0));
+      },
+    };
+    const { reranker, reason, overSimilarity, overPresent } = selectReranker(lucky, queries);
+    expect([reranker, overSimilarity.mean > 0, overPresent.low > 0]).toEqual([null, true, true]);
+    expect(reason).toContain('against similarity: that it rises is not sure');
   });
 
   test('must beat the present order, too', () => {
