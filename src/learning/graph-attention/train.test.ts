@@ -106,16 +106,17 @@ describe('[GA5] the selection', () => {
   });
 
   test('a gain that may be luck is none', () => {
-    // Perfect for ten queries, as bad as can be for fourteen; the present order is as bad for all.
+    // Perfect for a few more queries than it takes to be as good as similarity, as bad as can be for the others.
     const queries = heldOut.slice(0, 24).map((one) => ({
       ...one,
       candidates: one.candidates.map((candidate, i) => ({ ...candidate, score: one.used[i] ? 0 : 1 })),
     }));
+    const numPerfect = Math.ceil(24 * selectReranker(createReranker(start), queries).similarity.ndcg) + 1;
     const lucky = {
       state: start,
       score: (query: RankQuery) => {
         const at = queries.indexOf(query as (typeof queries)[number]);
-        return Float64Array.from(queries[at]!.used, (isUsed) => (isUsed === at < 10 ? 1 : 0));
+        return Float64Array.from(queries[at]!.used, (isUsed) => (isUsed === at < numPerfect ? 1 : 0));
       },
     };
     const { reranker, reason, overSimilarity, overPresent } = selectReranker(lucky, queries);
