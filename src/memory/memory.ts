@@ -4,6 +4,7 @@ import type { Embedder } from './embedder-types.ts';
 import { createMemoryGraph, type MemoryGraph } from './graph/graph.ts';
 import { createPolicyMemory, type PolicyMemory, type PolicyOptions } from './policies/policies.ts';
 import { nodeFromRecord, nodeToRecord, type MemoryNode, NODE_KINDS } from './schemas/node.ts';
+import type { Rerank } from './search/rerank.ts';
 import { createMemorySearch, type MemoryQuery, type MemorySearchResult } from './search/search.ts';
 import type { SessionOptions } from './sessions/options.ts';
 import { createSessionIndex, type SessionIndex } from './sessions/sessions.ts';
@@ -86,6 +87,8 @@ export interface MemoryContext {
   readonly degraded?: () => string | null;
   /** Default: none, nothing is sealed. */
   readonly rotateKey?: (to: NewMasterKey) => Promise<void>;
+  /** Default: what was found is in order of similarity. */
+  readonly rerank?: Rerank;
   /** Hears of what went wrong where nobody waits for it. */
   readonly report: (message: string) => void;
   readonly options?: MemoryOptions;
@@ -132,6 +135,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
           graph,
           embedder,
           ...(context.countTokens === undefined ? {} : { countTokens: context.countTokens }),
+          ...(context.rerank === undefined ? {} : { rerank: context.rerank }),
         });
 
   async function embed(text: string): Promise<EmbeddedText | null> {

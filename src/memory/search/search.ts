@@ -11,6 +11,7 @@ import { SEARCHED_KINDS, type FieldCondition, type MemoryRecord, type MemoryStor
 import { estimateJaccard, minHash } from './min-hash.ts';
 import { packContext, type PackedContext } from './pack.ts';
 import { recordText } from './record-text.ts';
+import { rescore, type Rerank } from './rerank.ts';
 
 /** Everything but the memory's own state. */
 /** More than this in common, and the second text says nothing new. */
@@ -19,6 +20,8 @@ const MAX_JACCARD = 0.8;
 const MAX_CANDIDATES = 1000;
 /** What a step away from a result costs it in rank. */
 const HOP_FACTOR = 0.8;
+/** As many times the nearest records are re-ranked: the others were reached along the graph. */
+const REACHED_FACTOR = 2;
 
 const memoryQuery = z
   .strictObject({
@@ -63,7 +66,7 @@ type ResolvedQuery = z.output<typeof memoryQuery>;
 export interface MemoryResult {
   readonly record: MemoryRecord;
   readonly text: string;
-  /** By which it is ranked: the similarity, or what is left of that of the record it was reached from. */
+  /** By which it is ranked: the similarity, what is left of that of the record it was reached from, or what re-ranking made of both. */
   readonly score: number;
   /** Null: it has no vector in this space. */
   readonly similarity: number | null;
@@ -89,6 +92,8 @@ export interface MemorySearchContext {
   readonly countTokens?: (text: string) => number;
   /** Default: `MEMORY_FIELDS`. */
   readonly fields?: FieldRegistry;
+  /** Puts what was found in another order, before duplicates go and the text is packed. Default: the order by score stays. */
+  readonly rerank?: Rerank;
 }
 
 export interface MemorySearch {
@@ -129,7 +134,7 @@ function dropDuplicates(
 
 /** One search over everything that is remembered. */
 export function createMemorySearch(context: MemorySearchContext): MemorySearch {
-  const { store, services, graph, embedder, fields = MEMORY_FIELDS } = context;
+  const { store, services, graph, embedder, fields = MEMORY_FIELDS, rerank } = context;
   const countTokens = context.countTokens ?? ((words: string) => Math.ceil(words.length / 4));
 
   const toVector = async (query: ResolvedQuery): Promise<{ vector: Float32Array; space: string }> => {
@@ -199,7 +204,11 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
         hops: 0,
       }));
     const further = query.expandHops === 0 ? [] : await expand(tenant, near, query, vector, wanted);
-    const ranked = [...near, ...further].sort((a, b) => b.score - a.score || (a.record.id < b.record.id ? -1 : 1));
+    const all: readonly MemoryResult[] = [...near, ...further];
+    const request = { tenant, space: wanted, query: vector };
+    const limit = REACHED_FACTOR * numCandidates;
+    const scored = rerank === undefined ? all : await rescore(rerank, store, services.now(), request, all, limit);
+    const ranked = scored.toSorted((a, b) => b.score - a.score || (a.record.id < b.record.id ? -1 : 1));
     return { ...dropDuplicates(ranked, query.k), isMore: found.length === numCandidates && isNear(found.at(-1)!) };
   };
 

@@ -1,0 +1,55 @@
+// Re-ranking of retrieved context by graph attention: trained on some intents, tested on others, beside similarity and the present order.
+import { measureRerank } from './support/learn/rerank.ts';
+import { whyNoRerankData } from './support/learn/rerank-data.ts';
+import { printTable } from './support/report.ts';
+
+const why = whyNoRerankData();
+if (why !== null) {
+  console.error(why);
+  process.exit(1);
+}
+const { worlds, scoreMs } = await measureRerank((line) => console.error(line));
+const show = ({ mean, low, high }: { mean: number; low: number; high: number }): string =>
+  `${mean.toFixed(4)} (${low.toFixed(4)} to ${high.toFixed(4)})`;
+printTable([
+  ['world', 'order', 'MRR', 'NDCG@10'],
+  ...worlds.flatMap(({ name, rows }) =>
+    rows.map(({ order, mrr, ndcg }) => [name, order, mrr.toFixed(4), ndcg.toFixed(4)]),
+  ),
+]);
+console.log('');
+printTable([
+  [
+    'world',
+    'selected',
+    'NDCG over similarity',
+    'by intent',
+    'over no edges',
+    'NDCG over present',
+    'MRR over similarity',
+    'epochs',
+  ],
+  ...worlds.map((world) => [
+    world.name,
+    world.isSelected ? 'yes' : 'no',
+    show(world.overSimilarity),
+    show(world.overSimilarityByIntent),
+    show(world.overNoEdges),
+    show(world.overPresent),
+    show(world.mrrOverSimilarity),
+    String(world.numEpochs),
+  ]),
+]);
+for (const { name, reason } of worlds) console.log(`${name}: ${reason}`);
+const [real, shuffled, rewired] = worlds;
+const figures = {
+  rerank_ndcg_gain: real!.overSimilarity.mean,
+  rerank_ndcg_gain_ci_low: real!.overSimilarity.low,
+  rerank_edges_gain: real!.overNoEdges.mean,
+  rerank_edges_gain_ci_low: real!.overNoEdges.low,
+  rerank_shuffled_gain: shuffled!.overSimilarity.mean,
+  rerank_shuffled_selected: shuffled!.isSelected,
+  rerank_rewired_edges_gain: rewired!.overNoEdges.mean,
+  rerank_score_ms: scoreMs,
+};
+console.log(JSON.stringify(figures));

@@ -1,0 +1,28 @@
+/** How far the scores are from the ones that put everything used first. */
+export interface ListLoss {
+  readonly loss: number;
+  /** [count], of the scores. */
+  readonly slopes: Float64Array;
+}
+
+/** Cross-entropy between the softmax of the scores and an equal share for each candidate that was used (ListNet's top-one loss). */
+export function listLoss(scores: Float64Array, used: readonly boolean[]): ListLoss {
+  const share = 1 / used.filter(Boolean).length;
+  const max = scores.reduce((best, score) => Math.max(best, score), -Infinity);
+  const slopes = scores.map((score) => Math.exp(score - max));
+  const sum = slopes.reduce((total, value) => total + value, 0);
+  const logSum = max + Math.log(sum);
+  let loss = 0;
+  for (let i = 0; i < scores.length; i++) {
+    slopes[i]! /= sum;
+    if (!used[i]) continue;
+    loss += share * (logSum - scores[i]!);
+    slopes[i]! -= share;
+  }
+  return { loss, slopes };
+}
+
+/** Where all were used, or none, there is nothing to put first. */
+export function isInformative(used: readonly boolean[]): boolean {
+  return used.includes(true) && used.includes(false);
+}

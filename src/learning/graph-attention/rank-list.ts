@@ -1,0 +1,134 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import { EDGE_RELATIONS } from '../../memory/schemas/node.ts';
+import { NUM_EDGE_SCALARS, NUM_RELATIONS, QUERY_DIM } from './parameters.ts';
+import type { RankQuery } from './types.ts';
+
+/** More than a search ever hands over. */
+const MAX_CANDIDATES = 4096;
+const MAX_EDGES = 1 << 20;
+const MAX_HOPS = 64;
+const DAY_MS = 86_400_000;
+/** Age after which an edge's recency is 1/e. */
+const RECENCY_MS = 30 * DAY_MS;
+/** An edge counts by how near its other end is: exp of so many times what is missing to the nearest. */
+const NEARNESS = 10;
+const RELATION_INDEX = new Map<string, number>(EDGE_RELATIONS.map((relation, i) => [relation, i]));
+
+/** A query and its candidates in the form the attention reads; nothing in it depends on parameters. */
+export interface RankList {
+  readonly count: number;
+  readonly query: Float32Array;
+  readonly queryScale: number;
+  readonly vectors: readonly (Float32Array | null)[];
+  /** [count], 1 / length; 0 where there is no vector: nothing can be attended to there. */
+  readonly scales: Float64Array;
+  /** [count], similarity or what stands in for it. */
+  readonly base: Float64Array;
+  readonly hops: Float64Array;
+  /** [count][NUM_RELATIONS]: how many edges of each relation it has, each by the nearness of its other end. */
+  readonly relationMass: Float64Array;
+  /** [count][NUM_EDGE_SCALARS]: sums over the same edges. */
+  readonly edgeScalars: Float64Array;
+  /** [QUERY_DIM], the query along the shared directions. */
+  readonly projected: Float64Array;
+}
+
+const refuse = (message: string): never => {
+  throw new RuvLLMError('invalid_option', `re-ranking: ${message}`);
+};
+
+/** 1 / length, 0 for a vector that has no direction. */
+function inverseLength(vector: Float32Array): number {
+  // Four sums at once: one would wait for each addition before the next.
+  let [a, b, c, d] = [0, 0, 0, 0];
+  let i = 0;
+  for (; i + 3 < vector.length; i += 4) {
+    a += vector[i]! * vector[i]!;
+    b += vector[i + 1]! * vector[i + 1]!;
+    c += vector[i + 2]! * vector[i + 2]!;
+    d += vector[i + 3]! * vector[i + 3]!;
+  }
+  for (; i < vector.length; i++) a += vector[i]! * vector[i]!;
+  const squares = a + b + c + d;
+  return squares > 0 && Number.isFinite(squares) ? 1 / Math.sqrt(squares) : 0;
+}
+
+/** Reads a list once; what does not fit is refused with the place. */
+export function readRankList({ query, candidates }: RankQuery, directions: Int8Array): RankList {
+  const dim = directions.length / QUERY_DIM;
+  const count = candidates.length;
+  if (query.length !== dim) refuse(`a query of ${query.length} values for vectors of ${dim}`);
+  if (count > MAX_CANDIDATES) refuse(`${count} candidates are more than ${MAX_CANDIDATES}`);
+  const queryScale = inverseLength(query);
+  if (queryScale === 0) refuse('the query has no direction');
+  const base = new Float64Array(count);
+  const scales = new Float64Array(count);
+  const hops = new Float64Array(count);
+  candidates.forEach(({ vector, similarity, score, hops: steps }, i) => {
+    if (vector !== null && vector.length !== dim) refuse(`candidate ${i} has ${vector.length} values, not ${dim}`);
+    if (!(steps >= 0 && steps <= MAX_HOPS)) refuse(`candidate ${i} is ${steps} hops away`);
+    scales[i] = vector === null ? 0 : inverseLength(vector);
+    base[i] = scales[i] === 0 ? score : (similarity ?? score);
+    if (!Number.isFinite(base[i])) refuse(`candidate ${i} has the similarity ${base[i]}`);
+    hops[i] = steps;
+  });
+  return {
+    count,
+    query,
+    queryScale,
+    vectors: candidates.map(({ vector }) => vector),
+    scales,
+    base,
+    hops,
+    projected: project(query, queryScale, directions),
+    ...sumEdges(candidates, base),
+  };
+}
+
+function project(query: Float32Array, scale: number, directions: Int8Array): Float64Array {
+  const projected = new Float64Array(QUERY_DIM);
+  const dim = query.length;
+  // Four directions in one pass over the query.
+  for (let r = 0; r < QUERY_DIM; r += 4) {
+    let [a, b, c, d] = [0, 0, 0, 0];
+    const at = r * dim;
+    for (let x = 0; x < dim; x++) {
+      const value = query[x]!;
+      a += directions[at + x]! * value;
+      b += directions[at + dim + x]! * value;
+      c += directions[at + 2 * dim + x]! * value;
+      d += directions[at + 3 * dim + x]! * value;
+    }
+    projected.set([a * scale, b * scale, c * scale, d * scale], r);
+  }
+  return projected;
+}
+
+function sumEdges(
+  candidates: RankQuery['candidates'],
+  base: Float64Array,
+): Pick<RankList, 'relationMass' | 'edgeScalars'> {
+  const count = candidates.length;
+  const relationMass = new Float64Array(count * NUM_RELATIONS);
+  const edgeScalars = new Float64Array(count * NUM_EDGE_SCALARS);
+  const best = base.reduce((max, value) => Math.max(max, value), -Infinity);
+  let numEdges = 0;
+  candidates.forEach(({ edges }, i) => {
+    numEdges += edges.length;
+    if (numEdges > MAX_EDGES) refuse(`more than ${MAX_EDGES} edges`);
+    for (const { other, relation, weight, confidence, ageMs } of edges) {
+      if (!(other >= 0 && other < count && other !== i)) refuse(`candidate ${i} has an edge to ${other} of ${count}`);
+      if (!(weight >= 0 && weight < Infinity && confidence >= 0 && confidence <= 1 && ageMs >= 0 && ageMs < Infinity)) {
+        refuse(`an edge of candidate ${i} has weight ${weight}, confidence ${confidence}, age ${ageMs} ms`);
+      }
+      const nearness = Math.exp(NEARNESS * (base[other]! - best));
+      relationMass[i * NUM_RELATIONS + (RELATION_INDEX.get(relation) ?? NUM_RELATIONS - 1)]! += nearness;
+      const at = i * NUM_EDGE_SCALARS;
+      edgeScalars[at]! += nearness * Math.exp(-ageMs / RECENCY_MS);
+      edgeScalars[at + 1]! += nearness * confidence;
+      edgeScalars[at + 2]! += nearness * weight;
+      edgeScalars[at + 3]! += (nearness * Math.log1p(ageMs / 1000)) / 10;
+    }
+  });
+  return { relationMass, edgeScalars };
+}
