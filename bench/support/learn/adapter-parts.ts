@@ -1,33 +1,20 @@
 // What adapters learn from feedback on a small real model, what they cost elsewhere, and what EWC keeps; with controls.
-//   npm run bench -- learn-adapters                     all parts
-//   npm run bench -- learn-adapters --part micro|lora|ewc|speed --model FILE --threads N --seeds N
-import { existsSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
-import { parseArgs } from 'node:util';
-import { measureEwc } from './support/learn/ewc.ts';
-import { type LearnModel, openLearnModel } from './support/learn/learn-model.ts';
-import { measureLora } from './support/learn/lora.ts';
-import { timeMicroLora } from './support/learn/micro-lora-speed.ts';
-import { measureMicroLora } from './support/learn/micro-lora.ts';
-import { show } from './support/learn/statistics.ts';
-import { printTable } from './support/report.ts';
+import { measureEwc } from './ewc.ts';
+import type { LearnModel } from './learn-model.ts';
+import { measureLora } from './lora.ts';
+import { timeMicroLora } from './micro-lora-speed.ts';
+import { measureMicroLora } from './micro-lora.ts';
+import { show } from './statistics.ts';
+import { printTable } from '../report.ts';
 
-const { values } = parseArgs({
-  options: {
-    part: { type: 'string' },
-    model: { type: 'string', default: '../shared/models/stories15M-q8_0.gguf' },
-    threads: { type: 'string', default: String(availableParallelism()) },
-    seeds: { type: 'string', default: '3' },
-  },
-});
-if (!existsSync(values.model)) {
-  console.error(`error: no model at ${values.model}: pass --model FILE`);
-  process.exit(2);
+export type Figures = Record<string, number | boolean | null>;
+
+export interface AdapterPart {
+  (model: LearnModel, figures: Figures, options: { readonly numSeeds: number }): Promise<void>;
 }
-const figures: Record<string, number | boolean> = {};
 
-const parts: Record<string, (model: LearnModel) => Promise<void>> = {
-  async micro(model) {
+export const ADAPTER_PARTS: Readonly<Record<string, AdapterPart>> = {
+  async micro(model, figures) {
     const result = await measureMicroLora(model, { numCorrections: 96, numHeldOut: 40, seed: 1 });
     const { before, accepted, shuffledLabels, margin, updateMs } = result;
     printTable([
@@ -46,7 +33,7 @@ const parts: Record<string, (model: LearnModel) => Promise<void>> = {
     figures['microlora_unchanged_without_feedback'] = result.isUnchangedWithoutFeedback;
     figures['instant_p50_ms'] = updateMs.p50;
   },
-  async lora(model) {
+  async lora(model, figures) {
     const rows = [['LoRA', 'topic', 'own texts', 'topic, shuffled answers', 'seconds', 'tokens/s']];
     const fixed = { numCorrections: 48, numHeldOut: 40, seed: 1, numLayers: 2, numEpochs: 3, learningRate: 1e-3 };
     for (const { rank, numReplayed } of [
@@ -68,8 +55,8 @@ const parts: Record<string, (model: LearnModel) => Promise<void>> = {
     }
     printTable(rows);
   },
-  async ewc(model) {
-    const seeds = Array.from({ length: Number(values.seeds) }, (_, i) => i + 1);
+  async ewc(model, figures, { numSeeds }) {
+    const seeds = Array.from({ length: numSeeds }, (_, i) => i + 1);
     const result = await measureEwc(model, {
       seeds,
       rank: 8,
@@ -93,7 +80,7 @@ const parts: Record<string, (model: LearnModel) => Promise<void>> = {
     figures['ewc_forgetting_ratio'] = result.ratio;
     figures['ewc_control_ratio'] = result.controlRatio;
   },
-  async speed() {
+  async speed(_model, figures) {
     const times = [];
     for (const numTokens of [1, 16, 64]) times.push(await timeMicroLora(numTokens));
     printTable([
@@ -103,13 +90,3 @@ const parts: Record<string, (model: LearnModel) => Promise<void>> = {
     figures['instant_2048_p50_ms'] = times[1]!.p50Ms;
   },
 };
-
-const chosen = values.part === undefined ? Object.keys(parts) : [values.part];
-if (!chosen.every((part) => Object.hasOwn(parts, part))) {
-  console.error(`error: --part is one of ${Object.keys(parts).join(', ')}`);
-  process.exit(2);
-}
-const model = await openLearnModel(values.model, Number(values.threads));
-for (const part of chosen) await parts[part]!(model);
-await model.dispose();
-console.log(JSON.stringify(figures));

@@ -1,0 +1,54 @@
+// Re-ranking of retrieved context by graph attention: trained on some intents, tested on others, beside similarity and the present order.
+import type { Figures } from './adapter-parts.ts';
+import { measureRerank } from './rerank.ts';
+import { whyNoRerankData } from './rerank-data.ts';
+import { printTable } from '../report.ts';
+
+export async function showRerank(log: (line: string) => void): Promise<Figures> {
+  const why = whyNoRerankData();
+  if (why !== null) throw new Error(why);
+  const { worlds, scoreMs } = await measureRerank(log);
+  const show = ({ mean, low, high }: { mean: number; low: number; high: number }): string =>
+    `${mean.toFixed(4)} (${low.toFixed(4)} to ${high.toFixed(4)})`;
+  printTable([
+    ['world', 'order', 'MRR', 'NDCG@10'],
+    ...worlds.flatMap(({ name, rows }) =>
+      rows.map(({ order, mrr, ndcg }) => [name, order, mrr.toFixed(4), ndcg.toFixed(4)]),
+    ),
+  ]);
+  console.log('');
+  printTable([
+    [
+      'world',
+      'selected',
+      'NDCG over similarity',
+      'by intent',
+      'over no edges',
+      'NDCG over present',
+      'MRR over similarity',
+      'epochs',
+    ],
+    ...worlds.map((world) => [
+      world.name,
+      world.isSelected ? 'yes' : 'no',
+      show(world.overSimilarity),
+      show(world.overSimilarityByIntent),
+      show(world.overNoEdges),
+      show(world.overPresent),
+      show(world.mrrOverSimilarity),
+      String(world.numEpochs),
+    ]),
+  ]);
+  for (const { name, reason } of worlds) console.log(`${name}: ${reason}`);
+  const [real, shuffled, rewired] = worlds;
+  return {
+    rerank_ndcg_gain: real!.overSimilarity.mean,
+    rerank_ndcg_gain_ci_low: real!.overSimilarity.low,
+    rerank_edges_gain: real!.overNoEdges.mean,
+    rerank_edges_gain_ci_low: real!.overNoEdges.low,
+    rerank_shuffled_gain: shuffled!.overSimilarity.mean,
+    rerank_shuffled_selected: shuffled!.isSelected,
+    rerank_rewired_edges_gain: rewired!.overNoEdges.mean,
+    rerank_score_ms: scoreMs,
+  };
+}
