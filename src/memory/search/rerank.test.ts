@@ -45,6 +45,7 @@ describe('[SE6] re-ranking', () => {
     const plain = await setUp();
     expect(await texts()).toEqual(await plain.texts());
     const { tenant, space, query, candidates } = seen[0]!;
+    expect(candidates.slice(0, 2).every(({ record }) => record.vector instanceof Float32Array)).toBe(true);
     expect([tenant, space, [...query]]).toEqual([T, SPACE, [1, 0]]);
     expect(candidates.map(({ record, hops }) => [record.id, hops])).toEqual([
       [ids[0], 0],
@@ -73,6 +74,7 @@ describe('[SE6] re-ranking', () => {
     expect(await texts(1)).toEqual(['linked only to b']);
     const { results, context } = await search.search(T, { text: 'x', expandHops: 1, tokenBudget: 1000 });
     expect(results.map(({ score }) => score)).toEqual([2, 1, 0]);
+    expect(results.map(({ record }) => record.vector)).toEqual([null, null, null]);
     expect(context!.text).toMatch(/^\[1\] linked only to b\n\[2\] something second/);
   });
 

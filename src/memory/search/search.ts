@@ -172,12 +172,15 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
       const similarity = record.vector !== null && record.space === wanted ? cosine(vector, record.vector) : null;
       const inherited = seeds.get(from)!.score * strength * HOP_FACTOR ** hops;
       const score = Math.max(similarity ?? -1, inherited);
-      const shown = query.withVectors ? record : { ...record, vector: null };
+      const shown = needsVectors(query) ? record : { ...record, vector: null };
       return [{ record: shown, text: recordText(record), score, similarity, hops }];
     });
   };
 
   /** The best of the nearest `numCandidates`; `isMore`: others behind them could be results, too. */
+  /** What re-ranks looks at vectors, whether the caller wants them or not. */
+  const needsVectors = (query: ResolvedQuery): boolean => query.withVectors || rerank !== undefined;
+
   const look = async (
     tenant: string,
     query: ResolvedQuery,
@@ -191,7 +194,7 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
       kinds: query.kinds ?? SEARCHED_KINDS,
       k: numCandidates,
       filter: toFilter(query),
-      withVectors: query.withVectors,
+      withVectors: needsVectors(query),
     });
     const isNear = ({ similarity }: { similarity: number }): boolean => similarity >= query.minSimilarity;
     const near = found
@@ -223,7 +226,11 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
         numCandidates = Math.min(MAX_CANDIDATES, 4 * numCandidates);
         best = await look(tenant, query, vector, wanted, numCandidates);
       }
-      const { results, numDuplicates } = best;
+      const { numDuplicates } = best;
+      const results =
+        rerank === undefined || query.withVectors
+          ? best.results
+          : best.results.map((result) => ({ ...result, record: { ...result.record, vector: null } }));
       const items = results
         .filter(({ text }) => text !== '')
         .map(({ record: { id, kind }, text }) => ({ id, kind, text }));
