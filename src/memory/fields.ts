@@ -31,7 +31,7 @@ export const MEMORY_FIELDS: FieldRegistry = {
   fact: NODE,
   'qa-pair': { ...NODE, sessionId: indexed, turn: number },
   concept: NODE,
-  pattern: NODE,
+  pattern: { ...NODE, lastUsedMs: number },
   session: {
     sessionId: indexed,
     userId: indexed,

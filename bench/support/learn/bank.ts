@@ -9,8 +9,7 @@ import { percentile } from '../report.ts';
 const { openNodeMemory } = await importBuilt<typeof import('../../../src/platform/node/memory/open-memory.ts')>('platform/node/memory/open-memory'); // prettier-ignore
 const { createTrajectories } = await importBuilt<typeof import('../../../src/learning/trajectories/trajectories.ts')>('learning/trajectories/trajectories'); // prettier-ignore
 const { createReasoningBank } = await importBuilt<typeof import('../../../src/learning/reasoning-bank/bank.ts')>('learning/reasoning-bank/bank'); // prettier-ignore
-const { patternToNode } = await importBuilt<typeof import('../../../src/learning/reasoning-bank/pattern.ts')>('learning/reasoning-bank/pattern'); // prettier-ignore
-const { nodeToRecord } = await importBuilt<typeof import('../../../src/memory/schemas/node.ts')>('memory/schemas/node');
+const { patternToRecord } = await importBuilt<typeof import('../../../src/learning/reasoning-bank/pattern.ts')>('learning/reasoning-bank/pattern'); // prettier-ignore
 
 const DIM = 768;
 const BATCH = 500;
@@ -39,7 +38,7 @@ export async function measureBank(numPatterns: number): Promise<BankFigures> {
     const queryOf = (i: number): Float32Array => queries.slice(i * DIM, (i + 1) * DIM);
     for (let from = 0; from < numPatterns; from += BATCH) {
       const length = Math.min(BATCH, numPatterns - from);
-      await store.put(Array.from({ length }, (_, i) => nodeToRecord(patternToNode(patternOf(services.newId(), from + i, vectorOf(from + i))), TENANT))); // prettier-ignore
+      await store.put(Array.from({ length }, (_, i) => patternToRecord(patternOf(services.newId(), from + i, vectorOf(from + i)), TENANT))); // prettier-ignore
     }
     const search = (i: number) => bank.search(TENANT, { vector: queryOf(i), space: SPACE, k: 5 });
     for (let i = 0; i < 100; i++) await search(i);

@@ -1,11 +1,11 @@
 import { integerOption, numberOption, resolveOptions } from '../../core/options.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
-import { nodeFromRecord, nodeToRecord } from '../../memory/schemas/node.ts';
+import { nodeFromRecord } from '../../memory/schemas/node.ts';
 import type { FieldCondition, MemoryRecord, MemoryStore } from '../../memory/types.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import { type ClusterWork, clusterWhole, normalized } from './k-means.ts';
 import { mergePatterns, patternOfMembers, type RatedTrajectory } from './make-pattern.ts';
-import { BANK_SOURCE, type Pattern, patternFromNode, patternToNode } from './pattern.ts';
+import { BANK_SOURCE, type Pattern, patternFromNode, patternToRecord } from './pattern.ts';
 
 export interface BankOptions {
   /** Trajectories that must agree before they are a pattern. Default 3. */
@@ -79,7 +79,7 @@ export function createReasoningBank(
   const read = (record: MemoryRecord): Pattern => patternFromNode(nodeFromRecord(record));
 
   async function write(tenant: string, patterns: readonly Pattern[]): Promise<void> {
-    await store.put(patterns.map((pattern) => nodeToRecord(patternToNode(pattern), tenant)));
+    await store.put(patterns.map((pattern) => patternToRecord(pattern, tenant)));
   }
 
   async function nearest(tenant: string, vector: Float32Array, space: string, k: number) {
@@ -91,34 +91,40 @@ export function createReasoningBank(
   const count = (tenant: string): Promise<number> =>
     store.count(tenant, { kinds: ['pattern'], filter: { fields: [OURS] } });
 
-  /** What nobody used for long, then the least worth of what is too many. */
+  async function removeWhere(tenant: string, conditions: readonly FieldCondition[]): Promise<number> {
+    for (let numGone = 0; ;) {
+      const filter = { fields: [OURS, ...conditions] };
+      const { records } = await store.find(tenant, { kinds: ['pattern'], filter, order: 'oldest', limit: PAGE });
+      if (records.length === 0) return numGone;
+      numGone += await store.delete(
+        tenant,
+        records.map(({ id }) => id),
+      );
+    }
+  }
+
+  /** What nobody used for long, then the least worth of what is too many; only then all of them are looked at. */
   async function prune(tenant: string): Promise<number> {
-    const idleBefore = services.now() - options.maxIdleMs;
-    const numKept = await count(tenant);
-    const excess = Math.max(0, numKept - options.maxPatterns);
+    const numStale = await removeWhere(tenant, [
+      { field: 'lastUsedMs', is: '<', value: services.now() - options.maxIdleMs },
+    ]);
+    const excess = (await count(tenant)) - options.maxPatterns;
+    if (excess <= 0) return numStale;
     const worth: { id: string; value: number }[] = [];
-    const stale: string[] = [];
     let after: string | undefined;
     do {
-      const page = await store.find(tenant, {
-        kinds: ['pattern'],
-        filter: { fields: [OURS] },
-        order: 'oldest',
-        limit: PAGE,
-        ...(after === undefined ? {} : { after }),
-      });
+      const filter = { fields: [OURS] };
+      const page = await store.find(tenant, { kinds: ['pattern'], filter, order: 'oldest', limit: PAGE, ...(after === undefined ? {} : { after }) }); // prettier-ignore
       for (const record of page.records) {
-        const pattern = read(record);
-        const usedMs = Math.max(pattern.lastUsedMs, record.updatedMs);
-        if (usedMs < idleBefore) stale.push(record.id);
-        else worth.push({ id: record.id, value: pattern.confidence * Math.log1p(pattern.support + pattern.numUses) });
+        const { confidence, support, numUses } = read(record);
+        worth.push({ id: record.id, value: confidence * Math.log1p(support + numUses) });
       }
       after = page.next ?? undefined;
     } while (after !== undefined);
     worth.sort((a, b) => a.value - b.value);
-    const gone = [...stale, ...worth.slice(0, Math.max(0, excess - stale.length)).map(({ id }) => id)];
+    const gone = worth.slice(0, excess).map(({ id }) => id);
     for (let at = 0; at < gone.length; at += PAGE) await store.delete(tenant, gone.slice(at, at + PAGE));
-    return gone.length;
+    return numStale + gone.length;
   }
 
   async function distilSpace(tenant: string, rated: readonly RatedTrajectory[], space: string) {
@@ -167,22 +173,6 @@ export function createReasoningBank(
     return report;
   }
 
-  async function removeAll(tenant: string): Promise<void> {
-    for (;;) {
-      const { records } = await store.find(tenant, {
-        kinds: ['pattern'],
-        filter: { fields: [OURS] },
-        order: 'oldest',
-        limit: PAGE,
-      });
-      if (records.length === 0) return;
-      await store.delete(
-        tenant,
-        records.map(({ id }) => id),
-      );
-    }
-  }
-
   const distil: ReasoningBank['distil'] = async (tenant) => {
     const found = await trajectories.find(tenant, {
       conditions: [
@@ -214,7 +204,7 @@ export function createReasoningBank(
   return {
     distil,
     async rebuild(tenant) {
-      await removeAll(tenant);
+      await removeWhere(tenant, []);
       await trajectories.markUndistilled(tenant);
       return distilAll(tenant);
     },

@@ -57,6 +57,7 @@ export function mergePatterns(known: Pattern, fresh: Pattern): Pattern {
     ...known,
     text: fresh.quality.mean > known.quality.mean ? fresh.text : known.text,
     embedding: normalized(embedding),
+    lastUsedMs: Math.max(known.lastUsedMs, fresh.lastUsedMs),
     support,
     quality,
     models,

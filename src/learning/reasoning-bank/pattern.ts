@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { MemoryNode } from '../../memory/schemas/node.ts';
+import { type MemoryNode, nodeToRecord } from '../../memory/schemas/node.ts';
 import { parseStored } from '../../memory/schemas/primitives.ts';
 import { VERDICTS } from '../../memory/schemas/trajectory.ts';
-import type { JsonValue } from '../../memory/types.ts';
+import type { JsonValue, PutRecord } from '../../memory/types.ts';
 import type { Sample } from './welch.ts';
 
 /** What patterns of the bank have as their source, so that those a user wrote stay apart. */
@@ -34,7 +34,7 @@ export interface Pattern extends PatternContents {
   readonly space: string;
 }
 
-export function patternToNode(pattern: Pattern): MemoryNode {
+function toNode(pattern: Pattern): MemoryNode {
   const { id, text, embedding, space, ...metadata } = pattern;
   return {
     id,
@@ -48,6 +48,12 @@ export function patternToNode(pattern: Pattern): MemoryNode {
     embedding,
     space,
   };
+}
+
+/** With when it was last of use beside it: what is idle is found without opening all of them. */
+export function patternToRecord(pattern: Pattern, tenant: string): PutRecord {
+  const record = nodeToRecord(toNode(pattern), tenant);
+  return { ...record, fields: { ...record.fields, lastUsedMs: pattern.lastUsedMs } };
 }
 
 export function patternFromNode(node: MemoryNode): Pattern {
