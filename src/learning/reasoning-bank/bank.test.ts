@@ -158,6 +158,14 @@ test("patterns of other tenants and those a user wrote are not the bank's (RB6)"
   await store.put([own]);
   expect(await bank.count('acme')).toBe(1);
   expect(await search(0)).toHaveLength(1);
+  // However many are nearer.
+  const crowd = Array.from({ length: 20 }, () => ({
+    ...own,
+    id: services.newId(),
+    vector: Float32Array.from({ length: DIM }, (_, d) => (d === 0 ? 1 : 0)),
+  }));
+  await store.put(crowd);
+  expect(await search(0)).toHaveLength(1);
   expect(await bank.search('other', { vector, space: 'test-2', k: 3 })).toEqual([]);
   expect(BANK_SOURCE).not.toBe('mine');
 });

@@ -55,6 +55,8 @@ export interface ReasoningBank {
 
 const OURS: FieldCondition = { field: 'source', is: '=', value: BANK_SOURCE };
 const PAGE = 500;
+/** Patterns that somebody else wrote, and may be among the nearest. */
+const SPARE = 4;
 
 export interface BankContext {
   readonly store: MemoryStore;
@@ -83,8 +85,14 @@ export function createReasoningBank(
   }
 
   async function nearest(tenant: string, vector: Float32Array, space: string, k: number) {
-    const filter = { fields: [OURS] };
-    const found = await store.nearest(tenant, { vector, space, kinds: ['pattern'], k, filter });
+    const query = { vector, space, kinds: ['pattern'] } as const;
+    // Nearly all are ours, and a filter that lets nearly all through costs a look at each of them.
+    const some = await store.nearest(tenant, { ...query, k: k + SPARE });
+    const ours = some.filter(({ record }) => record.fields['source'] === BANK_SOURCE);
+    const isEnough = ours.length >= k || some.length < k + SPARE;
+    const found = isEnough
+      ? ours.slice(0, k)
+      : await store.nearest(tenant, { ...query, k, filter: { fields: [OURS] } });
     return found.map(({ record, similarity }) => ({ pattern: read(record), similarity }));
   }
 
