@@ -139,6 +139,7 @@ async function train(
   const line = adapterLine(model.id);
   const runKey = hashText(services.sha256, JSON.stringify([plan, sets.trainedIds, numEpochs, serving === null]));
   const endMs = services.now() + limitMs;
+  if (signal?.aborted) throw new RuvLLMError('aborted', 'learning was stopped before its first step');
   const stop = (): void => void work.cancel();
   signal?.addEventListener('abort', stop, { once: true });
   try {
