@@ -68,6 +68,7 @@ export function createServer(options: ServerOptions): Server {
           report: (message) => logger.log('error', 'memory', { reason: message }),
           learning,
         });
+  const ending = new AbortController();
   const control =
     memory === null || learning === null
       ? null
@@ -76,7 +77,7 @@ export function createServer(options: ServerOptions): Server {
           memory,
           models: () => models.list().map(({ id }) => id),
           async withModel(name, work) {
-            const lease = await models.acquire(name, { signal: null, waitMs: limits.modelWaitMs });
+            const lease = await models.acquire(name, { signal: ending.signal, waitMs: limits.modelWaitMs });
             try {
               return await work(lease.id);
             } finally {
@@ -139,6 +140,7 @@ export function createServer(options: ServerOptions): Server {
       await gate.empty(deadlineMs);
       try {
         // First: a run holds its model.
+        ending.abort();
         await control?.runs.close();
         await models.dispose();
         await requestMemory?.settle();

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { InstantReport } from '../../../learning/sona/sona.ts';
-import { refuseInput } from '../../../memory/operations/index.ts';
 import { text, unit } from '../../../memory/schemas/primitives.ts';
 import { MAX_TRAJECTORY_TEXT } from '../../../memory/schemas/text-lengths.ts';
 import type { FeedbackReceipt, Learning } from '../learning.ts';
@@ -43,7 +42,6 @@ export async function giveFeedback(
   { requestId, score, thumbs, correction, comment, source }: Judgement,
   waitMs: number,
 ): Promise<JudgementReport> {
-  if (score !== null && thumbs !== null) throw refuseInput('score and thumbs say the same: one of them', 'thumbs');
   const given = { source, score: score ?? (thumbs === null ? null : THUMBS[thumbs]), correction, comment };
   const receipt = await learning.feedback(tenant, plainRequestId(requestId), given);
   const { verdict, quality } = receipt;
