@@ -20,7 +20,7 @@ export interface Operation<Target> {
 /** One thing an operator does with the memory. */
 export type MemoryOperation = Operation<Memory>;
 
-interface OperationDefinition<Target, S extends z.ZodType> {
+export interface OperationDefinition<Target, S extends z.ZodType> {
   readonly name: string;
   readonly summary: string;
   readonly scope: OperationScope;
