@@ -14,6 +14,8 @@ const canRun = isServerBuilt && existsSync(model);
 if (!canRun) console.log('skipped: they need dist/ and ../shared/models/stories15M-q8_0.gguf');
 
 const PROMPT = 'Once upon a time there was a zog. The zog was';
+/** So that a dozen corrections are enough. */
+const EAGER = ['--learning-rate', '0.02'];
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-learning-served-'));
 let serving: ServeFolder;
 let server: ServeProcess;
@@ -55,7 +57,7 @@ beforeAll(async () => {
   for (const name of ['alice', 'bob']) tokens[name] = serving.keys('create', name).token;
   tokens['eye'] = serving.keys('create', 'eye', '--tenant', 'alice', '--scope', 'read-only').token;
   tokens['root'] = serving.keys('create', 'root', '--scope', 'admin').token;
-  server = await start();
+  server = await start(...EAGER);
 });
 afterAll(() => {
   serving.dispose();
@@ -72,7 +74,7 @@ describe.skipIf(!canRun)('a server that learns', () => {
     plain = (await ask('alice')).text;
     expect((await ask('alice')).text).toBe(plain);
     const states: string[] = [];
-    for (let i = 0; i < 50 && !learned.startsWith(' purple'); i++) {
+    for (let i = 0; i < 30 && !learned.startsWith(' purple'); i++) {
       const { id } = await ask('alice');
       const { status, body } = await call('/v1/feedback', { request_id: id, correction: ' purple' }, 'alice');
       expect(status).toBe(200);
@@ -121,7 +123,7 @@ describe.skipIf(!canRun)('a server that learns', () => {
 
   test('[LE4] a restart keeps what was learned; without learning the model is as in its file', async () => {
     await stop();
-    server = await start();
+    server = await start(...EAGER);
     expect((await ask('alice')).text).toBe(learned);
     expect((await ask('bob')).text).toBe(plain);
     await stop();

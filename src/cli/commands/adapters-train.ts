@@ -7,7 +7,7 @@ import { openModelFile } from '../../platform/node/open-model-file.ts';
 import type { CommandContext } from '../command.ts';
 import type { Flag } from '../flags.ts';
 import { fetchModel } from '../fetch-model.ts';
-import { encodePairs, readPairs, splitPairs } from '../learning/pairs.ts';
+import { type EncodedPairs, encodePairs, readPairs, splitPairs } from '../learning/pairs.ts';
 import { checkOutputName, saveAdapter } from '../save-adapter.ts';
 import { usageError } from '../usage-error.ts';
 import { readInteger, readNumber } from '../values.ts';
@@ -67,9 +67,15 @@ export async function trainAdapter(context: CommandContext): Promise<void> {
   const path = await fetchModel(context, reference);
   const gguf = openModelFile(path);
   const architecture = gguf.metadata.string('general.architecture');
-  const encode = encodePairs(gguf.metadata, MAX_EXAMPLE_TOKENS);
-  gguf.source.close();
-  const [train, heldOut] = [await encode(split.train), await encode(split.heldOut)];
+  let train: EncodedPairs;
+  let heldOut: EncodedPairs;
+  try {
+    const encode = encodePairs(gguf.metadata, MAX_EXAMPLE_TOKENS);
+    [train, heldOut] = [await encode(split.train), await encode(split.heldOut)];
+  } finally {
+    // Not before: the vocabulary is read when it is first needed.
+    gguf.source.close();
+  }
   if (train.examples.length === 0 || heldOut.examples.length === 0) {
     const numLong = train.numTooLong + heldOut.numTooLong;
     throw new RuvLLMError(

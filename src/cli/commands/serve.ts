@@ -17,7 +17,7 @@ import { readInteger } from '../values.ts';
 import { usageError } from '../usage-error.ts';
 import type { Learning } from '../../runtime/learning/learning.ts';
 import { LIMIT_FLAGS } from './serve-flags.ts';
-import { openServedLearning } from './served-learning.ts';
+import { openServedLearning, readLearningWish } from './served-learning.ts';
 import { openServedMemory } from './served-memory.ts';
 import { resolveServedModels } from './served-models.ts';
 
@@ -29,6 +29,7 @@ export const serve: CommandRunner = async (context) => {
   const { io, output, values } = context;
   const config = readModelConfig(values, io.environment);
   const limits = readLimits(values);
+  const learningWish = readLearningWish(context);
   const { host, port } = readAddress(context);
   const keys = createKeyStore(openKeyFolder(defaultKeyFolder()), () => Date.now());
   const hasKeys = keys.list().some(({ revokedMs }) => revokedMs === null);
@@ -49,7 +50,7 @@ export const serve: CommandRunner = async (context) => {
     clock: systemClock,
   });
   const memory = await openServedMemory(context, served.firstPath);
-  const learns = openServedLearning(context, memory.opened);
+  const learns = openServedLearning(context, memory.opened, learningWish);
   learning = learns.opened;
   const server = createServer({
     version: context.version,

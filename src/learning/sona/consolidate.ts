@@ -158,7 +158,9 @@ async function train(
         seed: 1,
       });
       const isLate = services.now() >= endMs;
-      if (outcome.isDone || (isLate && outcome.state.numSteps > 0)) return outcome.parameters;
+      const isEnough = outcome.isDone || (isLate && outcome.state.numSteps > 0);
+      // Who stops a run wants no version of it, however far it came meanwhile.
+      if (isEnough && !signal?.aborted) return outcome.parameters;
       state = outcome.state;
       await checkpoints.put(tenant, line, runKey, state);
       if (signal?.aborted)

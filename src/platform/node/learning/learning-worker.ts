@@ -16,9 +16,18 @@ async function open({ path, rank, numLayers, maxTokens }: AdapterPlan) {
   try {
     const types = [...new Set([...gguf.tensors.values()].map(({ type }) => type))];
     const kernels = await createKernelFactory('auto', { numThreads: 1, types, warn: () => {} });
-    return await createTrainingModel(gguf, kernels, { rank, numLayers, maxTokens });
-  } finally {
+    const model = await createTrainingModel(gguf, kernels, { rank, numLayers, maxTokens });
+    return {
+      ...model,
+      async dispose() {
+        await model.dispose();
+        // Not before: rows of the embedding are read from the file as they are needed.
+        gguf.source.close();
+      },
+    };
+  } catch (error) {
     gguf.source.close();
+    throw error;
   }
 }
 
