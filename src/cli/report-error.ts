@@ -31,16 +31,23 @@ export function reportError(error: unknown, { io, isJson, commandName }: ReportO
 
 type Reported = Pick<RuvLLMError, 'code' | 'message' | 'data'>;
 
-/** What they do not find is no model. */
-const MEMORY_COMMANDS = ['memory', 'audit', 'sessions'];
+/** What they do not find is no model; where it can be looked up. */
+const LOOK_UP: Readonly<Record<string, string | null>> = {
+  memory: null,
+  audit: null,
+  sessions: null,
+  feedback: 'ruvllm audit search shows the requests and their ids',
+  learn: 'ruvllm learn status shows what there is',
+};
 
 const NEXT_STEPS: Partial<Record<ErrorCode, (error: Reported, commandName: string | null) => string | null>> = {
   invalid_option: (_, commandName) => (commandName === null ? 'ruvllm --help' : `ruvllm ${commandName} --help`),
   not_found(error, commandName) {
     const reference = /^model (\S+) is not in the cache/.exec(error.message)?.[1];
     if (reference !== undefined) return `ruvllm pull ${reference}`;
-    return commandName !== null && MEMORY_COMMANDS.includes(commandName) ? null : 'ruvllm list';
+    return commandName !== null && Object.hasOwn(LOOK_UP, commandName) ? LOOK_UP[commandName]! : 'ruvllm list';
   },
+  not_loaded: (_, commandName) => (commandName === 'learn' ? 'the same command with --model MODEL' : null),
   conflict: ({ data }) => (typeof data['next'] === 'string' ? data['next'] : null),
   context_overflow: () => 'a shorter prompt, a smaller --max-tokens or a larger --context',
   out_of_memory: () =>

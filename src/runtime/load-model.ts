@@ -2,7 +2,6 @@ import type { Adapter, AdapterBase } from '../adapters/types.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import type { ModelReport, ModelSpec, SpillSpec } from '../engine/protocol.ts';
 import type { GgufFile, Metadata } from '../gguf/types.ts';
-import type { Tokenizer } from '../tokenizers/types.ts';
 import { createAdapterNames } from './adapters.ts';
 import { abortError, createEngineClient, type EngineClient, type Transport } from './engine-client.ts';
 import type { PrepareGrammar } from './generation.ts';
@@ -14,7 +13,7 @@ import type { ResolvedKvSpill } from './kv-spill-option.ts';
 import { createModelInfo, describeFile } from './model-info.ts';
 import type { PromptContext } from './prompt.ts';
 import { createSessionTable, type SessionRecords } from './sessions/session-table.ts';
-import { readTextSide } from './text/text-side.ts';
+import { endIdsOf, readTextSide } from './text/text-side.ts';
 import type { TextThread } from './text/text-thread.ts';
 import type { TableThread } from './vocabulary.ts';
 
@@ -156,12 +155,4 @@ function readContextLength(metadata: Metadata): number {
     });
   }
   return contextLength;
-}
-
-function endIdsOf(tokenizer: Tokenizer, vocabSize: number): number[] {
-  const ids: number[] = [];
-  for (let id = 0; id < Math.min(tokenizer.vocabSize, vocabSize); id++) {
-    if (tokenizer.isEndOfGeneration(id)) ids.push(id);
-  }
-  return ids;
 }

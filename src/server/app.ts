@@ -14,6 +14,8 @@ import type { ModelHost } from './model-host.ts';
 import { createRequestLog } from './request-log.ts';
 import { createResponseStore } from './response-store.ts';
 import type { Route } from './route.ts';
+import { createLearningControl } from '../runtime/learning/operations/index.ts';
+import type { Learning } from '../runtime/learning/learning.ts';
 import { createRequestMemory } from '../runtime/memory/request-memory.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Services } from './services.ts';
@@ -37,6 +39,8 @@ export interface ServerOptions {
   readonly tracer?: Tracer;
   /** Belongs to the server from now on, which closes it. Default: none. */
   readonly memory?: Memory | null;
+  /** What the models learn with; needs the memory. Belongs to the server from now on, which closes it. Default: none. */
+  readonly learning?: Learning | null;
 }
 
 /** A server without a socket: requests in, responses out. */
@@ -50,7 +54,7 @@ export interface Server {
 /** Binds the parts of the server together. */
 export function createServer(options: ServerOptions): Server {
   const { version, models, keys, isOpen, feedback, browsers, clock = systemClock, logger = silentLogger } = options;
-  const { tracer = silentTracer, memory = null } = options;
+  const { tracer = silentTracer, memory = null, learning = null } = options;
   const limits = resolveServerLimits(options.limits);
   const gate = createTenantGate(limits, clock);
   const metrics = createServerMetrics();
@@ -62,6 +66,24 @@ export function createServer(options: ServerOptions): Server {
           now: clock.now,
           wallClock: clock.wallClock,
           report: (message) => logger.log('error', 'memory', { reason: message }),
+          learning,
+        });
+  const ending = new AbortController();
+  const control =
+    memory === null || learning === null
+      ? null
+      : createLearningControl({
+          learning,
+          memory,
+          models: () => models.list().map(({ id }) => id),
+          async withModel(name, work) {
+            const lease = await models.acquire(name, { signal: ending.signal, waitMs: limits.modelWaitMs });
+            try {
+              return await work(lease.id);
+            } finally {
+              lease.release();
+            }
+          },
         });
   const services: Services = {
     version,
@@ -76,6 +98,7 @@ export function createServer(options: ServerOptions): Server {
     responses: createResponseStore(limits, clock),
     feedback,
     memory,
+    learning: control,
     clock,
     logger,
     generation: createGenerationService({
@@ -116,11 +139,18 @@ export function createServer(options: ServerOptions): Server {
       gate.close();
       await gate.empty(deadlineMs);
       try {
+        // First: a run holds its model.
+        ending.abort();
+        await control?.runs.close();
         await models.dispose();
         await requestMemory?.settle();
       } finally {
-        // Last: whatever ended before may still have something to write down.
-        await memory?.close();
+        try {
+          await control?.close();
+        } finally {
+          // Last: whatever ended before may still have something to write down.
+          await memory?.close();
+        }
       }
     },
   };

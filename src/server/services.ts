@@ -4,6 +4,7 @@ import type { FeedbackSink } from './feedback.ts';
 import type { GenerationService } from './generation-service.ts';
 import type { Memory } from '../memory/memory.ts';
 import type { Guard } from './guard.ts';
+import type { LearningControl } from '../runtime/learning/operations/index.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import type { ServerLimits } from './limits.ts';
 import type { Logger } from './logger.ts';
@@ -29,6 +30,8 @@ export interface Services {
   readonly feedback: FeedbackSink;
   /** Null: the server runs without. */
   readonly memory: Memory | null;
+  /** Null: nobody learns from what is said of answers. */
+  readonly learning: LearningControl | null;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Milliseconds since 1970. */

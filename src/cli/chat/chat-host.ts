@@ -3,7 +3,7 @@ import type { Model } from '../../runtime/model.ts';
 import type { CommandContext } from '../command.ts';
 import { describeAnswer } from '../summary.ts';
 import type { ChatSession, Turn } from './session.ts';
-import { readAction, type SlashContext } from './slash-commands.ts';
+import { type Judge, readAction, type SlashContext } from './slash-commands.ts';
 
 /** Does what lines ask for, wherever they come from. */
 export interface ChatHost {
@@ -25,10 +25,12 @@ export function createChatHost(
   { io, output }: Pick<CommandContext, 'io' | 'output'>,
   model: Model,
   session: ChatSession,
+  judge: Judge | null = null,
 ): ChatHost {
   const turns: Turn[] = [];
   const slashContext: SlashContext = {
     session,
+    judge,
     say: (text) => output.note(text),
     stats: () => model.stats(),
     contextUse: () => ({

@@ -28,6 +28,8 @@ export interface TurnOptions {
 export interface ChatSession {
   readonly messages: readonly ChatMessage[];
   readonly system: string | null;
+  /** Of the last answer; null: there is none, or nobody keeps it. */
+  readonly lastRequestId: string | null;
   setSystem(text: string | null): void;
   /** Forgets the turns; the system text stays. */
   clear(): void;
@@ -39,10 +41,17 @@ export interface ChatSession {
 
 type ChatModel = Pick<Model, 'encodePrompt' | 'generateStream'> & { modelInfo(): { readonly maxContext: number } };
 
-export function createChatSession(model: ChatModel, params: GenerateOptions, system: string | null): ChatSession {
+export function createChatSession(
+  model: ChatModel,
+  params: GenerateOptions,
+  system: string | null,
+  /** Makes the ids that answers are judged by; null: they are not. */
+  newRequestId: (() => string) | null = null,
+): ChatSession {
   let messages: ChatMessage[] = [];
   let systemText = system;
   let numRegenerations = 0;
+  let lastRequestId: string | null = null;
   const withSystem = (turns: readonly ChatMessage[]): ChatMessage[] =>
     systemText === null ? [...turns] : [{ role: 'system', content: systemText }, ...turns];
 
@@ -52,6 +61,8 @@ export function createChatSession(model: ChatModel, params: GenerateOptions, sys
     const room = model.modelInfo().maxContext - model.encodePrompt(prompt).length;
     const wanted = params.maxTokens ?? DEFAULT_CHAT_TOKENS;
     let heard = '';
+    const requestId = newRequestId?.() ?? null;
+    lastRequestId = null;
     try {
       const result = await collectAnswer(
         model.generateStream(prompt, {
@@ -61,6 +72,7 @@ export function createChatSession(model: ChatModel, params: GenerateOptions, sys
           // "Most tokens": what does not fit is cut off and said so. Without any room the model refuses by itself.
           maxTokens: Math.max(1, Math.min(wanted, room)),
           signal: options.signal,
+          ...(requestId === null ? {} : { requestId }),
         }),
         (piece) => {
           heard += piece;
@@ -69,6 +81,7 @@ export function createChatSession(model: ChatModel, params: GenerateOptions, sys
       );
       const { text: content, reasoning } = result;
       messages = [...turns, { role: 'assistant', content, ...(reasoning === '' ? {} : { reasoning }) }];
+      lastRequestId = requestId;
       const isContextFull = result.finishReason === 'length' && result.usage.completionTokens >= room;
       return { isStopped: false, user, answer: result, isContextFull };
     } catch (error) {
@@ -84,6 +97,9 @@ export function createChatSession(model: ChatModel, params: GenerateOptions, sys
     },
     get system() {
       return systemText;
+    },
+    get lastRequestId() {
+      return lastRequestId;
     },
     setSystem(text) {
       systemText = text;

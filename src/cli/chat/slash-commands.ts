@@ -6,9 +6,14 @@ import type { ChatSession } from './session.ts';
 /** What a line means. */
 export type Action = { type: 'ask'; text: string } | { type: 'regenerate' } | { type: 'leave' } | { type: 'nothing' };
 
+/** What somebody says of an answer. */
+export type Judge = (requestId: string, said: { thumbs?: 'up' | 'down'; correction?: string }) => Promise<string>;
+
 export interface SlashContext {
   readonly session: ChatSession;
   say(text: string): void;
+  /** Tells learning of the last answer, and what came of it; null: learning is off. */
+  readonly judge: Judge | null;
   stats(): Promise<EngineStats>;
   /** Tokens of the conversation so far, and the most there may be. */
   contextUse(): { readonly numTokens: number; readonly maxContext: number };
@@ -21,6 +26,16 @@ interface SlashCommand {
 }
 
 const NOTHING: Action = { type: 'nothing' };
+
+async function judgeLast(
+  { judge, session, say }: SlashContext,
+  said: { thumbs?: 'up' | 'down'; correction?: string },
+): Promise<Action> {
+  if (judge === null) throw new RuvLLMError('invalid_option', 'learning is off; ruvllm chat --learn turns it on');
+  if (session.lastRequestId === null) throw new RuvLLMError('invalid_option', 'there is no answer yet to judge');
+  say(await judge(session.lastRequestId, said));
+  return NOTHING;
+}
 
 const SLASH_COMMANDS: Readonly<Record<string, SlashCommand>> = {
   '/help': {
@@ -51,6 +66,24 @@ const SLASH_COMMANDS: Readonly<Record<string, SlashCommand>> = {
     },
   },
   '/regenerate': { usage: '/regenerate', description: 'answer again', run: () => ({ type: 'regenerate' }) },
+  '/good': {
+    usage: '/good',
+    description: 'the last answer was right: learn it (--learn)',
+    run: (context) => judgeLast(context, { thumbs: 'up' }),
+  },
+  '/bad': {
+    usage: '/bad',
+    description: 'the last answer was wrong: unlearn it (--learn)',
+    run: (context) => judgeLast(context, { thumbs: 'down' }),
+  },
+  '/correct': {
+    usage: '/correct TEXT',
+    description: 'what the last answer should have been (--learn)',
+    run(context, rest) {
+      if (rest === '') throw new RuvLLMError('invalid_option', '/correct needs the text that would have been right');
+      return judgeLast(context, { correction: rest });
+    },
+  },
   '/stats': {
     usage: '/stats',
     description: 'tokens and memory in use',

@@ -1,16 +1,11 @@
 import {
   type Adapter,
-  adapterBytes,
   type AdapterBase,
-  describeAdapterFile,
   MERGE_METHODS,
   mergeAdapters,
   type MergeOptions,
 } from '../../adapters/index.ts';
-import { RuvLLMError } from '../../core/errors.ts';
-import { writeGguf } from '../../gguf/index.ts';
 import { readShape } from '../../models/shape.ts';
-import { createFileSink } from '../../platform/node/file-sink.ts';
 import { openModelFile } from '../../platform/node/open-model-file.ts';
 import { readAdapter } from '../../platform/node/read-adapter.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
@@ -19,8 +14,10 @@ import { formatBytes, formatTable } from '../format.ts';
 import { askServer, readServer } from '../memory/http-client.ts';
 import { openHub } from '../open-hub.ts';
 import { escapeLine } from '../safe-text.ts';
+import { saveAdapter } from '../save-adapter.ts';
 import { usageError } from '../usage-error.ts';
 import { readInteger, readNumber } from '../values.ts';
+import { TRAIN_FLAGS, trainAdapter } from './adapters-train.ts';
 
 const SERVER_FLAGS = ['--url', '--api-key', '--model', '--tenant'];
 const FILE_FLAGS = ['--model', '--type', '--name'];
@@ -42,11 +39,22 @@ export const ADAPTERS_FLAGS: readonly Flag[] = [
     read: readNumber,
     description: 'merge: of each file, in their order (repeatable); default 1',
   },
-  { name: '--rank', value: 'n', read: readInteger, description: 'merge: of the result; default the highest of them' },
+  {
+    name: '--rank',
+    value: 'n',
+    read: readInteger,
+    description: 'merge or train: of the result; default the highest of them, or 4',
+  },
   { name: '--density', value: 'n', read: readNumber, description: 'merge by ties or dare: share kept; default 0.5' },
-  { name: '--seed', value: 'n', read: readInteger, description: 'merge by dare: of what is dropped; default 0' },
-  { name: '--type', value: 'F32|F16', description: 'merge or export: how the file keeps numbers; default F32' },
-  { name: '--name', value: 'name', description: 'merge or export: the name in the file' },
+  {
+    name: '--seed',
+    value: 'n',
+    read: readInteger,
+    description: 'merge by dare: of what is dropped; default 0. train: of the start; default 1',
+  },
+  { name: '--type', value: 'F32|F16', description: 'merge, export or train: how the file keeps numbers; default F32' },
+  { name: '--name', value: 'name', description: 'merge, export or train: the name in the file' },
+  ...TRAIN_FLAGS,
 ];
 
 interface AdapterAction {
@@ -145,7 +153,7 @@ const ACTIONS: Readonly<Record<string, AdapterAction>> = {
       }
       const { adapter, report } = await mergeAdapters(inputs, readMergeOptions(context));
       const worst = report.matrices.reduce((least, { keptEnergy }) => Math.min(least, keptEnergy), 1);
-      save(context, out!, adapter, { ...report, worstKeptEnergy: worst });
+      saveAdapter(context, out!, adapter, { ...report, worstKeptEnergy: worst });
       context.output.note(`at least ${(100 * worst).toFixed(2)} % of every merged matrix fits into its rank`);
     },
   },
@@ -155,17 +163,29 @@ const ACTIONS: Readonly<Record<string, AdapterAction>> = {
     flags: FILE_FLAGS,
     numWords: [2, 2],
     async run(context, [path, out]) {
-      save(context, out!, await readAdapter(path!, await readBase(context)), {});
+      saveAdapter(context, out!, await readAdapter(path!, await readBase(context)), {});
     },
   },
+  train: {
+    args: '',
+    description: 'make one from pairs of prompt and answer; needs --model, --data and --output',
+    flags: [...FILE_FLAGS, '--rank', '--seed', ...TRAIN_FLAGS.map(({ name }) => name)],
+    numWords: [0, 0],
+    run: trainAdapter,
+  },
 };
+
+const EXAMPLES = [
+  'ruvllm adapters train --model MODEL --data pairs.jsonl --output mine.gguf',
+  'ruvllm serve MODEL --adapter mine=mine.gguf',
+];
 
 export const ADAPTERS_HELP = helpOf();
 
 function helpOf(): string {
   const rows = Object.entries(ACTIONS).map(([name, { args, description }]) => [`${name} ${args}`.trim(), description]);
   const width = Math.max(...rows.map(([name]) => name!.length));
-  return `\nActions:\n${rows.map(([name, description]) => `  adapters ${name!.padEnd(width)}  ${description}`).join('\n')}`;
+  return `\nActions:\n${rows.map(([name, description]) => `  adapters ${name!.padEnd(width)}  ${description}`).join('\n')}\n\nExamples:\n${EXAMPLES.map((line) => `  ${line}`).join('\n')}`;
 }
 
 /** Lists, loads and unloads what a server has, and makes files of files. */
@@ -202,26 +222,4 @@ function readMergeOptions({ values }: CommandContext): MergeOptions {
   const names = { '--method': 'method', '--rank': 'rank', '--density': 'density', '--seed': 'seed' } as const;
   const given = Object.entries(names).filter(([flag]) => Object.hasOwn(values, flag));
   return Object.fromEntries(given.map(([flag, option]) => [option, values[flag]])) as MergeOptions;
-}
-
-function save({ output, values }: CommandContext, path: string, adapter: Adapter, more: object): void {
-  const { '--type': type, '--name': name } = values as { '--type'?: 'F32' | 'F16'; '--name'?: string };
-  if (!/\.gguf$/i.test(path)) throw new RuvLLMError('invalid_option', `${path} must end with .gguf`);
-  const file = describeAdapterFile(adapter, {
-    ...(type === undefined ? {} : { type }),
-    ...(name === undefined ? {} : { name }),
-  });
-  const sink = createFileSink(path);
-  try {
-    writeGguf(file, sink);
-    sink.commit();
-  } catch (error) {
-    sink.abort();
-    throw error;
-  }
-  const { contentHash, factors } = adapter;
-  output.document({ path, contentHash, numMatrices: factors.length, factorBytes: adapterBytes(factors), ...more });
-  output.note(
-    `${escapeLine(path)}: ${factors.length} matrices, ${formatBytes(sink.sizeBytes)}, content ${contentHash.slice(0, 12)}`,
-  );
 }

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import type { Model } from '../../runtime/model.ts';
 import { createChatHost } from '../chat/chat-host.ts';
 import { runPiped } from '../chat/piped.ts';
 import { runRepl } from '../chat/repl.ts';
+import { openChatLearning } from '../chat/chat-learning.ts';
 import { createChatSession } from '../chat/session.ts';
 import { chooseModel, describeChoice } from '../choose-model.ts';
 import type { CommandRunner } from '../command.ts';
@@ -17,8 +19,10 @@ export const chat: CommandRunner = async (context) => {
   const config = readModelConfig(values, io.environment);
   const chosen = await chooseModel(context, context.args[0]);
   output.note(describeChoice(chosen));
-  const model = await loadWithProgress(context, chosen.source, config, values);
+  const learns = await openChatLearning(context, chosen);
+  let model: Model | null = null;
   try {
+    model = await loadWithProgress(context, chosen.source, { ...config, ...learns?.config }, values);
     const info = model.modelInfo();
     output.note(describeModel(info));
     if (info.chatTemplate === 'plain') output.note('this model knows no chat format: it goes on with what you write');
@@ -28,8 +32,9 @@ export const chat: CommandRunner = async (context) => {
       model,
       { ...params, session },
       (values['--system'] as string | undefined) ?? null,
+      learns === null ? null : randomUUID,
     );
-    const host = createChatHost(context, model, conversation);
+    const host = createChatHost(context, model, conversation, learns?.judge ?? null);
     if (io.stdin.isTTY === true && !output.isJson) {
       output.note('/help shows the commands, Ctrl-D leaves');
       await runRepl(context, host);
@@ -40,6 +45,7 @@ export const chat: CommandRunner = async (context) => {
     const turns = host.turns.map((turn) => (turn.isStopped ? turn : { ...turn, ...turn.answer, answer: undefined }));
     output.document({ model: { reference, choice, tried, ...info }, turns });
   } finally {
-    await model.dispose();
+    await model?.dispose();
+    await learns?.close();
   }
 };

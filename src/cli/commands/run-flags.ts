@@ -42,4 +42,10 @@ export const CHAT_FLAGS: readonly Flag[] = [
   ...GENERATE_FLAGS.filter(({ name }) => name !== '--logprobs'),
   ...LOAD_FLAGS,
   SYSTEM,
+  { name: '--learn', value: null, description: 'keep answers in the memory, and learn from /good, /bad and /correct' },
+  {
+    name: '--memory',
+    value: 'place',
+    description: 'with --learn: a folder, or postgres://…; default: that of this user',
+  },
 ];

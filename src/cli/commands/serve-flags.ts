@@ -71,6 +71,13 @@ export const SERVE_FLAGS: readonly Flag[] = [
   },
   EMBEDDER_FLAG,
   { name: '--no-memory', value: null, description: 'remember nothing: no audit log, no search' },
+  {
+    name: '--learning-rate',
+    value: 'n',
+    read: readNumber,
+    description: 'how far one feedback moves the model; default 0.002',
+  },
+  { name: '--no-learning', value: null, description: 'feedback is kept, and changes no answer' },
   { name: '--log', value: null, description: 'write a JSON line for every request to stderr' },
   {
     name: '--shutdown-timeout',

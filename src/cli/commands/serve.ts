@@ -15,7 +15,9 @@ import { collectOptions, type FlagValues, withFlagNames } from '../flags.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { readInteger } from '../values.ts';
 import { usageError } from '../usage-error.ts';
+import type { Learning } from '../../runtime/learning/learning.ts';
 import { LIMIT_FLAGS } from './serve-flags.ts';
+import { openServedLearning, readLearningWish } from './served-learning.ts';
 import { openServedMemory } from './served-memory.ts';
 import { resolveServedModels } from './served-models.ts';
 
@@ -27,6 +29,7 @@ export const serve: CommandRunner = async (context) => {
   const { io, output, values } = context;
   const config = readModelConfig(values, io.environment);
   const limits = readLimits(values);
+  const learningWish = readLearningWish(context);
   const { host, port } = readAddress(context);
   const keys = createKeyStore(openKeyFolder(defaultKeyFolder()), () => Date.now());
   const hasKeys = keys.list().some(({ revokedMs }) => revokedMs === null);
@@ -37,13 +40,18 @@ export const serve: CommandRunner = async (context) => {
       '--host',
     );
   }
-  const served = await resolveServedModels(context, config);
+  let learning: Learning | null = null;
+  const served = await resolveServedModels(context, config, (id) =>
+    learning === null ? {} : { learning, modelName: id },
+  );
   const models = createModelHost({
     entries: served.entries,
     budgetBytes: (values['--models-budget'] as number | undefined) ?? null,
     clock: systemClock,
   });
   const memory = await openServedMemory(context, served.firstPath);
+  const learns = openServedLearning(context, memory.opened, learningWish);
+  learning = learns.opened;
   const server = createServer({
     version: context.version,
     models,
@@ -58,11 +66,13 @@ export const serve: CommandRunner = async (context) => {
     logger: createCommandLogger(context),
     tracer: await openTracer(),
     memory: memory.opened,
+    learning,
   });
   let listening: Listening;
   try {
     listening = await listen(server, { host, port });
   } catch (error) {
+    await learning?.close();
     await memory.opened?.close();
     throw error;
   }
@@ -73,6 +83,7 @@ export const serve: CommandRunner = async (context) => {
     output.note(`ready: OpenAI's API is at ${listening.url}/v1`);
     output.note(`models: ${served.entries.map(({ id }) => id).join(', ')}`);
     output.note(memory.place);
+    output.note(learns.state);
     output.note(
       hasKeys
         ? 'every request needs an API key'
@@ -83,6 +94,7 @@ export const serve: CommandRunner = async (context) => {
       models: served.entries.map(({ id }) => id),
       isOpen: !hasKeys,
       memory: memory.folder,
+      isLearning: learning !== null,
     });
     await untilAborted(io.signal);
     output.note('stopping: requests in progress may finish');

@@ -16,11 +16,10 @@ const NAMED = /^([\w.:-]{1,200})=(.+)$/;
 export async function resolveServedModels(
   context: CommandContext,
   config: ModelConfig,
+  /** What is only known after this, of a model by its name. */
+  more: (id: string) => ModelConfig = () => ({}),
 ): Promise<{ readonly entries: readonly ModelEntry[]; readonly firstPath: string }> {
-  const wanted = context.args.map((text) => {
-    const [, name, reference] = NAMED.exec(text) ?? [];
-    return { name: name ?? null, reference: reference ?? text };
-  });
+  const wanted = context.args.map(splitName);
   const found =
     wanted.length === 0 ? [await findDefault(context)] : await Promise.all(wanted.map((one) => findFile(context, one)));
   const adapters = readAdapters(context);
@@ -35,7 +34,7 @@ export async function resolveServedModels(
         created: Math.floor(mtimeMs / 1000),
         sizeBytes: size,
         load: async (signal) => {
-          const model = await loadModel(path, { ...config, signal });
+          const model = await loadModel(path, { ...config, ...more(id), signal });
           return index === 0 ? addAdapters(model, adapters) : model;
         },
       };
@@ -85,8 +84,14 @@ async function findFile(
   return { id: name ?? nameOf(reference), path: await fetchModel(context, reference) };
 }
 
+/** `NAME=MODEL` in its parts; a model may go without a name. */
+export function splitName(text: string): { readonly name: string | null; readonly reference: string } {
+  const [, name, reference] = NAMED.exec(text) ?? [];
+  return { name: name ?? null, reference: reference ?? text };
+}
+
 /** Where a file lies is not for clients to see: its name is enough. */
-function nameOf(reference: string): string {
+export function nameOf(reference: string): string {
   return /\.gguf$/i.test(reference) ? basename(reference).replace(/\.gguf$/i, '') : reference;
 }
 

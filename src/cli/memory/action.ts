@@ -1,7 +1,7 @@
 import type { CommandContext, CommandRunner } from '../command.ts';
 import { type Flag, JSON_FLAG } from '../flags.ts';
 import { usageError } from '../usage-error.ts';
-import { CLIENT_FLAGS, type MemoryClient, openClient } from './client.ts';
+import { CLIENT_FLAGS, type ClientNeeds, type MemoryClient, openClient } from './client.ts';
 
 /** One thing `ruvllm memory`, `audit` or `sessions` does. */
 export interface Action {
@@ -11,6 +11,8 @@ export interface Action {
   readonly flags: readonly Flag[];
   /** Whether texts are compared, so that a model is needed; not behind a server, which has its own. */
   needsModel?(context: CommandContext): boolean;
+  /** Whether texts are compared, for commands whose model is more than that. */
+  readonly needsVectors?: boolean;
   /** Whether it may be what makes a memory. Where that is not so a mistyped folder would look like an empty one. */
   readonly isFirst?: boolean;
   /** `words`: the arguments behind the name of the action. */
@@ -24,9 +26,17 @@ export interface OwnAction extends Omit<Action, 'run' | 'needsModel' | 'isFirst'
 
 export type Actions = Readonly<Record<string, Action | OwnAction>>;
 
+/** How a command finds what its actions work on. */
+export interface ClientKind {
+  readonly flags: readonly Flag[];
+  open(context: CommandContext, needs: ClientNeeds): Promise<MemoryClient>;
+}
+
+const MEMORY_CLIENT: ClientKind = { flags: CLIENT_FLAGS, open: openClient };
+
 /** The flags of all actions of a command, each once. */
-export function flagsOf(actions: Actions): readonly Flag[] {
-  const flags = new Map(CLIENT_FLAGS.map((flag) => [flag.name, flag]));
+export function flagsOf(actions: Actions, common = CLIENT_FLAGS): readonly Flag[] {
+  const flags = new Map(common.map((flag) => [flag.name, flag]));
   for (const action of Object.values(actions)) for (const flag of action.flags) flags.set(flag.name, flag);
   return [...flags.values()];
 }
@@ -40,22 +50,27 @@ export function helpOf(command: string, actions: Actions, note: string): string 
 }
 
 /** Runs the action that was typed, with the memory it needs. */
-export function actionRunner(command: string, actions: Actions): CommandRunner {
+export function actionRunner(
+  command: string,
+  actions: Actions,
+  { open, flags }: ClientKind = MEMORY_CLIENT,
+): CommandRunner {
   return async (context) => {
     const [name, ...words] = context.args as [string, ...string[]];
     if (!Object.hasOwn(actions, name)) {
       throw usageError(`${command} knows ${Object.keys(actions).join(', ')}, not ${JSON.stringify(name)}`);
     }
     const action = actions[name]!;
-    const known = [JSON_FLAG, ...CLIENT_FLAGS, ...action.flags].map((flag) => flag.name);
+    const known = [JSON_FLAG, ...flags, ...action.flags].map((flag) => flag.name);
     const unknown = Object.keys(context.values).find((flag) => !known.includes(flag));
     // It belongs to another action of the command, and would be ignored here.
     if (unknown !== undefined) throw usageError(`${command} ${name} has no ${unknown}`, unknown);
     checkWords(`${command} ${name}`, action.args, words);
     if ('runAlone' in action) return action.runAlone(context, words);
-    const client = await openClient(context, {
+    const client = await open(context, {
       needsModel: action.needsModel?.(context) ?? false,
       canCreate: action.isFirst ?? false,
+      needsVectors: action.needsVectors ?? false,
     });
     try {
       await action.run(client, context, words);

@@ -9,6 +9,8 @@ import { EMBEDDER_FLAG } from './embedder-flag.ts';
 export interface MemoryClient {
   /** Runs an operation; the same input and the same answer wherever it is. */
   call<T>(operation: MemoryOperation['name'], input: object): Promise<T>;
+  /** What learning calls the model that was typed; default: as it was. */
+  readonly modelName?: string | null;
   close(): Promise<void>;
 }
 
@@ -31,6 +33,8 @@ export interface ClientNeeds {
   readonly needsModel: boolean;
   /** Else a folder that somebody names must be there. */
   readonly canCreate: boolean;
+  /** Whether texts are compared, where that is not the same. */
+  readonly needsVectors?: boolean;
 }
 
 /** Opens the memory the flags name. */

@@ -19,12 +19,15 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
 };
 
 /** The memory of a running server. */
-export function openHttpClient({ io, values }: Pick<CommandContext, 'io' | 'values'>): MemoryClient {
+export function openHttpClient(
+  { io, values }: Pick<CommandContext, 'io' | 'values'>,
+  pathOf = (name: string): string => operationPath(operationOf(name)),
+): MemoryClient {
   const { base, key } = readServer({ io, values });
   const tenant = values['--tenant'] as string | undefined;
   return {
     async call<T>(name: string, input: object): Promise<T> {
-      const url = new URL(`${base}${operationPath(operationOf(name))}`);
+      const url = new URL(`${base}${pathOf(name)}`);
       if (tenant !== undefined) url.searchParams.set('tenant', tenant);
       return (await askServer({ io, base, key }, { method: 'POST', url, body: input })) as T;
     },

@@ -18,10 +18,7 @@ export async function openLocalClient(
 ): Promise<MemoryClient> {
   const { values, output } = context;
   const tenant = nameOption(values['--tenant'] ?? DEFAULT_TENANT, '--tenant');
-  const place = values['--memory'] as string | undefined;
-  if (place !== undefined && !canCreate && !/^postgres(ql)?:/.test(place) && !existsSync(place)) {
-    throw new RuvLLMError('not_found', `there is no memory at ${place}`, { data: { path: place } });
-  }
+  const place = readPlace(values, canCreate);
   const embedding = needsModel ? await findEmbedder(context) : {};
   let memory: Memory;
   try {
@@ -38,6 +35,15 @@ export async function openLocalClient(
     call: (name, input) => operationOf(name).run(memory, tenant, input) as Promise<never>,
     close: () => memory.close(),
   };
+}
+
+/** The folder that was named, which must be there unless it may be made. */
+export function readPlace(values: CommandContext['values'], canCreate: boolean): string | undefined {
+  const place = values['--memory'] as string | undefined;
+  if (place !== undefined && !canCreate && !/^postgres(ql)?:/.test(place) && !existsSync(place)) {
+    throw new RuvLLMError('not_found', `there is no memory at ${place}`, { data: { path: place } });
+  }
+  return place;
 }
 
 /** Who has the folder open can be asked instead. */

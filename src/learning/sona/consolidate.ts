@@ -173,6 +173,7 @@ async function train(
   const line = adapterLine(model.id);
   const runKey = hashText(services.sha256, JSON.stringify([plan, sets.trainedIds, numEpochs, serving === null]));
   const endMs = services.now() + limitMs;
+  if (signal?.aborted) throw new RuvLLMError('aborted', 'learning was stopped before its first step');
   const stop = (): void => void work.cancel();
   signal?.addEventListener('abort', stop, { once: true });
   try {
@@ -191,7 +192,9 @@ async function train(
         seed: 1,
       });
       const isLate = services.now() >= endMs;
-      if (outcome.isDone || (isLate && outcome.state.numSteps > 0)) return outcome.parameters;
+      const isEnough = outcome.isDone || (isLate && outcome.state.numSteps > 0);
+      // Who stops a run wants no version of it, however far it came meanwhile.
+      if (isEnough && !signal?.aborted) return outcome.parameters;
       state = outcome.state;
       await checkpoints.put(tenant, line, runKey, state);
       if (signal?.aborted)

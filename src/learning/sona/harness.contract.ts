@@ -37,7 +37,7 @@ const gguf = () =>
     ),
   );
 
-const openModel = ({ rank, numLayers, maxTokens }: AdapterPlan) =>
+export const openTinyModel = ({ rank, numLayers, maxTokens }: AdapterPlan) =>
   createTrainingModel(gguf(), createReferencePackFactory(), { rank, numLayers, maxTokens });
 
 /** One token a character. */
@@ -82,7 +82,7 @@ export function createSonaHarness(given: SonaOptions = {}) {
   };
 
   function open(options: SonaOptions = given) {
-    const work = createLearningWork(openModel, () => performance.now());
+    const work = createLearningWork(openTinyModel, () => performance.now());
     return createSona({
       store,
       services,
@@ -131,7 +131,7 @@ export function createSonaHarness(given: SonaOptions = {}) {
     setLoaded: (value: boolean) => (isLoaded = value),
     /** Mean loss of an answer under what serves. */
     async lossOf(query: string, answer: string): Promise<number> {
-      const training = await openModel({ path: '', rank: 2, numLayers: 2, maxTokens: 32 });
+      const training = await openTinyModel({ path: '', rank: 2, numLayers: 2, maxTokens: 32 });
       const example = (await model.encodeExample(trajectoryFixture(0, { query }) as never, answer))!;
       const factors = served.get('acme')?.trained?.factors ?? [];
       const { fromFactors } = await import('../lora-training/parameter-layout.ts');

@@ -51,7 +51,11 @@ export interface Sona {
   deepOptimize(tenant: string, modelId: string, options?: RunOptions): Promise<DeepReport>;
   /** Loop B where it is due; null where not. */
   maybeBackground(tenant: string, modelId: string, options?: RunOptions): Promise<ConsolidateReport | null>;
+  /** Whether loop B is due: long enough ago, and enough to learn from. */
+  shouldTriggerBackground(tenant: string, modelId: string): Promise<boolean>;
   shouldTriggerDeep(tenant: string, modelId: string): Promise<boolean>;
+  /** A version as an adapter that can be written to a file; `not_found` where its weights are gone. */
+  adapterOf(tenant: string, modelId: string, version: number): Promise<Adapter>;
   /** What was learned for a tenant, put to use: after a start, or when a model is loaded. */
   restore(tenant: string, modelId: string): Promise<void>;
   rollback(tenant: string, modelId: string, toVersion: number): Promise<LearnedVersion | null>;
@@ -236,6 +240,12 @@ export function createSona(context: SonaContext): Sona {
   const newest = async (tenant: string, modelId: string, loop: LearnedVersion['loop'] | null) =>
     (await versions.history(tenant, adapterLine(modelId))).find((one) => loop === null || one.loop === loop) ?? null;
 
+  async function shouldTriggerBackground(tenant: string, modelId: string): Promise<boolean> {
+    const last = await newest(tenant, modelId, null);
+    if (last !== null && services.now() - last.createdMs < options.backgroundEveryMs) return false;
+    return (await store.count(tenant, ratedOf(modelId))) >= options.minExamples;
+  }
+
   async function relearn(tenant: string, modelId: string, gone: ReadonlySet<string>): Promise<string | null> {
     const model = context.model(modelId);
     const line = adapterLine(modelId);
@@ -290,11 +300,17 @@ export function createSona(context: SonaContext): Sona {
         } as const;
         return { bank: report, adapter: await run(tenant, modelOf(modelId), how, given) };
       }),
+    shouldTriggerBackground,
+    async adapterOf(tenant, modelId, version) {
+      const model = modelOf(modelId);
+      const found = await versions.get(tenant, adapterLine(modelId), version);
+      if (!found.isAccepted) {
+        throw new RuvLLMError('conflict', `version ${version} was refused, its weights were not kept: ${found.reason}`);
+      }
+      return context.createAdapter(model.architecture, await factorsOf(tenant, model, found));
+    },
     async maybeBackground(tenant, modelId, given) {
-      const last = await newest(tenant, modelId, null);
-      if (last !== null && services.now() - last.createdMs < options.backgroundEveryMs) return null;
-      const numRated = await store.count(tenant, ratedOf(modelId));
-      if (numRated < options.minExamples) return null;
+      if (!(await shouldTriggerBackground(tenant, modelId))) return null;
       return inTurn(tenant, modelId, () => background(tenant, modelOf(modelId), given));
     },
     async shouldTriggerDeep(tenant, modelId) {

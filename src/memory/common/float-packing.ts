@@ -3,7 +3,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 /** `String.fromCharCode` takes its arguments from the stack: more than some 100 000 overflow it. */
 const CHUNK_BYTES = 0x8000;
 
-function toBase64(bytes: Uint8Array): string {
+export function toBase64(bytes: Uint8Array): string {
   let binary = '';
   for (let start = 0; start < bytes.length; start += CHUNK_BYTES) {
     binary += String.fromCharCode(...bytes.subarray(start, start + CHUNK_BYTES));

@@ -1,2 +1,9 @@
-export type { MemoryOperation, OperationScope } from './operation.ts';
+export {
+  notFound,
+  operationsOn,
+  refuseInput,
+  type MemoryOperation,
+  type Operation,
+  type OperationScope,
+} from './operation.ts';
 export { MEMORY_OPERATIONS, operationOf, operationPath } from './table.ts';

@@ -4,12 +4,11 @@ import type { ExaminedTokens } from '../../engine/examiner.ts';
 import { MIN_PRIORITY } from '../../engine/types.ts';
 import type { TokenSample } from '../../learning/micro-lora/types.ts';
 import type { LearningModel } from '../../learning/sona/types.ts';
-import type { ChatMessage } from '../../chat/types.ts';
 import type { AdapterNames } from '../adapters.ts';
 import { INSTANT_ADAPTER, TRAINED_ADAPTER } from '../adapters.ts';
 import type { EngineClient } from '../engine-client.ts';
-import type { Prompt } from '../prompt.ts';
-import { doTextTask, preparePromptAside, type TextContext } from '../text/text-thread.ts';
+import type { TextContext } from '../text/text-thread.ts';
+import { createExampleEncoder, type ExamplePrompt, MAX_EXAMPLE_TOKENS } from './encode-example.ts';
 
 export interface LearningModelContext extends TextContext {
   readonly client: EngineClient;
@@ -27,8 +26,6 @@ export interface LearningModelShape {
   readonly vocabSize: number;
 }
 
-/** Longer examples take more memory to train on than most machines have to spare. */
-const MAX_EXAMPLE_TOKENS = 512;
 /** Tokens of an answer that a single step learns from: more would take longer than a millisecond. */
 const MAX_EXAMINED = 32;
 /** Of the likeliest tokens; the rest of the vocabulary counts as one. */
@@ -37,10 +34,9 @@ const EXAMINE_MS = 60_000;
 
 /** A loaded model, as the learner sees it. */
 export function createLearningModel(context: LearningModelContext, shape: LearningModelShape): LearningModel {
-  const { client, adapters, tokenizer } = context;
+  const { client, adapters } = context;
   const maxTokens = Math.min(MAX_EXAMPLE_TOKENS, context.maxContext);
-  const endId =
-    tokenizer.eosId !== null && context.endIds.includes(tokenizer.eosId) ? tokenizer.eosId : context.endIds[0];
+  const encode = createExampleEncoder(context, maxTokens);
 
   async function replace(tenant: string, name: string, adapter: Adapter | null): Promise<void> {
     if (adapter === null) adapters.unload(name, tenant);
@@ -50,22 +46,7 @@ export function createLearningModel(context: LearningModelContext, shape: Learni
   return {
     ...shape,
     maxTokens,
-    async encodeExample({ prompt }, answer) {
-      if (prompt === null) return null;
-      const asked = await preparePromptAside(
-        context,
-        prompt as string | ChatMessage[] as Prompt,
-        { parseSpecial: false },
-        null,
-      );
-      // As what the model would have said: a space that begins it belongs to its first token.
-      const isContinuation = !tokenizer.isControl(asked.ids.at(-1)!);
-      const options = { parseSpecial: false, isContinuation };
-      const { lists } = await doTextTask(context, { kind: 'continuation', text: answer, options }, null);
-      const said = [...lists[0]!, ...(endId === undefined ? [] : [endId])];
-      if (said.length === 0 || asked.ids.length + said.length > maxTokens) return null;
-      return { tokenIds: [...asked.ids, ...said], numPromptTokens: asked.ids.length };
-    },
+    encodeExample: async ({ prompt }, answer) => (prompt === null ? null : encode(prompt as ExamplePrompt, answer)),
     examine: (tenant, { tokenIds, numPromptTokens }) =>
       new Promise((resolve, reject) => {
         const ids = Array.from(tokenIds);

@@ -30,6 +30,10 @@ export interface Learning {
   attach(model: LearningModel): () => void;
   /** What was learned for a tenant is in use after this; costs something the first time only. */
   prepare(tenant: string, modelId: string): Promise<void>;
+  /** The models that take part now. */
+  models(): readonly string[];
+  /** A request that ended and is being written down: feedback on it waits until then. */
+  expect(tenant: string, requestId: string, written: Promise<void>): void;
   /** A request that ended; makes nobody wait. */
   observe(tenant: string, trajectory: NewTrajectory): void;
   feedback(tenant: string, requestId: string, given: GivenFeedback): Promise<FeedbackReceipt>;
@@ -71,7 +75,9 @@ export function createLearning(context: LearningContext): Learning {
   const limit = createRateLimit(() => services.now(), FEEDBACK_LIMIT);
   const prepared = new Map<string, Promise<void>>();
   const pending = new Map<string, Promise<void>>();
+  const expected = new Map<string, Promise<void>>();
   const steps = new Set<Promise<unknown>>();
+  const ending = new AbortController();
   const seen = new Map<string, { readonly tenant: string; readonly modelId: string }>();
   let numGivenUp = 0;
   let isClosed = false;
@@ -82,8 +88,9 @@ export function createLearning(context: LearningContext): Learning {
   async function runDueLoops(): Promise<void> {
     for (const { tenant, modelId } of seen.values()) {
       if (isClosed || !models.has(modelId)) continue;
-      if (await sona.shouldTriggerDeep(tenant, modelId)) await sona.deepOptimize(tenant, modelId);
-      else await sona.maybeBackground(tenant, modelId);
+      const { signal } = ending;
+      if (await sona.shouldTriggerDeep(tenant, modelId)) await sona.deepOptimize(tenant, modelId, { signal });
+      else await sona.maybeBackground(tenant, modelId, { signal });
     }
   }
 
@@ -92,7 +99,9 @@ export function createLearning(context: LearningContext): Learning {
   const plan = (): void => {
     cancel = schedule(() => {
       looping = runDueLoops()
-        .catch((error: unknown) => tell('learning', error))
+        .catch((error: unknown) => {
+          if (!isClosed) tell('learning', error);
+        })
         .finally(() => {
           if (!isClosed) plan();
         });
@@ -110,6 +119,12 @@ export function createLearning(context: LearningContext): Learning {
         models.delete(model.id);
         for (const key of prepared.keys()) if (key.endsWith(`,${JSON.stringify(model.id)}]`)) prepared.delete(key);
       };
+    },
+    models: () => [...models.keys()],
+    expect(tenant, requestId, written) {
+      const key = keyOf(tenant, requestId);
+      const done = written.catch(() => {}).finally(() => expected.delete(key));
+      expected.set(key, done);
     },
     prepare(tenant, modelId) {
       const key = keyOf(tenant, modelId);
@@ -138,7 +153,9 @@ export function createLearning(context: LearningContext): Learning {
     },
     async feedback(tenant, requestId, given) {
       limit.take(tenant);
-      await pending.get(keyOf(tenant, requestId));
+      const key = keyOf(tenant, requestId);
+      await expected.get(key);
+      await pending.get(key);
       const { verdict, quality } = await trajectories.rate(tenant, requestId, given);
       const learned = sona.instantAdapt(tenant, requestId).catch((error: unknown): InstantReport => {
         if (!(error instanceof RuvLLMError) || error.code !== 'not_loaded') tell('learning from one answer', error);
@@ -150,12 +167,15 @@ export function createLearning(context: LearningContext): Learning {
       return { requestId, verdict, quality, learned };
     },
     async settle() {
+      await Promise.allSettled(expected.values());
       await Promise.allSettled(pending.values());
       await Promise.allSettled(steps);
     },
     async close() {
       isClosed = true;
       cancel();
+      // A loop that nobody stops goes on with its next piece, for minutes.
+      ending.abort();
       await work.cancel().catch(() => {});
       await looping;
       await Promise.allSettled([...pending.values(), ...steps]);

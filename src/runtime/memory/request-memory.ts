@@ -64,7 +64,7 @@ export interface RequestMemoryContext {
   wallClock(): number;
   report(message: string): void;
   /** Hears of every request that went well; default: nobody learns. */
-  readonly learning?: Pick<Learning, 'observe'> | null;
+  readonly learning?: Pick<Learning, 'observe' | 'expect'> | null;
 }
 
 /** Longer texts say no more about what a request is about. */
@@ -190,6 +190,7 @@ export function createRequestMemory(
           const work = writeDown(call, recalled, outcome, now() - startMs).finally(() => pending.delete(work));
           pending.add(work);
           work.catch(() => {});
+          learning?.expect(call.tenant, call.requestId, work);
         },
       };
     },

@@ -13,6 +13,15 @@ export function readTextSide(metadata: Metadata): PromptContext {
   return { tokenizer, chatTemplate: readChatTemplate(metadata, tokenizer) };
 }
 
+/** After which a model has nothing more to say; of the ids that its matrices have rows for. */
+export function endIdsOf(tokenizer: Tokenizer, vocabSize = tokenizer.vocabSize): number[] {
+  const ids: number[] = [];
+  for (let id = 0; id < Math.min(tokenizer.vocabSize, vocabSize); id++) {
+    if (tokenizer.isEndOfGeneration(id)) ids.push(id);
+  }
+  return ids;
+}
+
 /** A template that does not parse fails the chats, not the model: plain prompts need none. */
 function readChatTemplate(metadata: Metadata, tokenizer: Tokenizer): ChatTemplate {
   const spelling = (id: number | null): string => (id === null ? '' : tokenizer.piece(id));

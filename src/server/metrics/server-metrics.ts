@@ -1,6 +1,7 @@
 import type { FinishedEvent, JobEvent } from '../generate-job.ts';
 import type { Services } from '../services.ts';
 import { writeEngineGauges } from './engine-gauges.ts';
+import { writeLearningGauges } from './learning-gauges.ts';
 import { createMetricRegistry } from './registry.ts';
 
 /** What the server counts. */
@@ -9,8 +10,10 @@ export interface ServerMetrics {
   countRequest(route: string, status: number, seconds: number): void;
   /** Passes a job's events through and counts them. */
   observe(model: string, events: AsyncGenerator<JobEvent, void, undefined>): AsyncGenerator<JobEvent, void, undefined>;
+  /** Somebody said what they think of an answer. */
+  countFeedback(source: string): void;
   /** The whole text, with what the engines say of themselves right now. */
-  write(state: Pick<Services, 'models' | 'gate' | 'memory'>): Promise<string>;
+  write(state: Pick<Services, 'models' | 'gate' | 'memory' | 'learning'>): Promise<string>;
 }
 
 /** From one token of a small model to a long prompt on a slow machine. */
@@ -33,6 +36,8 @@ export function createServerMetrics(): ServerMetrics {
     SECONDS,
   );
 
+  const feedback = registry.counter('ruvllm_feedback_total', 'Feedback by where it came from.');
+
   function count(model: string, { finishReason, usage, timings }: FinishedEvent): void {
     finishes.add(1, { model, reason: finishReason });
     tokens.add(usage.promptTokens, { model, kind: 'prompt' });
@@ -46,7 +51,8 @@ export function createServerMetrics(): ServerMetrics {
   }
 
   return {
-    write: async (state) => registry.write() + (await writeEngineGauges(state)),
+    write: async (state) => registry.write() + (await writeEngineGauges(state)) + writeLearningGauges(state),
+    countFeedback: (source) => feedback.add(1, { source }),
     countRequest(route, status, seconds) {
       requests.add(1, { route, status: String(status) });
       requestSeconds.observe(seconds, { route });

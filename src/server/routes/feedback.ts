@@ -1,5 +1,9 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import { giveFeedback, type JudgementReport, plainRequestId } from '../../runtime/learning/operations/index.ts';
 import { refusal } from '../errors.ts';
-import { json, type Route } from '../route.ts';
+import type { RememberedRequest } from '../request-log.ts';
+import { type Exchange, json, type Route } from '../route.ts';
+import { explainFlood } from './learning.ts';
 import {
   choiceField,
   numberField,
@@ -20,6 +24,7 @@ interface FeedbackFields {
   thumbs: 'up' | 'down';
   correction: string;
   comment: string;
+  source: 'api' | 'ui' | 'cli';
 }
 const FIELDS = {
   request_id: stringField(128, 1),
@@ -27,10 +32,42 @@ const FIELDS = {
   thumbs: choiceField(['up', 'down']),
   correction: stringField(MAX_TEXT, 1),
   comment: stringField(MAX_TEXT, 1),
+  source: choiceField(['api', 'ui', 'cli']),
 } as const;
 
-/** Answers carry the id with the prefix of their format; both forms are understood. */
-const PREFIX = /^(?:chatcmpl|cmpl|resp|msg)[-_]/;
+/** How long an answer waits to tell what was learned; most steps take less. */
+const LEARN_WAIT_MS = 100;
+
+type Words = Pick<FeedbackFields, 'source'> & {
+  readonly [K in 'score' | 'thumbs' | 'correction' | 'comment']: FeedbackFields[K] | null;
+};
+
+/** What learning made of it; null: it does not know the request, or there is no learning. */
+async function learnFrom(
+  { caller, services }: Pick<Exchange, 'caller' | 'services'>,
+  requestId: string,
+  words: Words,
+): Promise<JudgementReport | null> {
+  if (services.learning === null) return null;
+  try {
+    return await giveFeedback(services.learning.learning, caller.tenant, { requestId, ...words }, LEARN_WAIT_MS);
+  } catch (error) {
+    if (error instanceof RuvLLMError && error.code === 'not_found') return null;
+    throw explainFlood(error);
+  }
+}
+
+/** As it is remembered: here since the start, or with what can be learned from, for weeks. */
+async function findRequest(
+  { caller, services }: Pick<Exchange, 'caller' | 'services'>,
+  requestId: string,
+): Promise<RememberedRequest | null> {
+  const { tenant } = caller;
+  const recent = services.requests.find(tenant, requestId);
+  if (recent !== null || services.learning === null) return recent;
+  const kept = await services.learning.learning.trajectories.get(tenant, requestId);
+  return kept === null ? null : { requestId, tenant, model: kept.model, createdMs: kept.createdMs };
+}
 
 /** `POST /v1/feedback`: what somebody thinks of an answer. */
 export const feedback: Route = {
@@ -40,21 +77,32 @@ export const feedback: Route = {
   summary: 'Says how good an answer was: a score, thumbs, or what it should have been.',
   body: schemaOf(FIELDS as Readonly<Record<string, Field<unknown>>>, ['request_id']),
   errors: openaiErrors,
-  async handle({ caller, services, readBody }) {
-    const given = readFields<FeedbackFields>(await readBody(), FIELDS);
-    const requestId = required(given.request_id, 'request_id').replace(PREFIX, '');
-    const { score, thumbs, correction, comment } = given;
+  async handle(exchange) {
+    const { services } = exchange;
+    const given = readFields<FeedbackFields>(await exchange.readBody(), FIELDS);
+    const requestId = plainRequestId(required(given.request_id, 'request_id'));
+    const { score, thumbs, correction, comment, source } = given;
     if (score === null && thumbs === null && correction === null && comment === null) {
       throw invalid('score', "given, or 'thumbs', 'correction' or 'comment'", null);
     }
-    const request = services.requests.find(caller.tenant, requestId);
+    const request = await findRequest(exchange, requestId);
     if (request === null) {
       throw refusal(404, 'request_not_found', `there is no request ${JSON.stringify(requestId)} among your last ones`, {
         param: 'request_id',
       });
     }
+    const words = { score, thumbs, correction, comment, source: source ?? 'api' };
+    const report = await learnFrom(exchange, requestId, words);
     const createdMs = services.clock.wallClock();
     await services.feedback.put({ request, score, thumbs, correction, comment, createdMs });
-    return json({ object: 'feedback', request_id: requestId, accepted: true });
+    services.metrics.countFeedback(words.source);
+    return json({ object: 'feedback', request_id: requestId, accepted: true, ...writeReport(report) });
   },
 };
+
+function writeReport(report: JudgementReport | null): object {
+  if (report === null) return {};
+  const { verdict, quality, learned } = report;
+  const { state, reason, lossBefore, lossAfter } = learned;
+  return { verdict, quality, learned: { state, reason, loss_before: lossBefore, loss_after: lossAfter } };
+}

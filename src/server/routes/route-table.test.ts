@@ -3,7 +3,7 @@ import { createMemoryKeys, createTestServer, entryOf, type TestServer } from '..
 import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
 import { createKeyStore, type KeyScope } from '../keys/key-store.ts';
 import type { Route } from '../route.ts';
-import { createTestMemory, type TestMemory } from '../../memory/operations/harness.contract.ts';
+import { createTestLearning, type TestLearning } from '../../runtime/learning/operations/harness.contract.ts';
 import { ROUTES } from './table.ts';
 
 /** What alice has made, for bob to ask for. */
@@ -143,6 +143,22 @@ const CALLS: Readonly<Record<string, Call>> = {
     status: 200,
     owned: 'any tenant',
   },
+  'POST /admin/learning/feedback': {
+    body: { requestId: NOBODY, thumbs: 'up' },
+    status: 404,
+    owned: ({ requestId }) => ({ body: { requestId, thumbs: 'up' }, status: 200 }),
+  },
+  'POST /admin/learning/status': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/learning/health': { body: {}, status: 200, owned: 'any tenant' },
+  'POST /admin/learning/patterns': { body: { text: 'cards' }, status: 200, owned: 'nothing' },
+  'POST /admin/learning/run': { body: { waitMs: 50_000 }, status: 200, owned: 'any tenant' },
+  'POST /admin/learning/cancel': { body: {}, status: 404, owned: 'any tenant' },
+  'POST /admin/learning/history': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/learning/diff': { body: { from: 1, to: 2 }, status: 404, owned: 'nothing' },
+  'POST /admin/learning/rollback': { body: { toVersion: 1 }, status: 404, owned: 'any tenant' },
+  'POST /admin/learning/reset': { body: {}, status: 200, owned: 'any tenant' },
+  'POST /admin/learning/forget': { body: { requestId: NOBODY }, status: 200, owned: 'nothing' },
+  'POST /admin/learning/export': { body: {}, status: 404, owned: 'nothing' },
   'GET /openapi.json': { status: 200, owned: 'nothing' },
 };
 /** So that a route without a line fails in its own tests, and does not take the others with it. */
@@ -166,14 +182,15 @@ const TOO_LITTLE = {
 } as const;
 
 let server: TestServer;
-let remembered: TestMemory;
+let remembered: TestLearning;
 const tokens = new Map<string, string>();
 
 beforeAll(async () => {
   const { model } = await createToyRuntime();
   const keys = createKeyStore(createMemoryKeys(), () => 1000);
-  remembered = await createTestMemory();
-  server = createTestServer([entryOf('toy', async () => model)], { keys, isOpen: false, memory: remembered.memory });
+  remembered = await createTestLearning({}, 'toy');
+  const { memory, learning } = remembered;
+  server = createTestServer([entryOf('toy', async () => model)], { keys, isOpen: false, memory, learning });
   for (const scope of ['inference', 'admin', 'read-only'] as KeyScope[]) {
     tokens.set(scope, (await keys.create({ name: scope, tenant: 'alice', scopes: [scope] })).token);
   }

@@ -5,6 +5,7 @@ import { chatCompletions } from './chat-completions.ts';
 import { completions } from './completions.ts';
 import { embeddings } from './embeddings.ts';
 import { feedback } from './feedback.ts';
+import { learningRoutes } from './learning.ts';
 import { memoryRoutes } from './memory.ts';
 import { modelRoutes } from './models.ts';
 import { openapiRoute } from './openapi.ts';
@@ -25,5 +26,6 @@ export const ROUTES: readonly Route[] = [
   ...systemRoutes,
   ...adminRoutes,
   ...memoryRoutes,
+  ...learningRoutes,
   openapiRoute(() => ROUTES),
 ];

@@ -15,8 +15,13 @@ export interface OpenLearningOptions extends SonaOptions {
 
 const warn = (message: string): void => process.emitWarning(message, { code: 'RUVLLM_LEARNING' });
 
-/** Opens what learns; its thread starts with the first thing to learn. */
-export function openNodeLearning({ memory, report = warn, ...options }: OpenLearningOptions): Learning {
+/** The learning thread; it starts with the first thing to do. */
+export interface OpenedWork {
+  readonly work: LearningWork;
+  end(): Promise<void>;
+}
+
+export function openLearningWork(): OpenedWork {
   let remote: ReturnType<typeof createRemote<LearningWork>> | null = null;
   const methods = Object.keys(WORK_METHODS) as (keyof LearningWork)[];
   /** A thread that was lost is started anew: what it knew is with whoever calls. */
@@ -39,12 +44,21 @@ export function openNodeLearning({ memory, report = warn, ...options }: OpenLear
         remote === null && idle.includes(method) ? Promise.resolve() : call(method, args),
     ]),
   ) as unknown as LearningWork;
+  return {
+    work,
+    async end() {
+      await remote?.end();
+    },
+  };
+}
+
+/** Opens what learns. */
+export function openNodeLearning({ memory, report = warn, ...options }: OpenLearningOptions): Learning {
+  const { work, end } = openLearningWork();
   return createLearning({
     memory,
     work,
-    async endWork() {
-      await remote?.end();
-    },
+    endWork: end,
     schedule(task, delayMs) {
       const timer = setTimeout(task, delayMs).unref();
       return () => clearTimeout(timer);

@@ -1,0 +1,55 @@
+import type { ModelConfig } from '../../runtime/model-config.ts';
+import { openNodeLearning } from '../../platform/node/learning/open-learning.ts';
+import { openNodeMemory } from '../../platform/node/memory/open-memory.ts';
+import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
+import { giveFeedback } from '../../runtime/learning/operations/index.ts';
+import type { ChosenModel } from '../choose-model.ts';
+import type { CommandContext } from '../command.ts';
+import { nameOf } from '../commands/served-models.ts';
+import { fetchModel } from '../fetch-model.ts';
+import { explainLock } from '../memory/local-client.ts';
+import { usageError } from '../usage-error.ts';
+import type { Judge } from './slash-commands.ts';
+
+/** A chat that learns: what the model is loaded with, and how answers are judged. */
+export interface ChatLearning {
+  readonly config: Pick<ModelConfig, 'memory' | 'learning' | 'modelName'>;
+  readonly judge: Judge;
+  /** After the model is disposed of. */
+  close(): Promise<void>;
+}
+
+/** Somebody waits at a prompt, and the step takes far less. */
+const WAIT_MS = 5000;
+
+/** Opens memory and learning where `--learn` asks for it. */
+export async function openChatLearning(context: CommandContext, chosen: ChosenModel): Promise<ChatLearning | null> {
+  const { values, output } = context;
+  const place = values['--memory'] as string | undefined;
+  if (values['--learn'] !== true) {
+    if (place !== undefined) throw usageError('--memory needs --learn', '--memory');
+    return null;
+  }
+  const report = (message: string): void => output.note(message);
+  const modelPath = chosen.choice === 'argument' ? await fetchModel(context, chosen.source) : chosen.source;
+  const memory = await openNodeMemory({ ...(place === undefined ? {} : { place }), modelPath, report }).catch(
+    (error: unknown) => {
+      throw explainLock(error, context);
+    },
+  );
+  const learning = openNodeLearning({ memory, report });
+  return {
+    config: { memory, learning, modelName: nameOf(chosen.reference) },
+    async judge(requestId, { thumbs = null, correction = null }) {
+      const given = { requestId, score: null, thumbs, correction, comment: null, source: 'cli' } as const;
+      const { learned } = await giveFeedback(learning, DEFAULT_TENANT, given, WAIT_MS);
+      return learned.state === 'applied'
+        ? `learned: ${learned.reason}`
+        : `kept: ${learned.reason ?? 'it is under way'}`;
+    },
+    async close() {
+      await learning.close();
+      await memory.close();
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import type { Memory } from '../../memory/memory.ts';
+import { openNodeLearning } from '../../platform/node/learning/open-learning.ts';
+import type { Learning } from '../../runtime/learning/learning.ts';
+import type { CommandContext } from '../command.ts';
+import { usageError } from '../usage-error.ts';
+
+const RATE_FLAG = '--learning-rate';
+
+/** What a server learns with, and what to say of it. */
+export interface ServedLearning {
+  readonly opened: Learning | null;
+  /** For people. */
+  readonly state: string;
+}
+
+/** What was typed, checked before anything is opened. */
+export interface LearningWish {
+  readonly isOff: boolean;
+  readonly rate: number | null;
+}
+
+export function readLearningWish({ values }: Pick<CommandContext, 'values'>): LearningWish {
+  const rate = (values[RATE_FLAG] as number | undefined) ?? null;
+  // What begins with `--no-` is false to the parser when it is typed.
+  const isOff = values['--no-learning'] !== undefined;
+  if (isOff && rate !== null) throw usageError(`${RATE_FLAG} is nothing without learning`, RATE_FLAG);
+  if (rate !== null && !(rate > 0 && rate <= 1)) {
+    throw usageError(`${RATE_FLAG} must be above 0 and at most 1, got ${rate}`, RATE_FLAG);
+  }
+  return { isOff, rate };
+}
+
+/** Learns where there is a memory to learn from, unless `--no-learning` says otherwise. */
+export function openServedLearning(
+  { output }: CommandContext,
+  memory: Memory | null,
+  wish: LearningWish,
+): ServedLearning {
+  const { isOff, rate } = wish;
+  if (isOff) return { opened: null, state: 'learning: off (--no-learning)' };
+  if (memory === null) return { opened: null, state: 'learning: off, for there is no memory' };
+  const opened = openNodeLearning({
+    memory,
+    ...(rate === null ? {} : { instantLearningRate: rate }),
+    report: (message) => output.note(`learning: ${message}`),
+  });
+  return { opened, state: 'learning: from feedback, each tenant for itself; ruvllm learn status shows it' };
+}

@@ -1,0 +1,151 @@
+import { Buffer } from 'node:buffer';
+import { RuvLLMError } from '../../core/errors.ts';
+import { createFileSink } from '../../platform/node/file-sink.ts';
+import type { LearningRun } from '../../runtime/learning/operations/index.ts';
+import type { CommandContext } from '../command.ts';
+import { formatBytes } from '../format.ts';
+import { type Actions, pick } from '../memory/action.ts';
+import type { MemoryClient } from '../memory/client.ts';
+import { escapeLine } from '../safe-text.ts';
+import { checkOutputName } from '../save-adapter.ts';
+import { usageError } from '../usage-error.ts';
+import { modelInput } from './model-input.ts';
+import { readVersion } from './look-actions.ts';
+
+interface Forgotten {
+  readonly numTrajectories: number;
+  readonly relearned: readonly { readonly model: string; readonly reason: string }[];
+}
+
+const local = ({ values }: CommandContext): boolean => values['--url'] === undefined;
+/** Between two looks whether a run has ended. */
+const LOOK_MS = 5000;
+
+/** Ends with the signal, whatever the work does. */
+async function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const aborted = new Promise<never>((_, reject) => {
+    const stop = (): void => reject(new RuvLLMError('aborted', 'cancelled; what was reached is kept'));
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+  });
+  return Promise.race([work, aborted]);
+}
+
+/** Waits for the end of a run, however long: asking for the same one again joins it. */
+async function runToEnd(client: MemoryClient, context: CommandContext, input: object): Promise<LearningRun> {
+  const { io, output } = context;
+  const progress = output.progress();
+  const startMs = io.now();
+  try {
+    for (;;) {
+      const run = await orAborted(io.signal, client.call<LearningRun>('learn.run', { ...input, waitMs: LOOK_MS }));
+      if (run.state !== 'running') return run;
+      const seconds = Math.round((io.now() - startMs) / 1000);
+      progress.update({ label: `${run.loop} loop of ${run.model}: ${seconds} s`, doneBytes: 0, totalBytes: null });
+    }
+  } finally {
+    progress.finish();
+  }
+}
+
+/** What `ruvllm learn` changes. */
+export const CHANGE_ACTIONS: Actions = {
+  run: {
+    args: '',
+    description: 'run a loop now, and wait for it; Ctrl-C stops one on this machine, which can go on later',
+    flags: [{ name: '--loop', value: 'background|deep', description: 'which; default background' }],
+    needsModel: local,
+    async run(client, context) {
+      const { output, values } = context;
+      const loop = values['--loop'] === undefined ? {} : { loop: values['--loop'] };
+      const run = await runToEnd(client, context, { ...modelInput(client, context), ...loop });
+      if (run.state === 'failed') throw new RuvLLMError('io', `the ${run.loop} loop failed: ${run.reason ?? ''}`);
+      output.document(run);
+      const made = run.report?.version == null ? 'no version' : `version ${run.report.version} ${run.report.isAccepted ? 'serves' : 'was refused'}`; // prettier-ignore
+      output.lines(`${run.state}: ${made}; ${run.reason ?? ''}`);
+    },
+  },
+  cancel: {
+    args: '',
+    description: 'stop a run of a server at its next step',
+    flags: [],
+    async run(client, context) {
+      if (local(context)) throw usageError('a run on this machine ends with Ctrl-C; --url names a server', '--url');
+      const run = await client.call<LearningRun>('learn.cancel', modelInput(client, context));
+      context.output.document(run);
+      context.output.lines(`the ${run.loop} loop of ${run.model} ends at its next step`);
+    },
+  },
+  rollback: {
+    args: '<version>',
+    description: 'let an older version serve, 0 for the model as it is in its file',
+    flags: [],
+    needsModel: local,
+    async run(client, context, [version]) {
+      const toVersion = readVersion(version!, 'the version');
+      const found = await client.call<{ model: string; serves: { version: number } | null }>('learn.rollback', {
+        ...modelInput(client, context),
+        toVersion,
+      });
+      context.output.document(found);
+      context.output.lines(`${found.model} serves ${found.serves === null ? 'as in its file' : `version ${found.serves.version}`}`); // prettier-ignore
+    },
+  },
+  reset: {
+    args: '',
+    description: 'the model as it is in its file again; requests and history stay',
+    flags: [],
+    needsModel: local,
+    async run(client, context) {
+      const found = await client.call<{ model: string }>('learn.reset', modelInput(client, context));
+      context.output.document(found);
+      context.output.lines(`${found.model} serves as in its file`);
+    },
+  },
+  forget: {
+    args: '',
+    description: 'forget requests and all that was learned from them: --request, --session or --user',
+    flags: [
+      { name: '--request', value: 'id', description: 'one request' },
+      { name: '--session', value: 'id', description: 'those of a conversation' },
+      { name: '--user', value: 'id', description: 'those of a user' },
+    ],
+    needsModel: (context) => local(context) && context.values['--model'] !== undefined,
+    async run(client, context) {
+      const { output } = context;
+      const input = pick(context, { '--request': 'requestId', '--session': 'sessionId', '--user': 'userId' });
+      const forgotten = await client.call<Forgotten>('learn.forget', input);
+      if (forgotten.numTrajectories === 0) throw new RuvLLMError('not_found', 'there is no such request to forget');
+      output.document(forgotten);
+      output.lines(`${forgotten.numTrajectories} requests forgotten`);
+      for (const { model, reason } of forgotten.relearned) output.lines(`${model}: ${reason}`);
+    },
+  },
+  export: {
+    args: '<out.gguf>',
+    description: 'write the version that serves as a LoRA that llama.cpp reads, too',
+    flags: [
+      { name: '--version-number', value: 'n', read: readVersion, description: 'another version' },
+      { name: '--type', value: 'F32|F16', description: 'how the file keeps numbers; default F32' },
+    ],
+    needsModel: local,
+    async run(client, context, [out]) {
+      const { output } = context;
+      checkOutputName(out!);
+      const { gguf, ...about } = await client.call<{ gguf: string; version: number }>('learn.export', {
+        ...modelInput(client, context),
+        ...pick(context, { '--version-number': 'version', '--type': 'type' }),
+      });
+      const sink = createFileSink(out!);
+      try {
+        sink.write(Buffer.from(gguf, 'base64'));
+        sink.commit();
+      } catch (error) {
+        sink.abort();
+        throw error;
+      }
+      output.document({ path: out, ...about });
+      output.lines(`${escapeLine(out!)}: version ${about.version}, ${formatBytes(sink.sizeBytes)}`);
+    },
+  },
+};

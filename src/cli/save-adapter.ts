@@ -1,0 +1,35 @@
+import { type Adapter, adapterBytes, describeAdapterFile } from '../adapters/index.ts';
+import { RuvLLMError } from '../core/errors.ts';
+import { writeGguf } from '../gguf/index.ts';
+import { createFileSink } from '../platform/node/file-sink.ts';
+import type { CommandContext } from './command.ts';
+import { formatBytes } from './format.ts';
+import { escapeLine } from './safe-text.ts';
+
+/** Before anything takes long. */
+export function checkOutputName(path: string): void {
+  if (!/\.gguf$/i.test(path)) throw new RuvLLMError('invalid_option', `${path} must end with .gguf`);
+}
+
+/** Writes an adapter to a file, whole or not at all, and says so. */
+export function saveAdapter({ output, values }: CommandContext, path: string, adapter: Adapter, more: object): void {
+  const { '--type': type, '--name': name } = values as { '--type'?: 'F32' | 'F16'; '--name'?: string };
+  checkOutputName(path);
+  const file = describeAdapterFile(adapter, {
+    ...(type === undefined ? {} : { type }),
+    ...(name === undefined ? {} : { name }),
+  });
+  const sink = createFileSink(path);
+  try {
+    writeGguf(file, sink);
+    sink.commit();
+  } catch (error) {
+    sink.abort();
+    throw error;
+  }
+  const { contentHash, factors } = adapter;
+  output.document({ path, contentHash, numMatrices: factors.length, factorBytes: adapterBytes(factors), ...more });
+  output.note(
+    `${escapeLine(path)}: ${factors.length} matrices, ${formatBytes(sink.sizeBytes)}, content ${contentHash.slice(0, 12)}`,
+  );
+}

@@ -1,0 +1,30 @@
+import type { ChatMessage } from '../../chat/types.ts';
+import type { TrainingExample } from '../../learning/lora-training/types.ts';
+import type { Prompt } from '../prompt.ts';
+import { doTextTask, preparePromptAside, type TextContext } from '../text/text-thread.ts';
+
+/** Longer examples take more memory to train on than most machines have to spare. */
+export const MAX_EXAMPLE_TOKENS = 512;
+
+export type ExamplePrompt = string | readonly ChatMessage[];
+
+export interface ExampleContext extends TextContext {
+  /** After which the model has nothing more to say; what an answer ends with. */
+  readonly endIds: readonly number[];
+}
+
+/** Makes of a prompt and an answer what the model would read, the answer as its own; null: it is too long, or empty. */
+export function createExampleEncoder(context: ExampleContext, maxTokens: number) {
+  const { tokenizer, endIds } = context;
+  const endId = tokenizer.eosId !== null && endIds.includes(tokenizer.eosId) ? tokenizer.eosId : endIds[0];
+  return async (prompt: ExamplePrompt, answer: string): Promise<Omit<TrainingExample, 'weight'> | null> => {
+    const asked = await preparePromptAside(context, prompt as Prompt, { parseSpecial: false }, null);
+    // As what the model would have said: a space that begins it belongs to its first token.
+    const isContinuation = !tokenizer.isControl(asked.ids.at(-1)!);
+    const options = { parseSpecial: false, isContinuation };
+    const { lists } = await doTextTask(context, { kind: 'continuation', text: answer, options }, null);
+    const said = [...lists[0]!, ...(endId === undefined ? [] : [endId])];
+    if (said.length === 0 || asked.ids.length + said.length > maxTokens) return null;
+    return { tokenIds: [...asked.ids, ...said], numPromptTokens: asked.ids.length };
+  };
+}

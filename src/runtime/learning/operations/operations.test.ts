@@ -1,0 +1,222 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { createMemorySource, openGguf } from '../../../gguf/index.ts';
+import { createTestLearning, type TestLearning } from './harness.contract.ts';
+import { LEARNING_OPERATIONS, learningPath } from './table.ts';
+
+let desk: TestLearning;
+beforeEach(async () => {
+  desk = await createTestLearning();
+});
+
+/** A promise that the test ends. */
+function later(): { readonly promise: Promise<void>; resolve(): void } {
+  let resolve = (): void => {};
+  const promise = new Promise<void>((end) => (resolve = end));
+  return { promise, resolve: () => resolve() };
+}
+
+interface Version {
+  readonly version: number;
+  readonly numLearnedFrom: number;
+}
+
+describe('feedback', () => {
+  test('[LO1] a thumbs-up is in the trajectory, and what serves changes, for this tenant only', async () => {
+    const { run, add, learning, served } = desk;
+    const id = await add();
+    const report = await run('feedback', { requestId: `chatcmpl-${id}`, thumbs: 'up', source: 'ui', waitMs: 60_000 });
+    expect(report).toMatchObject({ requestId: id, verdict: 'success', quality: 1, learned: { state: 'applied' } });
+    const { learned } = report as { learned: { lossBefore: number; lossAfter: number } };
+    expect(learned.lossAfter).toBeLessThan(learned.lossBefore);
+    expect(await learning.trajectories.get('acme', id)).toMatchObject({
+      quality: 1,
+      verdict: 'success',
+      feedback: [{ source: 'ui', score: 1, hasCorrection: false }],
+    });
+    expect(served.get('acme')!.instant).not.toBeNull();
+    expect([...served.keys()]).toEqual(['acme']);
+  });
+
+  test('[LO1] a thumbs-down is a 0, a correction says what should have been', async () => {
+    const { run, add, learning } = desk;
+    const [bad, wrong] = [await add(), await add()];
+    expect(await run('feedback', { requestId: bad, thumbs: 'down' })).toMatchObject({ verdict: 'failure', quality: 0 });
+    await run('feedback', { requestId: wrong, correction: 'a red zog' });
+    expect(await learning.trajectories.get('acme', wrong)).toMatchObject({ correction: 'a red zog', quality: 0 });
+  });
+
+  test('[LO1] before the step is done it is pending, and the step is still taken', async () => {
+    const { run, add, learning, served } = desk;
+    expect(await run('feedback', { requestId: await add(), score: 1, waitMs: 0 })).toMatchObject({
+      learned: { state: 'pending', reason: null },
+    });
+    await learning.settle();
+    expect(served.get('acme')!.instant).not.toBeNull();
+  });
+
+  test('[LO2] for what nobody asked, or somebody else did, it is not_found', async () => {
+    const { run, add } = desk;
+    const id = await add();
+    for (const [requestId, tenant] of [
+      [id, 'bob'],
+      [crypto.randomUUID(), 'acme'],
+    ] as const) {
+      await expect(run('feedback', { requestId, thumbs: 'up' }, tenant)).rejects.toMatchObject({ code: 'not_found' });
+    }
+  });
+
+  test('[LO2] nothing said, scores out of range and unknown fields are refused', async () => {
+    const { run, add, learning } = desk;
+    const requestId = await add();
+    for (const input of [
+      {},
+      { score: 2 },
+      { score: -0.1 },
+      { thumbs: 'sideways' },
+      { score: 1, stars: 5 },
+      { correction: '' },
+    ]) {
+      await expect(run('feedback', { requestId, ...input })).rejects.toMatchObject({ code: 'invalid_option' });
+    }
+    expect(await learning.trajectories.get('acme', requestId)).toMatchObject({ verdict: 'unknown', feedback: [] });
+  });
+
+  test('[LO3] a flood is told when to come again, and the time lets it in', async () => {
+    const { run, add, services } = desk;
+    const requestId = await add();
+    for (let i = 0; i < 60; i++) await run('feedback', { requestId, comment: 'again', waitMs: 0 });
+    await expect(run('feedback', { requestId, comment: 'again' })).rejects.toMatchObject({
+      code: 'overloaded',
+      data: { retryAfterMs: 1000 },
+    });
+    await expect(run('feedback', { requestId, comment: 'mine' }, 'bob')).rejects.toMatchObject({ code: 'not_found' });
+    services.timeMs += 1000;
+    expect(await run('feedback', { requestId, comment: 'later' })).toMatchObject({ requestId });
+  });
+});
+
+describe('loops and versions', () => {
+  test('[LO4] a run makes a version; status, history and diff tell of it, and the file has its weights', async () => {
+    const { run, teach, learning, served } = desk;
+    const first = await teach(40);
+    expect(await run('learn.status')).toMatchObject({
+      numRequests: { success: 40, failure: 0, partial: 0, unknown: 0 },
+      models: [{ model: 'small', isLoaded: true, serves: null, isBackgroundDue: true, isDeepDue: false }],
+      runs: [],
+    });
+    expect(await run('learn.status', {}, 'bob')).toMatchObject({ numRequests: { success: 0 }, models: [{ serves: null, isBackgroundDue: false }] }); // prettier-ignore
+    expect(await run('learn.run', { waitMs: 50_000 })).toMatchObject({
+      state: 'done',
+      report: { version: 1, isAccepted: true },
+    });
+    await teach(20);
+    expect(await run('learn.run', { loop: 'deep', waitMs: 50_000 })).toMatchObject({ state: 'done', report: { version: 2 } }); // prettier-ignore
+    const history = await run<{ serves: number; versions: Version[] }>('learn.history');
+    expect(history.versions.map(({ version }) => version)).toEqual([2, 1]);
+    expect(await run('learn.history', { model: 'small' }, 'bob')).toMatchObject({ serves: 0, versions: [] });
+    const known = history.versions.at(-1)!.numLearnedFrom;
+    expect(known).toBeGreaterThan(20);
+    expect(known).toBeLessThan(first.length);
+    const same = await run<{ weights: object }>('learn.diff', { from: 1, to: 1 });
+    expect(same).toMatchObject({ requests: { numAdded: 0, numRemoved: 0 }, weights: { normOfChange: 0 } });
+    const { gguf, ...about } = await run<{ gguf: string; version: number; contentHash: string }>('learn.export');
+    expect(about.version).toBe(history.serves);
+    const file = openGguf(createMemorySource(new Uint8Array(Buffer.from(gguf, 'base64'))));
+    expect(file.metadata.string('general.type')).toBe('adapter');
+    expect(file.tensors.size).toBe(2 * served.get('acme')!.trained!.factors.length);
+    expect(about.contentHash).toBe(served.get('acme')!.trained!.contentHash);
+    expect(learning.sona.stats()).toMatchObject({ numBackground: 1, numDeep: 1 });
+  }, 60_000);
+
+  test('[LO5] rolling back and resetting change what serves, and nothing that was refused ever does', async () => {
+    const { run, teach, served } = desk;
+    await teach(40);
+    await run('learn.run', { waitMs: 50_000 });
+    expect(served.get('acme')!.trained).not.toBeNull();
+    expect(await run('learn.rollback', { toVersion: 0 })).toEqual({ model: 'small', serves: null });
+    expect(served.get('acme')!.trained).toBeNull();
+    expect(await run('learn.rollback', { toVersion: 1 })).toMatchObject({ serves: { version: 1 } });
+    expect(served.get('acme')!.trained).not.toBeNull();
+    await expect(run('learn.rollback', { toVersion: 7 })).rejects.toMatchObject({ code: 'not_found' });
+    expect(await run('learn.reset')).toEqual({ model: 'small', serves: null });
+    expect(served.get('acme')!.trained).toBeNull();
+    await expect(run('learn.export')).rejects.toMatchObject({ code: 'not_found' });
+  }, 60_000);
+
+  test('[LO6] a run goes on while nobody waits, is there for its own tenant only, and ends when it is cancelled', async () => {
+    const { run, teach, work } = desk;
+    await teach(40);
+    const training = later();
+    const { train } = work;
+    Object.assign(work, { train: async (job: never) => (await training.promise, train(job)) });
+    expect(await run('learn.run', { waitMs: 0 })).toMatchObject({ state: 'running', report: null });
+    expect(await run('learn.run', { waitMs: 0 })).toMatchObject({ state: 'running' });
+    await expect(run('learn.run', { loop: 'deep', waitMs: 0 })).rejects.toMatchObject({ code: 'conflict' });
+    expect(await run('learn.status')).toMatchObject({
+      runs: [{ model: 'small', loop: 'background', state: 'running' }],
+    });
+    expect(await run('learn.status', {}, 'bob')).toMatchObject({ runs: [] });
+    await expect(run('learn.cancel', {}, 'bob')).rejects.toMatchObject({ code: 'not_found' });
+    expect(await run('learn.cancel')).toMatchObject({ isCancelling: true });
+    Object.assign(work, { train: async (job: object) => train({ ...job, timeLimitMs: 1 } as never) });
+    training.resolve();
+    expect(await run('learn.run', { waitMs: 50_000 })).toMatchObject({ state: 'cancelled', report: null });
+    await expect(run('learn.cancel')).rejects.toMatchObject({ code: 'not_found' });
+    expect(await run('learn.history')).toMatchObject({ versions: [] });
+  }, 60_000);
+
+  test('[LO7] forgetting a user takes what was learned from them; exactly one thing is named', async () => {
+    const { run, add, served, learning } = desk;
+    const id = await add({ userId: 'u1', sessionId: 's1' });
+    await add({ userId: 'u2' });
+    await run('feedback', { requestId: id, thumbs: 'up', waitMs: 60_000 });
+    expect(served.get('acme')!.instant).not.toBeNull();
+    for (const input of [{}, { userId: 'u1', sessionId: 's1' }]) {
+      await expect(run('learn.forget', input)).rejects.toMatchObject({ code: 'invalid_option' });
+    }
+    expect(await run('learn.forget', { userId: 'u1' }, 'bob')).toMatchObject({ numTrajectories: 0 });
+    expect(await run('learn.forget', { userId: 'u1' })).toMatchObject({
+      numTrajectories: 1,
+      relearned: [{ model: 'small' }],
+    });
+    expect(await learning.trajectories.get('acme', id)).toBeNull();
+    expect(served.get('acme')!.instant).toBeNull();
+    expect(await run('learn.status')).toMatchObject({ numRequests: { unknown: 1 } });
+  });
+});
+
+test('[LO8] patterns are found by their words', async () => {
+  const { run, memory, learning } = desk;
+  for (const n of [1, 2, 3, 4]) {
+    const embedded = (await memory.embed('where is my lost card'))!;
+    const id = await desk.add({
+      query: `where is my lost card ${n}`,
+      embedding: embedded.vector,
+      space: embedded.space,
+    });
+    await learning.trajectories.rate('acme', id, { source: 'api', score: 1, correction: null, comment: null });
+  }
+  await learning.sona.bank.distil('acme');
+  expect(await run('learn.patterns', { text: 'lost card' })).toMatchObject({
+    patterns: [{ verdict: 'success', support: 4 }],
+  });
+  expect(await run('learn.patterns', { text: 'lost card' }, 'bob')).toEqual({ patterns: [] });
+});
+
+test('[LO9] every operation is at a path of its own and refuses what it does not know', async () => {
+  expect(new Set(LEARNING_OPERATIONS.map(learningPath)).size).toBe(LEARNING_OPERATIONS.length);
+  for (const { name } of LEARNING_OPERATIONS) {
+    await expect(desk.run(name, { nonsense: 1 }), name).rejects.toMatchObject({ code: 'invalid_option' });
+  }
+});
+
+test('[LO10] feedback on an answer that is still being written down waits for it', async () => {
+  const { run, learning, add } = desk;
+  const id = '0199a0b4-7c00-7000-8000-000000000001';
+  const written = later();
+  learning.expect('acme', id, written.promise);
+  const judged = run('feedback', { requestId: id, thumbs: 'up' });
+  expect(await add()).toBe(id);
+  written.resolve();
+  expect(await judged).toMatchObject({ verdict: 'success' });
+});

@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { ADAPTER_PREFIX, adapterLine } from '../../../learning/sona/learned-adapter.ts';
+import { VERDICTS } from '../../../memory/schemas/trajectory.ts';
+import { refuseInput } from '../../../memory/operations/index.ts';
+import { text } from '../../../memory/schemas/primitives.ts';
+import type { LearningControl } from './control.ts';
+import { defineLearning, type LearningOperation, plainVersion } from './define.ts';
+
+async function describeModel({ learning }: LearningControl, tenant: string, model: string): Promise<object> {
+  const { sona } = learning;
+  const line = adapterLine(model);
+  const [active, [newest]] = [await sona.versions.active(tenant, line), await sona.versions.history(tenant, line, 1)];
+  return {
+    model,
+    isLoaded: learning.models().includes(model),
+    /** Null: the model as it is in its file. */
+    serves: active === null ? null : plainVersion(active),
+    newestVersion: newest?.version ?? 0,
+    isBackgroundDue: await sona.shouldTriggerBackground(tenant, model),
+    isDeepDue: await sona.shouldTriggerDeep(tenant, model),
+  };
+}
+
+const status = defineLearning({
+  name: 'learn.status',
+  summary: 'What there is to learn from, what was learned, which versions serve, and what is due or runs.',
+  scope: 'read',
+  input: z.strictObject({}),
+  async run(control, tenant) {
+    const { learning, memory } = control;
+    const numRequests: Record<string, number> = {};
+    for (const verdict of VERDICTS) {
+      const fields = [{ field: 'verdict', is: '=', value: verdict }] as const;
+      numRequests[verdict] = await memory.store.count(tenant, { kinds: ['trajectory'], filter: { fields } });
+    }
+    const lines = await learning.sona.versions.lines(tenant);
+    const learned = lines.filter((line) => line.startsWith(ADAPTER_PREFIX)).map((line) => line.slice(ADAPTER_PREFIX.length)); // prettier-ignore
+    const models: object[] = [];
+    for (const model of new Set([...control.models(), ...learned])) {
+      models.push(await describeModel(control, tenant, model));
+    }
+    return {
+      tenant,
+      numRequests,
+      numPatterns: await learning.sona.bank.count(tenant),
+      models,
+      runs: control.runs.list(tenant),
+    };
+  },
+});
+
+const health = defineLearning({
+  name: 'learn.health',
+  summary: 'Steps, runs and versions of all tenants together since the start.',
+  scope: 'admin',
+  input: z.strictObject({}),
+  run: async ({ learning }) => ({ ...learning.sona.stats() }),
+});
+
+const patterns = defineLearning({
+  name: 'learn.patterns',
+  summary: 'What rated requests have in common, found by meaning.',
+  scope: 'read',
+  input: z.strictObject({ text: text(1 << 16, 1), k: z.int().min(1).max(100).default(10) }),
+  async run({ learning, memory }, tenant, { text: words, k }) {
+    const embedded = await memory.embed(words);
+    if (embedded === null) throw refuseInput('nothing can be found by meaning: no vector can be made of this', 'text');
+    const found = await learning.sona.bank.search(tenant, { ...embedded, k });
+    return {
+      patterns: found.map(({ pattern, similarity, weight }) => {
+        const { embedding: _vector, space: _space, ...rest } = pattern;
+        return { ...rest, similarity, weight };
+      }),
+    };
+  },
+});
+
+export const statusOperations: readonly LearningOperation[] = [status, health, patterns];

@@ -1,0 +1,156 @@
+import { z } from 'zod';
+import { describeAdapterFile } from '../../../adapters/index.ts';
+import { RuvLLMError } from '../../../core/errors.ts';
+import { createMemorySink, writeGguf } from '../../../gguf/index.ts';
+import { adapterLine, getLearnedAdapter } from '../../../learning/sona/learned-adapter.ts';
+import { createFloatBlobs } from '../../../learning/versions/blobs.ts';
+import type { LearnedVersion } from '../../../learning/versions/version-log.ts';
+import { toBase64 } from '../../../memory/common/float-packing.ts';
+import { notFound, refuseInput } from '../../../memory/operations/operation.ts';
+import { name } from '../../../memory/schemas/primitives.ts';
+import type { LearningControl } from './control.ts';
+import { defineLearning, type LearningOperation, model, plainVersion, versionNumber } from './define.ts';
+
+/** Requests of a difference that are named; the rest is counted. */
+const MAX_NAMED = 100;
+/** In base64 inside JSON; more is for a path of its own. */
+const MAX_FILE_BYTES = 1 << 26;
+
+const history = defineLearning({
+  name: 'learn.history',
+  summary: 'The versions of what was learned for a model, the newest first, the refused ones with the reason.',
+  scope: 'read',
+  input: z.strictObject({ model, limit: z.int().min(1).max(1000).default(50) }),
+  async run(control, tenant, { model: named, limit }) {
+    const id = control.modelName(named);
+    const { versions } = control.learning.sona;
+    const active = await versions.active(tenant, adapterLine(id));
+    const found = await versions.history(tenant, adapterLine(id), limit);
+    return { model: id, serves: active?.version ?? 0, versions: found.map(plainVersion) };
+  },
+});
+
+/** How far the weights moved; null where they are gone, or of another shape. */
+async function compareWeights({ memory }: LearningControl, tenant: string, from: LearnedVersion, to: LearnedVersion) {
+  const blobs = createFloatBlobs(memory.store, memory.services);
+  if (!from.isAccepted || !to.isAccepted) return null;
+  const read = (version: LearnedVersion) =>
+    getLearnedAdapter(blobs, tenant, version).catch((error: unknown) => {
+      if (error instanceof RuvLLMError && error.code === 'not_found') return null;
+      throw error;
+    });
+  const [before, after] = [await read(from), await read(to)];
+  if (before === null || after === null || before.parameters.length !== after.parameters.length) return null;
+  let [fromSquares, toSquares, moved] = [0, 0, 0];
+  for (let i = 0; i < after.parameters.length; i++) {
+    const [a, b] = [before.parameters[i]!, after.parameters[i]!];
+    fromSquares += a * a;
+    toSquares += b * b;
+    moved += (b - a) ** 2;
+  }
+  return {
+    numParameters: after.parameters.length,
+    normFrom: Math.sqrt(fromSquares),
+    normTo: Math.sqrt(toSquares),
+    normOfChange: Math.sqrt(moved),
+  };
+}
+
+function compareRequests(from: LearnedVersion, to: LearnedVersion) {
+  const [before, after] = [new Set(from.learnedFrom), new Set(to.learnedFrom)];
+  const added = to.learnedFrom.filter((id) => !before.has(id));
+  const removed = from.learnedFrom.filter((id) => !after.has(id));
+  return {
+    numAdded: added.length,
+    numRemoved: removed.length,
+    added: added.slice(0, MAX_NAMED),
+    removed: removed.slice(0, MAX_NAMED),
+  };
+}
+
+const diff = defineLearning({
+  name: 'learn.diff',
+  summary: 'What two versions differ in: figures, requests they learned from, how far the weights moved.',
+  scope: 'read',
+  input: z.strictObject({ model, from: versionNumber.min(1), to: versionNumber.min(1) }),
+  async run(control, tenant, { model: named, from: fromVersion, to: toVersion }) {
+    const id = control.modelName(named);
+    const { versions } = control.learning.sona;
+    const from = await versions.get(tenant, adapterLine(id), fromVersion);
+    const to = await versions.get(tenant, adapterLine(id), toVersion);
+    const names = [...new Set([...Object.keys(from.metrics), ...Object.keys(to.metrics)])].sort();
+    return {
+      model: id,
+      from: plainVersion(from),
+      to: plainVersion(to),
+      metrics: Object.fromEntries(
+        names.map((key) => [key, { from: from.metrics[key] ?? null, to: to.metrics[key] ?? null }]),
+      ),
+      requests: compareRequests(from, to),
+      weights: await compareWeights(control, tenant, from, to),
+    };
+  },
+});
+
+const rollback = defineLearning({
+  name: 'learn.rollback',
+  summary: 'Lets an older version serve, 0 for none; what single answers taught since is dropped with it.',
+  scope: 'admin',
+  input: z.strictObject({ model, toVersion: versionNumber }),
+  run: (control, tenant, { model: named, toVersion }) =>
+    control.withModel(named, async (id) => {
+      const serves = await control.learning.sona.rollback(tenant, id, toVersion);
+      return { model: id, serves: serves === null ? null : plainVersion(serves) };
+    }),
+});
+
+const reset = defineLearning({
+  name: 'learn.reset',
+  summary: 'Gives the model back as it is in its file; what it was learned from stays, and so does the history.',
+  scope: 'admin',
+  input: z.strictObject({ model }),
+  run: (control, tenant, { model: named }) =>
+    control.withModel(named, async (id) => {
+      await control.learning.sona.reset(tenant, id);
+      return { model: id, serves: null };
+    }),
+});
+
+const forget = defineLearning({
+  name: 'learn.forget',
+  summary:
+    'Forgets a request, or those of a session or a user, and all that was learned from them; the audit log stays.',
+  scope: 'write',
+  input: z.strictObject({ requestId: name.optional(), sessionId: name.optional(), userId: name.optional() }),
+  async run({ learning }, tenant, given) {
+    const [first, ...more] = Object.entries(given).filter(([, value]) => value !== undefined);
+    if (first === undefined || more.length > 0) {
+      throw refuseInput('one of requestId, sessionId and userId must be given', 'requestId');
+    }
+    return learning.sona.forget(tenant, [{ field: first[0], is: '=', value: first[1]! }]);
+  },
+});
+
+const exportAdapter = defineLearning({
+  name: 'learn.export',
+  summary: 'What serves, or another version, as a GGUF file of a LoRA, in base64.',
+  scope: 'read',
+  input: z.strictObject({ model, version: versionNumber.min(1).optional(), type: z.enum(['F32', 'F16']).default('F32') }), // prettier-ignore
+  run: (control, tenant, { model: named, version, type }) =>
+    control.withModel(named, async (id) => {
+      const { sona } = control.learning;
+      const wanted = version ?? (await sona.versions.active(tenant, adapterLine(id)))?.version;
+      if (wanted === undefined) throw notFound(`no version of ${id} serves: a loop makes one`);
+      const adapter = await sona.adapterOf(tenant, id, wanted);
+      const sink = createMemorySink();
+      writeGguf(describeAdapterFile(adapter, { name: `learned-${wanted}`, type }), sink);
+      const bytes = sink.toBytes();
+      if (bytes.length > MAX_FILE_BYTES) {
+        throw new RuvLLMError('unsupported', `the file has ${bytes.length} bytes, at most ${MAX_FILE_BYTES} are sent`);
+      }
+      const { contentHash, factors } = adapter;
+      return { model: id, version: wanted, contentHash, numMatrices: factors.length, sizeBytes: bytes.length, gguf: toBase64(bytes) }; // prettier-ignore
+    }),
+});
+
+export const versionOperations: readonly LearningOperation[] = [history, diff, rollback, reset, forget, exportAdapter];

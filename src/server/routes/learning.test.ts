@@ -1,0 +1,170 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { createMemoryKeys, createTestServer, entryOf, type TestServer } from '../../../test/support/test-server.ts';
+import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
+import { createTestLearning, type TestLearning } from '../../runtime/learning/operations/harness.contract.ts';
+import { LEARNING_OPERATIONS, learningPath } from '../../runtime/learning/operations/index.ts';
+import { createKeyStore } from '../keys/key-store.ts';
+
+let desk: TestLearning;
+let server: TestServer;
+let keys: ReturnType<typeof createKeyStore>;
+
+beforeEach(async () => {
+  const { model } = await createToyRuntime();
+  desk = await createTestLearning({}, 'toy');
+  keys = createKeyStore(createMemoryKeys(), () => 1000);
+  const { memory, learning } = desk;
+  server = createTestServer([entryOf('toy', async () => model)], {
+    keys,
+    isOpen: false,
+    memory,
+    learning,
+    limits: { maxRememberedRequests: 1 },
+  });
+});
+
+const keyOf = async (tenant: string, scope: 'inference' | 'admin' | 'read-only'): Promise<string> =>
+  (await keys.create({ name: tenant, tenant, scopes: [scope] })).token;
+
+async function ask(path: string, body: unknown, token: string, to = server) {
+  const response = await to.fetch(
+    new Request(`http://localhost${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      body: JSON.stringify(body),
+    }),
+  );
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Record<string, unknown> }; // prettier-ignore
+}
+
+const chat = { model: 'toy', messages: [{ role: 'user', content: 'hi' }], max_tokens: 3 };
+
+describe('feedback over HTTP', () => {
+  test('[LS1] a thumbs-up at once after the answer is in the stored request, and changes what serves that tenant', async () => {
+    const alice = await keyOf('alice', 'inference');
+    const { body } = await ask('/v1/chat/completions', chat, alice);
+    const judged = await ask('/v1/feedback', { request_id: body['id'], thumbs: 'up', source: 'ui' }, alice);
+    expect(judged).toMatchObject({ status: 200, body: { accepted: true, verdict: 'success', quality: 1 } });
+    expect((judged.body['learned'] as { state: string }).state).toMatch(/^(applied|pending)$/);
+    await desk.learning.settle();
+    const requestId = (body['id'] as string).replace('chatcmpl-', '');
+    expect(await desk.learning.trajectories.get('alice', requestId)).toMatchObject({
+      model: 'toy',
+      verdict: 'success',
+      feedback: [{ source: 'ui', score: 1 }],
+    });
+    expect([...desk.served.keys()]).toEqual(['alice']);
+    expect(desk.served.get('alice')!.instant).not.toBeNull();
+    expect(server.feedbacks).toHaveLength(1);
+  });
+
+  test("[LS2] another tenant's request is a 404 and stays as it is; a key that only looks is a 403", async () => {
+    const [alice, bob, eye] = [await keyOf('alice', 'inference'), await keyOf('bob', 'inference'), await keyOf('alice', 'read-only')]; // prettier-ignore
+    const { body } = await ask('/v1/chat/completions', chat, alice);
+    const given = { request_id: body['id'], thumbs: 'down' };
+    expect(await ask('/v1/feedback', given, bob)).toMatchObject({ status: 404, body: { error: { code: 'request_not_found' } } }); // prettier-ignore
+    expect((await ask('/v1/feedback', given, eye)).status).toBe(403);
+    expect((await ask('/admin/learning/feedback', { requestId: body['id'], thumbs: 'down' }, eye)).status).toBe(403);
+    await desk.learning.settle();
+    const requestId = (body['id'] as string).replace('chatcmpl-', '');
+    expect(await desk.learning.trajectories.get('alice', requestId)).toMatchObject({
+      verdict: 'unknown',
+      feedback: [],
+    });
+    expect(desk.served.size).toBe(0);
+  });
+
+  test('[LS3] a request that the server itself has forgotten can still be judged', async () => {
+    const alice = await keyOf('alice', 'inference');
+    const { body } = await ask('/v1/chat/completions', chat, alice);
+    await ask('/v1/chat/completions', chat, alice);
+    await desk.learning.settle();
+    const requestId = (body['id'] as string).replace('chatcmpl-', '');
+    expect(server.services.requests.find('alice', requestId)).toBeNull();
+    expect(await ask('/v1/feedback', { request_id: requestId, score: 0.1 }, alice)).toMatchObject({
+      status: 200,
+      body: { verdict: 'failure', quality: 0.1 },
+    });
+    expect(server.feedbacks[0]).toMatchObject({ request: { requestId, model: 'toy', tenant: 'alice' }, score: 0.1 });
+  });
+
+  test('[LS4] a flood is a 429 that says when to come again, of the one tenant', async () => {
+    const [alice, bob] = [await keyOf('alice', 'inference'), await keyOf('bob', 'inference')];
+    const { body } = await ask('/v1/chat/completions', chat, alice);
+    const given = { request_id: body['id'], comment: 'again' };
+    for (let i = 0; i < 60; i++) expect((await ask('/v1/feedback', given, alice)).status).toBe(200);
+    for (const [path, input] of [
+      ['/v1/feedback', given],
+      ['/admin/learning/feedback', { requestId: body['id'], comment: 'again' }],
+    ] as const) {
+      const refused = await ask(path, input, alice);
+      expect(refused).toMatchObject({ status: 429, body: { error: { code: 'rate_limit_exceeded', type: 'rate_limit_error' } } }); // prettier-ignore
+      expect(refused.headers.get('retry-after')).toBe('1');
+    }
+    expect(server.feedbacks).toHaveLength(60);
+    const { body: other } = await ask('/v1/chat/completions', chat, bob);
+    expect((await ask('/v1/feedback', { request_id: other['id'], comment: 'mine' }, bob)).status).toBe(200);
+  });
+
+  test('[LS5] unknown fields, values out of range and nothing at all are a 400', async () => {
+    const alice = await keyOf('alice', 'inference');
+    const { body } = await ask('/v1/chat/completions', chat, alice);
+    for (const more of [{ stars: 5 }, { score: 2 }, { thumbs: 'sideways' }, {}, { score: 1, source: 'implicit' }]) {
+      expect((await ask('/v1/feedback', { request_id: body['id'], ...more }, alice)).status).toBe(400);
+    }
+    expect(server.feedbacks).toEqual([]);
+  });
+});
+
+test('[LS6] the operations need what they say of a key, and an administrator names a tenant', async () => {
+  const tokens = { read: await keyOf('alice', 'read-only'), write: await keyOf('alice', 'inference'), admin: await keyOf('root', 'admin') }; // prettier-ignore
+  for (const operation of LEARNING_OPERATIONS) {
+    const isForbidden = async (token: string) => (await ask(learningPath(operation), {}, token)).status === 403;
+    expect([operation.name, await isForbidden(tokens.read), await isForbidden(tokens.write)]).toEqual([
+      operation.name,
+      operation.scope !== 'read',
+      operation.scope === 'admin',
+    ]);
+  }
+  await desk.add({}, 'alice');
+  const numOf = async (path: string, token: string) => (await ask(path, {}, token)).body['numRequests'];
+  expect(await numOf('/admin/learning/status', tokens.write)).toMatchObject({ unknown: 1 });
+  expect(await numOf('/admin/learning/status?tenant=alice', tokens.admin)).toMatchObject({ unknown: 1 });
+  expect(await numOf('/admin/learning/status', tokens.admin)).toMatchObject({ unknown: 0 });
+  expect((await ask('/admin/learning/status?tenant=root', {}, tokens.write)).status).toBe(403);
+});
+
+test('[LS7] a server that does not learn says so, and keeps feedback all the same', async () => {
+  const { model } = await createToyRuntime();
+  const bare = createTestServer([entryOf('toy', async () => model)], { keys, isOpen: false, memory: desk.memory });
+  const root = await keyOf('root', 'admin');
+  for (const operation of LEARNING_OPERATIONS) {
+    expect(await ask(learningPath(operation), {}, root, bare)).toMatchObject({
+      status: 501,
+      body: { error: { message: expect.stringContaining('--no-learning') as string } },
+    });
+  }
+  const { body } = await ask('/v1/chat/completions', chat, root, bare);
+  expect(await ask('/v1/feedback', { request_id: body['id'], score: 1 }, root, bare)).toMatchObject({
+    status: 200,
+    body: { accepted: true },
+  });
+  expect(bare.feedbacks).toHaveLength(1);
+});
+
+test('[LS8] metrics count feedback and steps', async () => {
+  const root = await keyOf('root', 'admin');
+  const { body } = await ask('/v1/chat/completions', chat, root);
+  await ask('/v1/feedback', { request_id: body['id'], score: 1 }, root);
+  await desk.learning.settle();
+  const response = await server.fetch(new Request('http://localhost/metrics', { headers: { authorization: `Bearer ${root}` } })); // prettier-ignore
+  const lines = (await response.text()).split('\n');
+  for (const line of [
+    'ruvllm_feedback_total{source="api"} 1',
+    'ruvllm_learning_steps{kind="applied"} 1',
+    'ruvllm_learning_steps{kind="refused"} 0',
+    'ruvllm_learning_versions{kind="accepted"} 0',
+  ]) {
+    expect(lines).toContain(line);
+  }
+});

@@ -1,0 +1,25 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import { LEARNING_OPERATIONS, learningPath } from '../../runtime/learning/operations/index.ts';
+import { refusal } from '../errors.ts';
+import type { Route } from '../route.ts';
+import { operationRoute } from './operation-route.ts';
+
+/** Who gives too much feedback is told when to come again; everything else is as it is. */
+export function explainFlood(error: unknown): unknown {
+  if (!(error instanceof RuvLLMError) || typeof error.data['retryAfterMs'] !== 'number') return error;
+  return refusal(429, 'rate_limit_exceeded', error.message, {
+    type: 'rate_limit_error',
+    retryAfterSeconds: Math.max(1, Math.ceil(error.data['retryAfterMs'] / 1000)),
+    cause: error,
+  });
+}
+
+/** Every operation of learning as a route. */
+export const learningRoutes: readonly Route[] = LEARNING_OPERATIONS.map((operation) =>
+  operationRoute(operation, {
+    pathOf: learningPath,
+    targetOf: ({ learning }) => learning,
+    absence: 'this server does not learn: it was started with --no-learning, or has no memory',
+    explain: explainFlood,
+  }),
+);

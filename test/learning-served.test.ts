@@ -1,0 +1,179 @@
+// What people touch of learning: feedback over HTTP, `ruvllm feedback`, `learn` and `adapters train`, as processes.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isServerBuilt } from './support/dist-server.ts';
+import { createServeFolder, type ServeFolder, type ServeProcess } from './support/serve-process.ts';
+
+const bin = fileURLToPath(new URL('../bin/ruvllm.mjs', import.meta.url));
+const model = fileURLToPath(new URL('../../shared/models/stories15M-q8_0.gguf', import.meta.url));
+const canRun = isServerBuilt && existsSync(model);
+if (!canRun) console.log('skipped: they need dist/ and ../shared/models/stories15M-q8_0.gguf');
+
+const PROMPT = 'Once upon a time there was a zog. The zog was';
+/** So that a dozen corrections are enough. */
+const EAGER = ['--learning-rate', '0.02'];
+const folder = mkdtempSync(join(tmpdir(), 'ruvllm-learning-served-'));
+let serving: ServeFolder;
+let server: ServeProcess;
+const tokens: Record<string, string> = {};
+
+const start = async (...more: string[]): Promise<ServeProcess & { isLearning: boolean }> =>
+  (await serving.start(`stories=${model}`, '--context', '256', ...more)) as ServeProcess & { isLearning: boolean };
+
+async function call(path: string, body: object, who: string) {
+  const response = await fetch(server.url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${tokens[who]!}` },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+async function ask(who: string): Promise<{ id: string; text: string }> {
+  const request = { model: 'stories', prompt: PROMPT, max_tokens: 6, temperature: 0 };
+  const { body } = await call('/v1/completions', request, who);
+  return { id: body['id'] as string, text: (body['choices'] as { text: string }[])[0]!.text };
+}
+
+function run(...args: string[]): { status: number | null; stdout: string; stderr: string } {
+  const env = { ...serving.environment, HF_HUB_OFFLINE: '1' };
+  return spawnSync(process.execPath, [bin, ...args], { env, encoding: 'utf8', input: '' });
+}
+const json = (...args: string[]): Record<string, unknown> =>
+  JSON.parse(run(...args, '--json').stdout) as Record<string, unknown>;
+
+async function stop(): Promise<void> {
+  server.process.kill('SIGTERM');
+  expect(await server.exit).toBe(0);
+}
+
+beforeAll(async () => {
+  serving = createServeFolder({ contextLength: 128 });
+  if (!canRun) return;
+  for (const name of ['alice', 'bob']) tokens[name] = serving.keys('create', name).token;
+  tokens['eye'] = serving.keys('create', 'eye', '--tenant', 'alice', '--scope', 'read-only').token;
+  tokens['root'] = serving.keys('create', 'root', '--scope', 'admin').token;
+  server = await start(...EAGER);
+});
+afterAll(() => {
+  serving.dispose();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe.skipIf(!canRun)('a server that learns', () => {
+  let plain = '';
+  let learned = '';
+  const remote = (who: string): string[] => ['--url', server.url, '--api-key', tokens[who]!];
+
+  test('[LE1] corrections over HTTP become the greedy answer, of this tenant only', async () => {
+    expect(server).toMatchObject({ isLearning: true });
+    plain = (await ask('alice')).text;
+    expect((await ask('alice')).text).toBe(plain);
+    const states: string[] = [];
+    for (let i = 0; i < 30 && !learned.startsWith(' purple'); i++) {
+      const { id } = await ask('alice');
+      const { status, body } = await call('/v1/feedback', { request_id: id, correction: ' purple' }, 'alice');
+      expect(status).toBe(200);
+      states.push((body['learned'] as { state: string }).state);
+      learned = (await ask('alice')).text;
+    }
+    console.log(`${states.length} corrections: ${plain} → ${learned}`);
+    expect(states).toContain('applied');
+    expect(learned.startsWith(' purple')).toBe(true);
+    expect((await ask('bob')).text).toBe(plain);
+  }, 60_000);
+
+  test('[LE2] a key that only looks, a stranger, and nonsense are refused', async () => {
+    const { id } = await ask('alice');
+    expect((await call('/v1/feedback', { request_id: id, thumbs: 'up' }, 'eye')).status).toBe(403);
+    expect((await call('/v1/feedback', { request_id: id, thumbs: 'up' }, 'bob')).status).toBe(404);
+    expect((await call('/v1/feedback', { request_id: id, stars: 5 }, 'alice')).status).toBe(400);
+  });
+
+  test('[LE3] the commands speak with the server', async () => {
+    const { id } = await ask('bob');
+    expect(json('feedback', id, '--thumbs', 'up', ...remote('bob'))).toMatchObject({ verdict: 'success', quality: 1 });
+    expect(json('learn', 'status', ...remote('bob'))).toMatchObject({
+      tenant: 'bob',
+      numRequests: { success: 1 },
+      models: [{ model: 'stories', isLoaded: true, serves: null }],
+      health: null,
+    });
+    expect(json('learn', 'status', '--tenant', 'bob', ...remote('root'))).toMatchObject({
+      tenant: 'bob',
+      health: { numInstantRefused: expect.any(Number) as number },
+    });
+    const unknown = run('feedback', crypto.randomUUID(), '--thumbs', 'up', ...remote('bob'));
+    expect(unknown).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('next: ruvllm audit search') as string,
+    });
+    expect(run('learn', 'rollback', '0', ...remote('bob'))).toMatchObject({ status: 2 });
+    expect(json('learn', 'run', '--tenant', 'bob', ...remote('root'))).toMatchObject({
+      state: 'done',
+      reason: expect.stringContaining('examples to train on') as string,
+    });
+    expect(run('feedback', id, ...remote('bob')).status).toBe(2);
+    expect(run('learn', 'history', '--loop', 'deep', ...remote('bob'))).toMatchObject({ status: 2 });
+  }, 60_000);
+
+  test('[LE4] a restart keeps what was learned; without learning the model is as in its file', async () => {
+    await stop();
+    server = await start(...EAGER);
+    expect((await ask('alice')).text).toBe(learned);
+    expect((await ask('bob')).text).toBe(plain);
+    await stop();
+    server = await start('--no-learning');
+    expect(server).toMatchObject({ isLearning: false });
+    expect((await ask('alice')).text).toBe(plain);
+    expect((await call('/admin/learning/status', {}, 'root')).status).toBe(501);
+    await stop();
+  }, 60_000);
+
+  test('[LE5] with the server gone, the folder can be asked, and the model reset', async () => {
+    expect(json('learn', 'status', '--tenant', 'bob')).toMatchObject({ tenant: 'bob', numRequests: { success: 1 } });
+    expect(json('learn', 'history', '--tenant', 'alice', '--model', 'stories=x.gguf')).toMatchObject({ versions: [] });
+    expect(json('learn', 'reset', '--tenant', 'alice', '--model', `stories=${model}`)).toEqual({ model: 'stories', serves: null }); // prettier-ignore
+    server = await start();
+    expect((await ask('alice')).text).toBe(plain);
+    await stop();
+  }, 60_000);
+});
+
+describe.skipIf(!canRun)('adapters train', () => {
+  test('[LE6] lowers the loss of pairs it never saw, and writes a LoRA that changes the answer', () => {
+    const [data, out] = [join(folder, 'pairs.jsonl'), join(folder, 'mine.gguf')];
+    const names = ['zog', 'mip', 'tarn', 'bell', 'dorf', 'hut', 'lamp', 'pond', 'rock', 'sled'];
+    const pairs = names.map((name) => ({ prompt: `Once upon a time there was a ${name}. The ${name} was`, answer: ' purple.' })); // prettier-ignore
+    writeFileSync(data, pairs.map((one) => JSON.stringify(one)).join('\n'));
+    const options = ['--model', model, '--data', data, '--output', out, '--epochs', '6', '--learning-rate', '0.01'];
+    const report = json('adapters', 'train', ...options) as { lossBefore: number; lossAfter: number };
+    expect(report).toMatchObject({ numTrained: 8, numHeldOut: 2, numSteps: 12 });
+    expect(report.lossAfter).toBeLessThan(report.lossBefore / 2);
+    const answer = (...more: string[]): string =>
+      json('run', model, PROMPT, '--temperature', '0', '--max-tokens', '4', ...more)['text'] as string;
+    expect(answer('--adapter', out)).toContain('purple');
+    expect(answer()).not.toContain('purple');
+  }, 60_000);
+
+  test('[LE7] bad lines, names and numbers are told before anything is trained', () => {
+    const data = join(folder, 'bad.jsonl');
+    writeFileSync(data, '{"prompt": "a", "answer": "b"}\n{"prompt": "a", "answer": "b", "wieght": 1}\n');
+    const train = (...more: string[]) => run('adapters', 'train', '--model', model, ...more, '--json');
+    const out = ['--output', join(folder, 'no.gguf')];
+    expect(train('--data', data, ...out)).toMatchObject({
+      status: 2,
+      stdout: expect.stringContaining('line 2') as string,
+    });
+    writeFileSync(data, '{"prompt": "a", "answer": "b"}\n');
+    expect(train('--data', data, ...out).stdout).toContain('1 different prompts');
+    expect(train('--data', data, '--output', join(folder, 'no.bin')).stdout).toContain('must end with .gguf');
+    expect(train('--data', data, ...out, '--epochs', '0').stdout).toContain('--epochs must be from 1');
+    expect(train(...out).stdout).toContain('needs --data');
+    expect(existsSync(join(folder, 'no.gguf'))).toBe(false);
+  }, 60_000);
+});
