@@ -58,6 +58,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/sessions.ts')).sessions,
   },
   {
+    name: 'route',
+    args: '<prompt>',
+    description: 'show who would answer a prompt, and why',
+    flags: async () => (await import('./commands/route.ts')).ROUTE_FLAGS,
+    load: async () => (await import('./commands/route.ts')).route,
+  },
+  {
     name: 'adapters',
     args: '<action> [items...]',
     description: 'list, load or unload the LoRAs of a server; merge or export such files',

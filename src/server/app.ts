@@ -14,6 +14,7 @@ import type { ModelHost } from './model-host.ts';
 import { createRequestLog } from './request-log.ts';
 import { createResponseStore } from './response-store.ts';
 import type { Route } from './route.ts';
+import type { Routing } from '../runtime/routing/types.ts';
 import { createRequestMemory } from '../runtime/memory/request-memory.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Services } from './services.ts';
@@ -37,6 +38,8 @@ export interface ServerOptions {
   readonly tracer?: Tracer;
   /** Belongs to the server from now on, which closes it. Default: none. */
   readonly memory?: Memory | null;
+  /** Who chooses where a client names no model. Default: nobody. */
+  readonly routing?: Routing | null;
 }
 
 /** A server without a socket: requests in, responses out. */
@@ -50,7 +53,7 @@ export interface Server {
 /** Binds the parts of the server together. */
 export function createServer(options: ServerOptions): Server {
   const { version, models, keys, isOpen, feedback, browsers, clock = systemClock, logger = silentLogger } = options;
-  const { tracer = silentTracer, memory = null } = options;
+  const { tracer = silentTracer, memory = null, routing = null } = options;
   const limits = resolveServerLimits(options.limits);
   const gate = createTenantGate(limits, clock);
   const metrics = createServerMetrics();
@@ -76,6 +79,7 @@ export function createServer(options: ServerOptions): Server {
     responses: createResponseStore(limits, clock),
     feedback,
     memory,
+    routing,
     clock,
     logger,
     generation: createGenerationService({
@@ -87,6 +91,7 @@ export function createServer(options: ServerOptions): Server {
       clock,
       tracer,
       requestMemory,
+      routing,
     }),
     startedMs: clock.wallClock(),
   };

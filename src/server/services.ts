@@ -3,6 +3,7 @@ import type { Clock } from './clock.ts';
 import type { FeedbackSink } from './feedback.ts';
 import type { GenerationService } from './generation-service.ts';
 import type { Memory } from '../memory/memory.ts';
+import type { Routing } from '../runtime/routing/types.ts';
 import type { Guard } from './guard.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import type { ServerLimits } from './limits.ts';
@@ -29,6 +30,8 @@ export interface Services {
   readonly feedback: FeedbackSink;
   /** Null: the server runs without. */
   readonly memory: Memory | null;
+  /** Null: every request names its model. */
+  readonly routing: Routing | null;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Milliseconds since 1970. */

@@ -16,6 +16,7 @@ import { readModelConfig } from '../load-flags.ts';
 import { readInteger } from '../values.ts';
 import { usageError } from '../usage-error.ts';
 import { LIMIT_FLAGS } from './serve-flags.ts';
+import { openServedRouting, readRouteFile } from './served-routing.ts';
 import { openServedMemory } from './served-memory.ts';
 import { resolveServedModels } from './served-models.ts';
 
@@ -43,7 +44,9 @@ export const serve: CommandRunner = async (context) => {
     budgetBytes: (values['--models-budget'] as number | undefined) ?? null,
     clock: systemClock,
   });
+  const routeConfig = readRouteFile(context);
   const memory = await openServedMemory(context, served.firstPath);
+  const routing = openServedRouting(context, routeConfig, models, memory.opened);
   const server = createServer({
     version: context.version,
     models,
@@ -58,6 +61,7 @@ export const serve: CommandRunner = async (context) => {
     logger: createCommandLogger(context),
     tracer: await openTracer(),
     memory: memory.opened,
+    routing,
   });
   let listening: Listening;
   try {
