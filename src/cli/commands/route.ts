@@ -38,7 +38,9 @@ export const route: CommandRunner = async (context) => {
   for (const { name, deviations } of told.features) output.lines(`  ${name}: ${deviations.toFixed(2)} deviations`);
   for (const { similarity } of told.neighbours) output.lines(`  a rated request, ${similarity.toFixed(2)} alike`);
   for (const { text, similarity, recommends } of told.patterns) {
-    output.lines(`  pattern (${similarity.toFixed(2)}) for ${oneLine(recommends ?? 'nobody', 60)}: ${oneLine(text, 80)}`);
+    output.lines(
+      `  pattern (${similarity.toFixed(2)}) for ${oneLine(recommends ?? 'nobody', 60)}: ${oneLine(text, 80)}`,
+    );
   }
 };
 

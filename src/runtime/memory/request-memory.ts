@@ -211,8 +211,7 @@ export function createRequestMemory(
     async begin(call) {
       checkTenantIsCallers(call.tenant);
       const startMs = now();
-      const recalled =
-        call.wish === null ? await lookAt(call) : await recall(call, call.wish, queryOf(call.prompt));
+      const recalled = call.wish === null ? await lookAt(call) : await recall(call, call.wish, queryOf(call.prompt));
       return {
         prompt: recalled.prompt,
         sources: recalled.sources,

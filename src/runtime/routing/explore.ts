@@ -14,7 +14,10 @@ const MAX_TENANTS = 1000;
 const NO_INPUT = {} as RouteInput;
 
 /** Thompson sampling around the router's own scores; `seed` is different at every start. */
-export function createRouteExploration({ exploration, candidates }: RouteConfig, seed: number): RouteExploration | null {
+export function createRouteExploration(
+  { exploration, candidates }: RouteConfig,
+  seed: number,
+): RouteExploration | null {
   if (exploration === null) return null;
   const explorers = createLruMap<(decision: RouteDecision) => { candidate: number; propensity: number; detail: string | null }>(MAX_TENANTS); // prettier-ignore
   const explorerOf = (tenant: string) => {

@@ -63,6 +63,8 @@ export function judgeRoute(
   const candidate = probs[best]! >= Math.max(...probs) ? best : bestOf(probs);
   const confidence = Math.max(0, Math.min(1, probs[candidate]!));
   const judged = { probs, confidence, share };
+  if (best !== decision.candidate && candidate === last)
+    return retreat(judged, `"${ids[decision.candidate]}", the best, cannot answer this now`);
   if (candidate !== last && confidence < minConfidence)
     return retreat(judged, `confidence ${confidence.toFixed(3)} for "${ids[candidate]}" is below ${minConfidence}`);
   const detail = candidate === best ? decision.why.detail : `patterns of alike requests, heard by ${share.toFixed(2)}, speak for it`; // prettier-ignore

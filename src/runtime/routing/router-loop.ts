@@ -1,4 +1,8 @@
-import { createRouterTrainer, type RouterPlan, type RouterTrainer } from '../../learning/router-training/router-trainer.ts';
+import {
+  createRouterTrainer,
+  type RouterPlan,
+  type RouterTrainer,
+} from '../../learning/router-training/router-trainer.ts';
 import { createFloatBlobs } from '../../learning/versions/blobs.ts';
 import { createVersionLog } from '../../learning/versions/version-log.ts';
 import { createTrajectories } from '../../learning/trajectories/trajectories.ts';
@@ -21,7 +25,12 @@ export function planOf({ candidates, priced, weights, safeDefault, minConfidence
 }
 
 /** Trains the routers of those who were here, and puts them to use at once. */
-export function createRouterLoop(memory: Memory, routing: Routing, work: Pick<LearningWork, 'trainRouter'>): RouterTrainer & { run(): Promise<void> } { // prettier-ignore
+export function createRouterLoop(
+  memory: Memory,
+  routing: Routing,
+  work: Pick<LearningWork, 'trainRouter'>,
+): RouterTrainer & { run(): Promise<void> } {
+  // prettier-ignore
   const { store, services } = memory;
   const trainer = createRouterTrainer({
     store,

@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestMemory, type TestMemory } from '../../../test/support/test-memory.ts';
 import type { FoundPattern } from '../../learning/reasoning-bank/bank.ts';
+import { patternToNode } from '../../learning/reasoning-bank/pattern.ts';
 import { ROUTER_LINE } from '../../learning/router-training/router-line.ts';
 import { createVersionLog } from '../../learning/versions/version-log.ts';
+import { nodeToRecord } from '../../memory/schemas/node.ts';
 import { judgeRoute, toProbs } from './judge-route.ts';
 import { readRouteConfig } from './route-config.ts';
 import { CONFIG, configOf, FAR_KEY, serveConstant } from './routing.contract.ts';
@@ -189,18 +191,9 @@ describe('patterns', () => {
     await serve('acme', 1, 0.75);
     const embedded = (await memory.embed('what is the sum'))!;
     const bank = { support: 40, confidence: 0.95, numUses: 0, lastUsedMs: 0, verdict: 'success', quality: { count: 40, mean: 1, variance: 0 }, models: {}, recommendedModel: 'small' } as const; // prettier-ignore
-    await memory.store.put([
-      {
-        id: memory.services.newId(),
-        tenant: 'acme',
-        kind: 'pattern',
-        expiresMs: null,
-        fields: { source: 'reasoning-bank', quality: 1 },
-        body: { text: 'sums', metadata: { ...bank, quality: { ...bank.quality } } },
-        vector: embedded.vector,
-        space: embedded.space,
-      },
-    ]);
+    const { vector: embedding, space } = embedded;
+    const node = patternToNode({ ...bank, id: memory.services.newId(), text: 'sums', embedding, space });
+    await memory.store.put([nodeToRecord(node, 'acme')]);
     const told = await routing.explain('acme', { ...question, embedded });
     expect(told.patterns).toMatchObject([{ text: 'sums', recommends: 'small' }]);
     expect(told.patternShare).toBeGreaterThan(0.2);
