@@ -150,7 +150,8 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
     async countTokens(job, caller) {
       const leave = gate.enter(caller.tenant);
       try {
-        const lease = await models.acquire(job.model, { signal: caller.signal, waitMs: limits.modelWaitMs });
+        const name = routing === null ? job.model : countedModel(job.model, routing);
+        const lease = await models.acquire(name, { signal: caller.signal, waitMs: limits.modelWaitMs });
         try {
           return await countPromptTokens(lease.model, job, limits, caller.signal);
         } finally {
@@ -161,6 +162,13 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
       }
     },
   };
+}
+
+/** Tokens are counted before anybody chooses: by the safe default, or the first candidate that is here. */
+function countedModel(name: string, { config }: Routing): string {
+  if (name !== config.alias) return name;
+  const order = [config.candidates[config.safeDefault]!, ...config.candidates];
+  return order.flatMap((one) => (one.kind === 'remote' ? [] : [one.model]))[0] ?? name;
 }
 
 /** A job that somebody has begun to answer. */

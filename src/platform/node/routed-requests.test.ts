@@ -288,6 +288,16 @@ test('[SR5] who would answer is told without asking anybody', async () => {
   expect([heard, spoken.requests]).toEqual([[], []]);
 });
 
+test('[SR5] the name that chooses is in the list of models, and can be counted for', async () => {
+  await open(2);
+  const list = (await (await server.fetch(new Request('http://localhost/v1/models'))).json()) as {
+    data: { id: string }[];
+  };
+  expect(list.data.map(({ id }) => id)).toEqual(['small', 'large', 'auto']);
+  expect((await post('/v1/messages/count_tokens', { messages })).status).toBe(200);
+  expect(heard).toEqual([]);
+});
+
 test('[SR6] a model that is named is asked, and nobody chooses', async () => {
   await open(2);
   const response = await chat({ model: 'small' });
