@@ -96,7 +96,7 @@ export async function openOrchestra(memory: Memory, numRecords: number) {
           model: 'auto',
           prompts: [[{ role: 'user', content: sentence(i, 12) }]],
           numChoices: 1,
-          options: { ...(isRecalled ? { memory: {} } : {}) },
+          options: isRecalled ? { memory: {} } : {},
           constraint: null,
           tools: [],
           toolChoice: 'auto',

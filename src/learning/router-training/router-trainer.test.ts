@@ -38,8 +38,14 @@ function harness() {
   };
   const trainer = createRouterTrainer({ store, services, trajectories, versions, blobs, policies: () => policies, work, plan }); // prettier-ignore
   let count = 0;
-  async function tell(tenant: string, model: string, quality: number, query: string): Promise<string> {
-    const one = trajectoryFixture(++count, { model, query, prompt: null, embedding: null, space: null });
+  async function tell(
+    tenant: string,
+    model: string,
+    quality: number,
+    query: string,
+    sessionId: string | null = null,
+  ): Promise<string> {
+    const one = trajectoryFixture(++count, { model, query, sessionId, prompt: null, embedding: null, space: null });
     await trajectories.add(tenant, one);
     await trajectories.rate(tenant, one.requestId, { source: 'api', score: quality, correction: null, comment: null });
     return one.requestId;
@@ -92,6 +98,28 @@ describe('a router that is trained on what people say', () => {
     await news('acme', 'large', 0, 20);
     expect((await trainer.train('acme', 'background')).version?.isAccepted).toBe(false);
     expect(await versions.active('acme', ROUTER_LINE)).toBeNull();
+  });
+
+  test('[RT2] a router that has become worse than none is withdrawn, though no better one is found', async () => {
+    const { trainer, news, numLarge, versions } = harness();
+    await news('acme', 'large', 1, 90);
+    await trainer.train('acme', 'background');
+    expect(await numLarge('acme')).toBe(100);
+    await news('acme', 'large', 0, 30);
+    const { version } = await trainer.train('acme', 'background');
+    expect(version).toMatchObject({ version: 2, isAccepted: true, blobs: {}, contents: { kind: 'default' } });
+    expect(version!.reason).toContain('back to the safe default');
+    expect(await numLarge('acme')).toBe(0);
+    expect((await versions.rollback('acme', ROUTER_LINE, 1))!.version).toBe(1);
+    expect(await numLarge('acme')).toBe(100);
+  });
+
+  test('[RT2] a conversation that goes on is not on both sides', async () => {
+    const { trainer, tell } = harness();
+    for (const { text } of sumsAndLetters(60, 5)) await tell('acme', 'large', 1, text, 'one session');
+    const { version } = await trainer.train('acme', 'background');
+    expect(version).toMatchObject({ isAccepted: false });
+    expect(version!.reason).toContain('0 rated requests of other conversations');
   });
 
   test('too little is no version at all', async () => {
