@@ -31,7 +31,9 @@ const uuidOf = (i: number): string => `01900000-0000-7000-8000-${i.toString(16).
 
 /** A memory with documents and patterns, a router that was trained, and the whole way of a request. */
 export async function openOrchestra(memory: Memory, numRecords: number) {
+  const log = (what: string): void => console.error(`${(performance.now() / 1000).toFixed(1)} s: ${what}`);
   await fill(memory, numRecords);
+  log('filled');
   const config = readRouteConfig(
     {
       candidates: [
@@ -47,9 +49,11 @@ export async function openOrchestra(memory: Memory, numRecords: number) {
   const report = (message: string): void => void reports.push(message);
   const routing = createRouting({ config, memory, now: clock.now, seed: 1, report });
   await rate(memory);
+  log('rated');
   const loop = createRouterLoop(memory, routing, { trainRouter: async (job) => trainRouter(job, memory.services.sha256) }); // prettier-ignore
-  const { version, reason } = await loop.train(TENANT, 'operator');
+  const { version, reason } = await loop.train(TENANT, 'background');
   if (version?.isAccepted !== true) throw new Error(`no router was trained: ${reason}`);
+  log(`a router is trained: ${reason}`);
   const learning = openNodeLearning({ memory, report });
   /** Told when a request has reached the end of its way. */
   const ends = new Map<string, (atMs: number) => void>();
