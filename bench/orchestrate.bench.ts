@@ -16,7 +16,7 @@ const { openNodeMemory } = await importBuilt<typeof import('../src/platform/node
 const { values } = parseArgs({
   options: {
     model: { type: 'string', default: '../shared/models/stories15M-q8_0.gguf' },
-    requests: { type: 'string', default: '2000' },
+    requests: { type: 'string', default: '500' },
     records: { type: 'string', default: '10000' },
     pause: { type: 'string', default: '2' },
   },
@@ -26,7 +26,7 @@ if (!existsSync(values.model)) {
   process.exit(2);
 }
 const numRequests = Number(values.requests);
-const WARM_UP = 300;
+const WARM_UP = 100;
 const RESOLUTION_MS = 1;
 const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, Number(values.pause)));
 
