@@ -74,6 +74,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('./commands/learn.ts')).learn,
   },
   {
+    name: 'route',
+    args: '<prompt>',
+    description: 'show who would answer a prompt, and why',
+    flags: async () => (await import('./commands/route.ts')).ROUTE_FLAGS,
+    load: async () => (await import('./commands/route.ts')).route,
+  },
+  {
     name: 'adapters',
     args: '<action> [items...]',
     description: 'list, load or unload the LoRAs of a server; merge, export or train such files',

@@ -19,6 +19,7 @@ export type ErrorCode =
   | 'deadline_exceeded' // the request's own time limit passed
   | 'aborted' // the caller's AbortSignal fired
   | 'download_failed' // network or hub failure
+  | 'remote_failed' // an engine elsewhere cannot be reached, or says what no engine says
   | 'hash_mismatch' // downloaded bytes are not the promised bytes
   | 'disk_full' // no space left for what was asked
   | 'io' // any other file-system failure

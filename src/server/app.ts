@@ -16,6 +16,7 @@ import { createResponseStore } from './response-store.ts';
 import type { Route } from './route.ts';
 import { createLearningControl } from '../runtime/learning/operations/index.ts';
 import type { Learning } from '../runtime/learning/learning.ts';
+import type { Routing } from '../runtime/routing/types.ts';
 import { createRequestMemory } from '../runtime/memory/request-memory.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Services } from './services.ts';
@@ -41,6 +42,8 @@ export interface ServerOptions {
   readonly memory?: Memory | null;
   /** What the models learn with; needs the memory. Belongs to the server from now on, which closes it. Default: none. */
   readonly learning?: Learning | null;
+  /** Who chooses where a client names no model. Default: nobody. */
+  readonly routing?: Routing | null;
 }
 
 /** A server without a socket: requests in, responses out. */
@@ -54,7 +57,7 @@ export interface Server {
 /** Binds the parts of the server together. */
 export function createServer(options: ServerOptions): Server {
   const { version, models, keys, isOpen, feedback, browsers, clock = systemClock, logger = silentLogger } = options;
-  const { tracer = silentTracer, memory = null, learning = null } = options;
+  const { tracer = silentTracer, memory = null, learning = null, routing = null } = options;
   const limits = resolveServerLimits(options.limits);
   const gate = createTenantGate(limits, clock);
   const metrics = createServerMetrics();
@@ -99,6 +102,7 @@ export function createServer(options: ServerOptions): Server {
     feedback,
     memory,
     learning: control,
+    routing,
     clock,
     logger,
     generation: createGenerationService({
@@ -110,6 +114,7 @@ export function createServer(options: ServerOptions): Server {
       clock,
       tracer,
       requestMemory,
+      routing,
     }),
     startedMs: clock.wallClock(),
   };

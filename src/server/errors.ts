@@ -45,6 +45,7 @@ const STATUS: Readonly<Record<ErrorCode, StatusRow>> = {
   bad_logits: BROKEN,
   bad_gradient: BROKEN,
   download_failed: { status: 502, type: 'server_error', retryAfterSeconds: 30 },
+  remote_failed: { status: 502, type: 'server_error', retryAfterSeconds: 10 },
   hash_mismatch: BROKEN,
   disk_full: BROKEN,
   io: BROKEN,

@@ -1,6 +1,8 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { RequestMemory } from '../runtime/memory/request-memory.ts';
-import type { Model } from '../runtime/model.ts';
+import type { Routing } from '../runtime/routing/types.ts';
+import type { Tokenizer } from '../tokenizers/types.ts';
+import { type Answerer, createLocalAnswerer } from './answerer.ts';
 import type { Caller } from './caller.ts';
 import { type Clock, within } from './clock.ts';
 import { describeFailure } from './errors.ts';
@@ -8,23 +10,28 @@ import type { GenerateJob, JobEvent } from './generate-job.ts';
 import type { ServerLimits } from './limits.ts';
 import { linkAbort } from './linked-abort.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
-import type { ModelHost, ModelLease } from './model-host.ts';
+import type { ModelHost } from './model-host.ts';
 import type { RequestLog } from './request-log.ts';
 import { rememberJob, type RememberedJob } from './remember-job.ts';
-import { countPromptTokens, runJob } from './run-job.ts';
+import { type RoutedJob, routeJob } from './route-job.ts';
+import { countPromptTokens, type JobCaller } from './run-job.ts';
 import type { TenantGate } from './tenant-gate.ts';
 import { type Span, startJobSpan, traceJob, type Tracer } from './tracing.ts';
 
 /** A job that is admitted, on a loaded model, and past its first chance to fail. */
 export interface RunningJob {
   readonly modelId: string;
-  readonly model: Model;
+  /** What computes, for clients that compare answers. */
+  readonly kernels: string;
+  readonly tokenizer: Tokenizer;
   /** How many tokens the first prompt has; fails when the job ends before that is known. */
   readonly promptTokens: Promise<number>;
   /** To be read once; whoever does not read to the end calls `abort`. */
   readonly events: AsyncIterable<JobEvent>;
   /** What of the memory is in the prompt. */
   readonly sources: RememberedJob['sources'];
+  /** Who was chosen and why; null: the client named the model. */
+  readonly route: { readonly candidate: string; readonly reason: string } | null;
   /** Ends the sequences and frees their pages; does nothing when they have ended. */
   abort(): void;
 }
@@ -47,50 +54,63 @@ export interface GenerationServiceOptions {
   readonly tracer: Tracer;
   /** Where requests are written down, and what they may recall; null: nowhere. */
   readonly requestMemory: RequestMemory | null;
+  /** Who chooses where a client names no model; null: nobody. */
+  readonly routing: Routing | null;
 }
 
 /** One for all: most jobs end with their prompt read, and each would make an exception with a stack of its own. */
 const UNREAD = new RuvLLMError('aborted', 'the job ended before its prompt was read');
 
 export function createGenerationService(options: GenerationServiceOptions): GenerationService {
-  const { models, gate, limits, metrics, requests, clock, tracer, requestMemory } = options;
+  const { models, gate, limits, metrics, requests, clock, tracer, requestMemory, routing } = options;
 
-  async function acquire(job: GenerateJob, { signal }: Caller, span: Span): Promise<ModelLease> {
+  /** The model that was named, or whoever is chosen in the place of one. */
+  async function begin(job: GenerateJob, { requestId }: Caller, caller: JobCaller): Promise<BegunJob> {
+    const { tenant, signal } = caller;
+    if (routing === null || job.model !== routing.config.alias) {
+      const lease = await models.acquire(job.model, { signal, waitMs: limits.modelWaitMs });
+      const answerer = createLocalAnswerer(lease, limits);
+      try {
+        const remembered = await rememberJob(requestMemory, job, { tenant, requestId, modelId: lease.id }, clock.now);
+        return { answerer, remembered, events: answerer.run(remembered.job, caller), route: null };
+      } catch (error) {
+        answerer.release();
+        throw error;
+      }
+    }
+    const who = { tenant, requestId, modelId: job.model, isRouted: true };
+    const remembered = await rememberJob(requestMemory, job, who, clock.now);
+    let routed: RoutedJob;
     try {
-      return await models.acquire(job.model, { signal, waitMs: limits.modelWaitMs });
+      routed = await routeJob({ routing, models, limits, clock }, job, remembered, caller);
     } catch (error) {
-      span.end(describeFailure(error).code); // from here on the events end it
+      remembered.fail(error);
       throw error;
     }
+    const { answerer, choice, events } = routed;
+    return { answerer, remembered, events, route: { candidate: choice.candidate.id, reason: choice.why.kind } };
   }
 
   async function open(job: GenerateJob, caller: Caller, span: Span, onEnd: () => void): Promise<RunningJob> {
     const { tenant, requestId } = caller;
-    const lease = await acquire(job, caller, span);
     const own = linkAbort(caller.signal);
-    const { signal } = own;
     const prompt = createPromise<number>();
+    let begun: BegunJob | null = null;
     const end = (): void => {
       prompt.reject(UNREAD);
       own.unlink();
-      lease.release();
+      begun?.answerer.release();
       onEnd();
     };
-    let remembered: RememberedJob;
     try {
-      remembered = await rememberJob(
-        requestMemory,
-        withAdapter(job, lease),
-        { tenant, requestId, modelId: lease.id },
-        clock.now,
-      );
+      begun = await begin(job, caller, { tenant, signal: own.signal, onPrompt: prompt.resolve });
     } catch (error) {
-      span.end(describeFailure(error).code);
+      span.end(describeFailure(error).code); // from here on the events end it
       end();
       throw error;
     }
-    const running = runJob(lease.model, remembered.job, { tenant, signal, onPrompt: prompt.resolve }, limits);
-    const events = traceJob(span, metrics.observe(lease.id, remembered.record(running)));
+    const { answerer, remembered, route } = begun;
+    const events = traceJob(span, metrics.observe(answerer.id, remembered.record(begun.events)));
     const first = events.next();
     first.catch(prompt.reject); // read below, or by the reader of the events
     try {
@@ -99,18 +119,20 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
       end();
       throw error;
     }
-    requests.add({ requestId, tenant, model: lease.id, createdMs: clock.wallClock() });
+    requests.add({ requestId, tenant, model: answerer.id, createdMs: clock.wallClock() });
     const abort = (): void => {
       own.abort();
       events.return().catch(() => {}); // one that waits at its last event would never tell how it ended
       end();
     };
     return {
-      modelId: lease.id,
-      model: lease.model,
+      modelId: answerer.id,
+      kernels: answerer.kernels,
+      tokenizer: answerer.tokenizer,
       promptTokens: prompt.promise,
       events: readOn(first, events, abort),
       sources: remembered.sources,
+      route,
       abort,
     };
   }
@@ -128,7 +150,8 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
     async countTokens(job, caller) {
       const leave = gate.enter(caller.tenant);
       try {
-        const lease = await models.acquire(job.model, { signal: caller.signal, waitMs: limits.modelWaitMs });
+        const name = routing === null ? job.model : countedModel(job.model, routing);
+        const lease = await models.acquire(name, { signal: caller.signal, waitMs: limits.modelWaitMs });
         try {
           return await countPromptTokens(lease.model, job, limits, caller.signal);
         } finally {
@@ -141,9 +164,19 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
   };
 }
 
-/** A model's name may say which adapter; where the request says it, too, that one wins. */
-function withAdapter(job: GenerateJob, { adapter }: ModelLease): GenerateJob {
-  return adapter === null ? job : { ...job, options: { adapter, ...job.options } };
+/** Tokens are counted before anybody chooses: by the safe default, or the first candidate that is here. */
+function countedModel(name: string, { config }: Routing): string {
+  if (name !== config.alias) return name;
+  const order = [config.candidates[config.safeDefault]!, ...config.candidates];
+  return order.flatMap((one) => (one.kind === 'remote' ? [] : [one.model]))[0] ?? name;
+}
+
+/** A job that somebody has begun to answer. */
+interface BegunJob {
+  readonly answerer: Answerer;
+  readonly remembered: RememberedJob;
+  readonly events: AsyncGenerator<JobEvent, void, undefined>;
+  readonly route: RunningJob['route'];
 }
 
 /** A promise and its ends; a failure that nobody waits for is not unheard. */

@@ -1,7 +1,7 @@
 import { createCallRecorder, LEFT } from '../runtime/memory/call-recorder.ts';
 import { memoryWishOption } from '../runtime/memory/memory-wish.ts';
 import { noMemory } from '../runtime/memory/remember-chunks.ts';
-import type { OpenCall, RequestMemory } from '../runtime/memory/request-memory.ts';
+import type { OpenCall, RequestMemory, ServedCall } from '../runtime/memory/request-memory.ts';
 import type { GenerateJob, JobEvent } from './generate-job.ts';
 
 /** A job that the memory knows of. */
@@ -9,15 +9,31 @@ export interface RememberedJob {
   /** With what was recalled in its prompt. */
   readonly job: GenerateJob;
   readonly sources: OpenCall['sources'];
+  readonly embedded: OpenCall['embedded'];
+  readonly similarities: OpenCall['similarities'];
+  /** Who answers where nobody was named, from now on. */
+  serve(served: ServedCall): void;
+  /** Nobody could answer. */
+  fail(error: unknown): void;
   /** Passes the events through, and writes the request down when they end. */
   record(events: AsyncGenerator<JobEvent, void, undefined>): AsyncGenerator<JobEvent, void, undefined>;
 }
+
+export interface JobIdentity {
+  readonly tenant: string;
+  readonly requestId: string;
+  readonly modelId: string;
+  /** Whether somebody will choose who answers. Default false. */
+  readonly isRouted?: boolean;
+}
+
+const UNHEARD = { embedded: null, similarities: [], serve() {}, fail() {} };
 
 /** One request is one entry, however many answers it has: what is kept of them is the first. */
 export async function rememberJob(
   requests: RequestMemory | null,
   given: GenerateJob,
-  { tenant, requestId, modelId }: { readonly tenant: string; readonly requestId: string; readonly modelId: string },
+  { tenant, requestId, modelId, isRouted = false }: JobIdentity,
   now: () => number,
 ): Promise<RememberedJob> {
   const { memory, user, ...options } = given.options;
@@ -25,15 +41,20 @@ export async function rememberJob(
   const wish = memory === undefined ? null : memoryWishOption(memory, 'memory');
   if (requests === null) {
     if (wish !== null) throw noMemory();
-    return { job, sources: [], record: (events) => events };
+    return { job, sources: [], ...UNHEARD, record: (events) => events };
   }
   const prompt = job.prompts[0]!;
   const session = options.session ?? null;
-  const open = await requests.begin({ tenant, requestId, model: modelId, session, user: user ?? null, prompt, wish });
+  const whose = { tenant, requestId, model: modelId, session, user: user ?? null };
+  const open = await requests.begin({ ...whose, prompt, wish, isRouted });
   const recorder = createCallRecorder(open, now);
   return {
     job: { ...job, prompts: job.prompts.with(0, open.prompt) },
     sources: open.sources,
+    embedded: open.embedded,
+    similarities: open.similarities,
+    serve: recorder.serve,
+    fail: recorder.end,
     async *record(events) {
       let numOpen = job.prompts.length * job.numChoices;
       try {

@@ -3,6 +3,7 @@ import type { Clock } from './clock.ts';
 import type { FeedbackSink } from './feedback.ts';
 import type { GenerationService } from './generation-service.ts';
 import type { Memory } from '../memory/memory.ts';
+import type { Routing } from '../runtime/routing/types.ts';
 import type { Guard } from './guard.ts';
 import type { LearningControl } from '../runtime/learning/operations/index.ts';
 import type { KeyStore } from './keys/key-store.ts';
@@ -32,6 +33,8 @@ export interface Services {
   readonly memory: Memory | null;
   /** Null: nobody learns from what is said of answers. */
   readonly learning: LearningControl | null;
+  /** Null: every request names its model. */
+  readonly routing: Routing | null;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Milliseconds since 1970. */

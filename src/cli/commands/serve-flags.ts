@@ -70,6 +70,11 @@ export const SERVE_FLAGS: readonly Flag[] = [
     description: 'where what is remembered lies: a folder, or postgres://…; default: the folder of this user',
   },
   EMBEDDER_FLAG,
+  {
+    name: '--route-config',
+    value: 'file',
+    description: 'JSON: who may answer requests for the model "auto"; docs/decisions has an example',
+  },
   { name: '--no-memory', value: null, description: 'remember nothing: no audit log, no search' },
   {
     name: '--learning-rate',

@@ -16,8 +16,10 @@ import { readModelConfig } from '../load-flags.ts';
 import { readInteger } from '../values.ts';
 import { usageError } from '../usage-error.ts';
 import type { Learning } from '../../runtime/learning/learning.ts';
+import { createRouterLoop } from '../../runtime/routing/router-loop.ts';
 import { LIMIT_FLAGS } from './serve-flags.ts';
 import { openServedLearning, readLearningWish } from './served-learning.ts';
+import { openServedRouting, readRouteFile } from './served-routing.ts';
 import { openServedMemory } from './served-memory.ts';
 import { resolveServedModels } from './served-models.ts';
 
@@ -49,9 +51,14 @@ export const serve: CommandRunner = async (context) => {
     budgetBytes: (values['--models-budget'] as number | undefined) ?? null,
     clock: systemClock,
   });
+  const routeConfig = readRouteFile(context);
   const memory = await openServedMemory(context, served.firstPath);
   const learns = openServedLearning(context, memory.opened, learningWish);
   learning = learns.opened;
+  const routing = openServedRouting(context, routeConfig, models, memory.opened);
+  if (routing !== null && memory.opened !== null && learning !== null) {
+    learning.join(createRouterLoop(memory.opened, routing, learning.work).run);
+  }
   const server = createServer({
     version: context.version,
     models,
@@ -67,6 +74,7 @@ export const serve: CommandRunner = async (context) => {
     tracer: await openTracer(),
     memory: memory.opened,
     learning,
+    routing,
   });
   let listening: Listening;
   try {

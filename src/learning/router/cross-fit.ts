@@ -96,7 +96,9 @@ export function fitConfidence(
     if (Number.isNaN(utilities[best]!)) return;
     const { confidence } = estimates[i]!;
     raw.push(Number.isNaN(confidence) ? Math.min(1, leadOf(scores, best)) : confidence);
-    isRight.push(utilities[best]! >= Math.max(...utilities.filter((utility) => !Number.isNaN(utility))));
+    const known = utilities.filter((utility) => !Number.isNaN(utility));
+    // One outcome alone is always the best of what is known: then only praise says that the choice was right.
+    isRight.push(known.length === 1 ? example.outcomes[best]! > 0.5 : utilities[best]! >= Math.max(...known));
   });
   return fitPlatt(raw, isRight);
 }

@@ -3,7 +3,7 @@ import { prepareCurve } from './cost-quality.ts';
 import { crossFit, fitConfidence, fitShrinkage, splitValidation, type Trainer } from './cross-fit.ts';
 import { type DecisionRule, MIN_CONFIDENCE, shrink } from './decision-rule.ts';
 import type { Estimate, Estimator } from './estimator.ts';
-import { checkExample } from './labels.ts';
+import { checkExample, importanceOf } from './labels.ts';
 import { penaltiesOf, bestOf, type UtilityWeights } from './candidates.ts';
 import type { Candidate, RouteExample } from './types.ts';
 
@@ -43,13 +43,14 @@ export interface Selection {
 
 function meanUtility(examples: readonly RouteExample[], estimates: readonly Estimate[], rule: DecisionRule): number {
   let [sum, count] = [0, 0];
-  examples.forEach(({ input, outcomes }, i) => {
+  examples.forEach(({ input, outcomes, propensities }, i) => {
     const penalties = penaltiesOf(rule.candidates, rule.weights, input);
     const scores = shrink(estimates[i]!.qualities, rule.shrinkage).map((quality, j) => quality - penalties[j]!);
     const best = bestOf(scores, penalties);
     if (Number.isNaN(outcomes[best]!)) return;
-    sum += outcomes[best]! - penalties[best]!;
-    count += 1;
+    const importance = importanceOf(propensities?.[best] ?? 1);
+    sum += importance * (outcomes[best]! - penalties[best]!);
+    count += importance;
   });
   return count === 0 ? -Infinity : sum / count;
 }

@@ -82,7 +82,7 @@ export function createSonaHarness(given: SonaOptions = {}) {
   };
 
   function open(options: SonaOptions = given) {
-    const work = createLearningWork(openTinyModel, () => performance.now());
+    const work = createLearningWork(openTinyModel, () => performance.now(), services.sha256);
     return createSona({
       store,
       services,

@@ -4,6 +4,7 @@ import type { MemoryServices } from '../../memory/common/services.ts';
 import type { FieldCondition, MemoryStore } from '../../memory/types.ts';
 import type { MicroLoraState } from '../micro-lora/types.ts';
 import { createReasoningBank, type DistillationReport, type ReasoningBank } from '../reasoning-bank/bank.ts';
+import { forgetRouters } from '../router-training/router-line.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import { createFloatBlobs } from '../versions/blobs.ts';
 import { createVersionLog, type LearnedVersion, type VersionLog } from '../versions/version-log.ts';
@@ -343,6 +344,7 @@ export function createSona(context: SonaContext): Sona {
         const reason = await inTurn(tenant, model, () => relearn(tenant, model, gone));
         if (reason !== null) relearned.push({ model, reason });
       }
+      relearned.push(...(await forgetRouters({ versions, blobs }, tenant, gone)));
       return { numTrajectories: gone.size, relearned };
     },
     reset: (tenant, modelId) =>

@@ -7,6 +7,7 @@ import type { TrainingExample } from '../lora-training/types.ts';
 import type { MicroLoraConfig } from '../micro-lora/micro-lora.ts';
 import type { MicroLoraState, TokenSample, UpdateReport } from '../micro-lora/types.ts';
 import type { ClusterWork } from '../reasoning-bank/k-means.ts';
+import type { RouterJob, RouterOutcome } from '../router-training/train-router.ts';
 
 /** What was learned and is in use. Apart, for no cached K or V depends on the second, which changes with every answer. */
 export interface Served {
@@ -118,6 +119,8 @@ export interface LearningWork {
   ): Promise<Float32Array>;
   factorsOf(plan: AdapterPlan, parameters: Float32Array): Promise<readonly LowRankFactors[]>;
   cluster: ClusterWork;
+  /** Trains a router and judges it beside the one that serves. */
+  trainRouter(job: RouterJob): Promise<RouterOutcome>;
   /** Gives back the memory of a model; it is loaded again when needed. */
   release(): Promise<void>;
 }

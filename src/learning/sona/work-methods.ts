@@ -1,5 +1,7 @@
 import type { MethodList } from '../../core/remote-calls.ts';
 import { clusterWhole } from '../reasoning-bank/k-means.ts';
+import type { Sha256 } from '../router/index.ts';
+import { trainRouter } from '../router-training/train-router.ts';
 import { createAdapterWork, type OpenTrainingModel } from './adapter-work.ts';
 import { createInstantLearner } from './instant-step.ts';
 import type { LearningWork } from './types.ts';
@@ -14,16 +16,18 @@ export const WORK_METHODS: MethodList<LearningWork> = {
   fisher: true,
   factorsOf: true,
   cluster: true,
+  trainRouter: true,
   release: true,
 };
 
 /** Everything that computes, in one object: for a thread, or for tests without one. */
-export function createLearningWork(open: OpenTrainingModel, now: () => number): LearningWork {
+export function createLearningWork(open: OpenTrainingModel, now: () => number, sha256: Sha256): LearningWork {
   const instant = createInstantLearner(now);
   return {
     ...createAdapterWork(open),
     instant: async (job) => instant.step(job),
     forgetInstant: async (key) => instant.forget(key),
     cluster: async (vectors, plan) => clusterWhole(vectors, plan),
+    trainRouter: async (job) => trainRouter(job, sha256),
   };
 }

@@ -37,6 +37,18 @@ export const feedbackEntry = z.strictObject({
 });
 export type FeedbackEntry = z.infer<typeof feedbackEntry>;
 
+/** What a router saw of a request beside its words, so that it can be trained on the same. */
+const routeState = z.strictObject({
+  /** Which of the configured candidates answered. */
+  candidate: name,
+  /** Of what the memory found, the nearest first. */
+  similarities: z.array(z.number().min(-1).max(1)).max(32),
+  load: unit,
+  /** By candidate, as measured then. */
+  latencyMs: z.array(durationMs).max(256),
+});
+export type RouteState = z.infer<typeof routeState>;
+
 /** A request, what was done for it, and what came of it: what can be learned from. The audit log is apart, and never changes. */
 export const trajectory = z
   .strictObject({
@@ -68,6 +80,8 @@ export const trajectory = z
       /** How likely the router was to choose this model; null: nobody chose. */
       propensity: unit.nullable(),
     }),
+    /** Only where a router chose. */
+    route: routeState.optional(),
     retrieved: z.array(z.strictObject({ id: uuid, isUsed: z.boolean().nullable() })).max(MAX_RETRIEVED),
     verdict: z.enum(VERDICTS),
     /** Null: nobody said. */

@@ -26,6 +26,10 @@ export interface FeedbackReceipt {
 export interface Learning {
   readonly sona: Sona;
   readonly trajectories: Trajectories;
+  /** What computes, on the thread that learns. */
+  readonly work: LearningWork;
+  /** Another loop, which looks for itself whether it is due; until what comes back is called. */
+  join(loop: () => Promise<unknown>): () => void;
   /** A loaded model takes part until what comes back is called. */
   attach(model: LearningModel): () => void;
   /** What was learned for a tenant is in use after this; costs something the first time only. */
@@ -79,6 +83,7 @@ export function createLearning(context: LearningContext): Learning {
   const steps = new Set<Promise<unknown>>();
   const ending = new AbortController();
   const seen = new Map<string, { readonly tenant: string; readonly modelId: string }>();
+  const others = new Set<() => Promise<unknown>>();
   let numGivenUp = 0;
   let isClosed = false;
   const keyOf = (tenant: string, id: string): string => JSON.stringify([tenant, id]);
@@ -92,6 +97,7 @@ export function createLearning(context: LearningContext): Learning {
       if (await sona.shouldTriggerDeep(tenant, modelId)) await sona.deepOptimize(tenant, modelId, { signal });
       else await sona.maybeBackground(tenant, modelId, { signal });
     }
+    for (const loop of others) if (!isClosed) await loop();
   }
 
   let cancel = (): void => {};
@@ -112,6 +118,11 @@ export function createLearning(context: LearningContext): Learning {
   return {
     sona,
     trajectories,
+    work,
+    join(loop) {
+      others.add(loop);
+      return () => void others.delete(loop);
+    },
     attach(model) {
       models.set(model.id, model);
       return () => {

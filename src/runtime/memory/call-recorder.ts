@@ -1,5 +1,5 @@
 import { serializeError, type SerializedError } from '../../core/errors.ts';
-import type { OpenCall } from './request-memory.ts';
+import type { OpenCall, ServedCall } from './request-memory.ts';
 import { MAX_REMEMBERED_TEXT } from './request-memory.ts';
 
 /** Gathers what is written down of a call while it runs. */
@@ -8,6 +8,8 @@ export interface CallRecorder {
   addText(text: string): void;
   /** Of one answer that has ended; several add up. */
   addUsage(usage: { readonly promptTokens: number; readonly completionTokens: number }): void;
+  /** Who answers, from now on; times count from here. */
+  serve(served: ServedCall): void;
   /** Null: it went well. Only the first end counts. */
   end(error: unknown): void;
 }
@@ -16,7 +18,8 @@ export interface CallRecorder {
 export const LEFT: SerializedError = { code: 'aborted', message: 'the caller left', data: {}, isRetryable: false };
 
 export function createCallRecorder(call: OpenCall, now: () => number): CallRecorder {
-  const startMs = now();
+  let startMs = now();
+  let served: ServedCall | null = null;
   const parts: string[] = [];
   let length = 0;
   let ttftMs: number | null = null;
@@ -34,6 +37,10 @@ export function createCallRecorder(call: OpenCall, now: () => number): CallRecor
       numPromptTokens = Math.max(numPromptTokens, promptTokens);
       numOutputTokens += completionTokens;
     },
+    serve(by) {
+      served = by;
+      startMs = now();
+    },
     end(error) {
       if (isEnded) return;
       isEnded = true;
@@ -43,6 +50,7 @@ export function createCallRecorder(call: OpenCall, now: () => number): CallRecor
         numOutputTokens,
         ttftMs,
         generationMs: now() - startMs,
+        served,
         error: error === null ? null : error === LEFT ? LEFT : serializeError(error),
       });
     },

@@ -6,6 +6,7 @@ import { MAX_TURN_TEXT, MAX_WITNESS_TEXT } from '../../memory/schemas/text-lengt
 import type { PackedSource } from '../../memory/search/pack.ts';
 import type { Learning } from '../learning/learning.ts';
 import type { Prompt } from '../prompt.ts';
+import type { RouteChoice } from '../routing/types.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
 import { addContext, queryOf } from './recall.ts';
 import { trajectoryOf } from './trajectory-of.ts';
@@ -21,6 +22,16 @@ export interface RememberedCall {
   readonly prompt: Prompt;
   /** Null: nothing is put into the prompt. */
   readonly wish: ResolvedMemoryWish | null;
+  /** Whether somebody will choose who answers, and wants to know what the question is near to. Default false. */
+  readonly isRouted?: boolean;
+}
+
+/** Who answered a request that named nobody. */
+export interface ServedCall {
+  readonly model: string;
+  readonly choice: RouteChoice;
+  readonly temperature: number;
+  readonly topP: number;
 }
 
 /** What the memory had to say before a request. */
@@ -28,6 +39,8 @@ export interface Recalled {
   readonly prompt: Prompt;
   readonly sources: readonly PackedSource[];
   readonly embedded: EmbeddedText | null;
+  /** Of what was found, the nearest first. */
+  readonly similarities: readonly number[];
   readonly embeddingMs: number;
   readonly retrievalMs: number;
 }
@@ -42,12 +55,16 @@ export interface CallOutcome {
   readonly ttftMs: number | null;
   readonly generationMs: number;
   readonly error: SerializedError | null;
+  /** Null: the model that was named. */
+  readonly served?: ServedCall | null;
 }
 
 export interface OpenCall {
   /** With what was recalled. */
   readonly prompt: Prompt;
   readonly sources: readonly PackedSource[];
+  readonly embedded: EmbeddedText | null;
+  readonly similarities: readonly number[];
   /** To be called once; never throws and makes nobody wait. */
   finish(outcome: CallOutcome): void;
 }
@@ -98,9 +115,11 @@ export function createRequestMemory(
     const startMs = now();
     const embedded = await embed(query);
     const embeddingMs = now() - startMs;
-    if (embedded === null) return { prompt: call.prompt, sources: [], embedded, embeddingMs, retrievalMs: 0 };
+    if (embedded === null) {
+      return { prompt: call.prompt, sources: [], embedded, similarities: [], embeddingMs, retrievalMs: 0 };
+    }
     const { vector, space } = embedded;
-    const { context } = await memory.search(call.tenant, {
+    const { context, results } = await memory.search(call.tenant, {
       vector,
       space,
       kinds: [...wish.kinds],
@@ -113,7 +132,16 @@ export function createRequestMemory(
     const retrievalMs = now() - startMs - embeddingMs;
     const sources = context?.sources ?? [];
     const prompt = sources.length === 0 ? call.prompt : addContext(call.prompt, context!.text);
-    return { prompt, sources, embedded, embeddingMs, retrievalMs };
+    const similarities = results.flatMap(({ similarity }) => (similarity === null ? [] : [similarity]));
+    return { prompt, sources, embedded, similarities, embeddingMs, retrievalMs };
+  }
+
+  /** Without a wish only whoever routes needs to know what it is about. */
+  async function lookAt({ prompt, isRouted = false }: RememberedCall): Promise<Recalled> {
+    const startMs = now();
+    const embedded = isRouted ? await quietly('embedding', embed(queryOf(prompt))) : null;
+    const embeddingMs = isRouted ? now() - startMs : 0;
+    return { prompt, sources: [], embedded, similarities: [], embeddingMs, retrievalMs: 0 };
   }
 
   async function writeDown(
@@ -122,7 +150,9 @@ export function createRequestMemory(
     outcome: CallOutcome,
     totalMs: number,
   ): Promise<void> {
-    const { tenant, requestId, model, session } = call;
+    const { tenant, requestId, session } = call;
+    const served = outcome.served ?? null;
+    const model = served?.model ?? call.model;
     const query = queryOf(call.prompt);
     const isCrowded = pending.size > MAX_EMBEDDING;
     const embedded = recalled.embedded ?? (isCrowded ? null : await quietly('embedding', embed(query)));
@@ -133,12 +163,12 @@ export function createRequestMemory(
       sessionId: session,
       timestampMs: Math.floor(wallClock()),
       model,
-      routing: null,
+      routing: served === null ? null : routingOf(served),
       quality: null,
       latency: {
         embeddingMs: recalled.embeddingMs,
         retrievalMs: recalled.retrievalMs,
-        routingMs: 0,
+        routingMs: served?.choice.routingMs ?? 0,
         attentionMs: 0,
         generationMs: outcome.generationMs,
         totalMs,
@@ -161,7 +191,7 @@ export function createRequestMemory(
     if (outcome.error === null) {
       learning?.observe(
         tenant,
-        trajectoryOf(call, recalled, outcome, { createdMs: Math.floor(wallClock()), query, embedded }),
+        trajectoryOf({ ...call, model }, recalled, outcome, { createdMs: Math.floor(wallClock()), query, embedded }),
       );
     }
     if (session === null || outcome.error !== null) return;
@@ -181,11 +211,12 @@ export function createRequestMemory(
     async begin(call) {
       checkTenantIsCallers(call.tenant);
       const startMs = now();
-      const plain = { prompt: call.prompt, sources: [], embedded: null, embeddingMs: 0, retrievalMs: 0 };
-      const recalled = call.wish === null ? plain : await recall(call, call.wish, queryOf(call.prompt));
+      const recalled = call.wish === null ? await lookAt(call) : await recall(call, call.wish, queryOf(call.prompt));
       return {
         prompt: recalled.prompt,
         sources: recalled.sources,
+        embedded: recalled.embedded,
+        similarities: recalled.similarities,
         finish(outcome) {
           const work = writeDown(call, recalled, outcome, now() - startMs).finally(() => pending.delete(work));
           pending.add(work);
@@ -198,6 +229,12 @@ export function createRequestMemory(
       await Promise.allSettled(pending);
     },
   };
+}
+
+/** As the log has it, which has place for four candidates. */
+function routingOf({ choice, temperature, topP }: ServedCall) {
+  const { candidate, confidence, probs } = choice;
+  return { model: candidate.id, contextSize: 0, temperature, topP, confidence, modelProbs: probs.slice(0, 4) };
 }
 
 /** The longest answer that is of use to anyone who looks at a request later. */

@@ -4,6 +4,7 @@ import { clipText } from '../../memory/common/text-limits.ts';
 import type { EmbeddedText } from '../../memory/memory.ts';
 import { MAX_TRAJECTORY_TEXT } from '../../memory/schemas/text-lengths.ts';
 import { isChat, type Prompt } from '../prompt.ts';
+import type { RouteChoice } from '../routing/types.ts';
 import type { CallOutcome, Recalled, RememberedCall } from './request-memory.ts';
 
 const MAX_TURNS = 256;
@@ -13,7 +14,7 @@ const MAX_SOURCES = 64;
 export function trajectoryOf(
   { requestId, session, user, model }: RememberedCall,
   { prompt, sources }: Recalled,
-  { text, numOutputTokens, generationMs }: CallOutcome,
+  { text, numOutputTokens, generationMs, served = null }: CallOutcome,
   { createdMs, query, embedded }: { createdMs: number; query: string; embedded: EmbeddedText | null },
 ): NewTrajectory {
   return {
@@ -25,8 +26,19 @@ export function trajectoryOf(
     query: clipText(query, MAX_TRAJECTORY_TEXT).text,
     prompt: keptPrompt(prompt),
     answer: clipText(text, MAX_TRAJECTORY_TEXT).text,
-    steps: sources.length === 0 ? ['generate'] : ['recall', 'generate'],
-    parameters: { temperature: null, topP: null, contextSize: null, adapterHash: null, propensity: null },
+    steps: [
+      ...(sources.length === 0 ? [] : ['recall']),
+      ...(served === null ? [] : [routeStep(served.choice)]),
+      'generate',
+    ],
+    parameters: {
+      temperature: null,
+      topP: null,
+      contextSize: null,
+      adapterHash: null,
+      propensity: served?.choice.propensity ?? null,
+    },
+    ...(served === null ? {} : { route: served.choice.state }),
     retrieved: sources.slice(0, MAX_SOURCES).map(({ id }) => ({ id, isUsed: null })),
     quality: null,
     latencyMs: Math.max(0, generationMs),
@@ -35,6 +47,9 @@ export function trajectoryOf(
     space: embedded?.space ?? null,
   };
 }
+
+const routeStep = ({ candidate, why }: RouteChoice): string =>
+  clipText(`route to ${candidate.id} (${why.kind}): ${why.detail}`, 1024).text;
 
 /** As the model was told it. Half a prompt would teach something nobody asked: then none is kept. */
 function keptPrompt(prompt: Prompt): NewTrajectory['prompt'] {

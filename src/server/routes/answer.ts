@@ -11,13 +11,13 @@ export function answerHead(
   prefix: string,
   { requestId }: Caller,
   { clock, version }: Services,
-  { modelId, model }: RunningJob,
+  { modelId, kernels }: RunningJob,
 ): AnswerHead {
   return {
     id: `${prefix}-${requestId}`,
     created: Math.floor(clock.wallClock() / 1000),
     model: modelId,
-    fingerprint: `ruvllm-${version}-${model.modelInfo().kernels}`,
+    fingerprint: `ruvllm-${version}-${kernels}`,
   };
 }
 
@@ -46,8 +46,12 @@ export function toSseError(
   };
 }
 
-/** Names what of the memory is in the prompt, in a header: streams have no other place before their first event. */
-export function withSources({ sources }: RunningJob, response: Response): Response {
+/** Names who was chosen to answer and what of the memory is in the prompt, in headers: streams have no other place before their first event. */
+export function withOrigin({ sources, route }: RunningJob, response: Response): Response {
+  if (route !== null) {
+    response.headers.set('x-route', route.candidate);
+    response.headers.set('x-route-reason', route.reason);
+  }
   if (sources.length === 0) return response;
   response.headers.set('x-memory-sources', sources.map(({ number, id, kind }) => `${number}=${kind}:${id}`).join(' '));
   return response;

@@ -10,7 +10,7 @@ import {
   readCountRequest,
   readMessagesRequest,
 } from '../wire/anthropic/messages-request.ts';
-import { answerId, toSseError, withSources } from './answer.ts';
+import { answerId, toSseError, withOrigin } from './answer.ts';
 
 const documented = resolveServerLimits();
 
@@ -28,8 +28,8 @@ export const anthropicRoutes: readonly Route[] = [
       const { job, isStream, hasThinking } = readMessagesRequest(await readBody(), limits);
       const running = await services.generation.start(job, caller);
       const head = { id: answerId('msg', caller), model: running.modelId, hasThinking };
-      if (!isStream) return withSources(running, json(await writeMessage(head, running.events)));
-      return withSources(
+      if (!isStream) return withOrigin(running, json(await writeMessage(head, running.events)));
+      return withOrigin(
         running,
         createSseResponse({
           messages: writeMessageStream(head, running.events, running.promptTokens),

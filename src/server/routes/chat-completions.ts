@@ -5,7 +5,7 @@ import { writeChatCompletion } from '../wire/openai/chat-response.ts';
 import { writeChatStream } from '../wire/openai/chat-stream.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 import { resolveServerLimits } from '../limits.ts';
-import { answerHead, toSseError, withSources } from './answer.ts';
+import { answerHead, toSseError, withOrigin } from './answer.ts';
 
 /** `POST /v1/chat/completions`. */
 export const chatCompletions: Route = {
@@ -19,9 +19,9 @@ export const chatCompletions: Route = {
     const { job, isStream, hasUsageChunk } = readChatRequest(await readBody(), services.limits);
     const running = await services.generation.start(job, caller);
     const head = answerHead('chatcmpl', caller, services, running);
-    const options = { numChoices: job.numChoices, tokenizer: running.model.tokenizer, hasUsageChunk };
-    if (!isStream) return withSources(running, json(await writeChatCompletion(head, running.events, options)));
-    return withSources(
+    const options = { numChoices: job.numChoices, tokenizer: running.tokenizer, hasUsageChunk };
+    if (!isStream) return withOrigin(running, json(await writeChatCompletion(head, running.events, options)));
+    return withOrigin(
       running,
       createSseResponse({
         messages: writeChatStream(head, running.events, options),

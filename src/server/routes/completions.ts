@@ -4,7 +4,7 @@ import { createSseResponse } from '../sse.ts';
 import { completionRequestSchema, readCompletionRequest } from '../wire/openai/completion-request.ts';
 import { writeCompletion, writeCompletionStream } from '../wire/openai/completion-response.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
-import { answerHead, toSseError, withSources } from './answer.ts';
+import { answerHead, toSseError, withOrigin } from './answer.ts';
 
 /** `POST /v1/completions`. */
 export const completions: Route = {
@@ -18,9 +18,9 @@ export const completions: Route = {
     const { job, isStream, hasUsageChunk, hasEcho } = readCompletionRequest(await readBody(), services.limits);
     const running = await services.generation.start(job, caller);
     const head = answerHead('cmpl', caller, services, running);
-    const options = { job, tokenizer: running.model.tokenizer, hasEcho, hasUsageChunk };
-    if (!isStream) return withSources(running, json(await writeCompletion(head, running.events, options)));
-    return withSources(
+    const options = { job, tokenizer: running.tokenizer, hasEcho, hasUsageChunk };
+    if (!isStream) return withOrigin(running, json(await writeCompletion(head, running.events, options)));
+    return withOrigin(
       running,
       createSseResponse({
         messages: writeCompletionStream(head, running.events, options),

@@ -1,6 +1,7 @@
 import { refusal } from '../errors.ts';
 import type { ModelStatus } from '../model-host.ts';
 import { json, type Route } from '../route.ts';
+import type { Services } from '../services.ts';
 import { isAnthropicClient } from '../wire/anthropic/client.ts';
 import { writeModelInfo, writeModelPage } from '../wire/anthropic/models.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
@@ -20,6 +21,20 @@ const writeAdapted = (status: ModelStatus) =>
     .filter(({ tenant }) => tenant === null)
     .map(({ name }) => ({ ...writeModel(status), id: `${status.id}:${name}`, aliases: [], parent: status.id }));
 
+/** The name that chooses is asked for like a model. */
+const writeChooser = ({ routing, startedMs }: Services) =>
+  routing === null
+    ? []
+    : [
+        {
+          id: routing.config.alias,
+          object: 'model',
+          created: Math.floor(startedMs / 1000),
+          owned_by: 'ruvllm',
+          candidates: routing.config.candidates.map(({ id }) => id),
+        },
+      ];
+
 /** `GET /v1/models` and one of them, each in the form its client reads. */
 export const modelRoutes: readonly Route[] = [
   {
@@ -32,7 +47,8 @@ export const modelRoutes: readonly Route[] = [
     handle({ request, services }) {
       const models = services.models.list();
       if (isAnthropicClient(request)) return json(writeModelPage(models, new URL(request.url).searchParams));
-      return json({ object: 'list', data: models.flatMap((status) => [writeModel(status), ...writeAdapted(status)]) });
+      const named = models.flatMap((status) => [writeModel(status), ...writeAdapted(status)]);
+      return json({ object: 'list', data: [...named, ...writeChooser(services)] });
     },
   },
   {

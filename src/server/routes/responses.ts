@@ -10,7 +10,7 @@ import { writeInputItems } from '../wire/openai/responses/input-item-list.ts';
 import { readResponseRequest, type ResponseRequest, responseRequestSchema } from '../wire/openai/responses/request.ts';
 import { type ResponseHead, toTurn, writeEnded } from '../wire/openai/responses/response-object.ts';
 import { createResponseStream } from '../wire/openai/responses/stream.ts';
-import { answerHead, answerId, toSseError, withSources } from './answer.ts';
+import { answerHead, answerId, toSseError, withOrigin } from './answer.ts';
 
 function findStored({ caller, services }: Exchange, id: string, code: string, param: string | null): StoredResponse {
   const stored = services.responses.find(caller.tenant, id);
@@ -32,7 +32,7 @@ async function create(exchange: Exchange): Promise<Response> {
   const running = await services.generation.start(request.job, caller);
   const { created, model } = answerHead('resp', caller, services, running);
   const id = answerId('resp', caller);
-  const head: ResponseHead = { id, created, model, echo: request.echo, tokenizer: running.model.tokenizer };
+  const head: ResponseHead = { id, created, model, echo: request.echo, tokenizer: running.tokenizer };
 
   const end = (parts: readonly OutputPart[], finished: FinishedEvent) => {
     const body = writeEnded(head, parts, finished, Math.floor(clock.wallClock() / 1000));
@@ -42,10 +42,10 @@ async function create(exchange: Exchange): Promise<Response> {
 
   if (!request.isStream) {
     const { parts, finished } = await collectParts(running.events, { hasText: true });
-    return withSources(running, json(end(parts, finished)));
+    return withOrigin(running, json(end(parts, finished)));
   }
   const { messages, writeFailed } = createResponseStream(head, running.events, end);
-  return withSources(
+  return withOrigin(
     running,
     createSseResponse({
       messages,

@@ -79,6 +79,7 @@ const CALLS: Readonly<Record<string, Call>> = {
     status: 404,
     owned: ({ requestId }) => ({ body: { request_id: requestId, thumbs: 'up' }, status: 200 }),
   },
+  'POST /v1/route': { body: { prompt: 'hi' }, status: 501, owned: 'nothing' },
   'GET /v1/models': { status: 200, owned: 'nothing' },
   'GET /v1/models/:id{.+}': { path: '/v1/models/toy', status: 200, owned: 'nothing' },
   'POST /tokenize': { body: { content: 'hi' }, status: 200, owned: 'nothing' },

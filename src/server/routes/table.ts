@@ -10,6 +10,7 @@ import { memoryRoutes } from './memory.ts';
 import { modelRoutes } from './models.ts';
 import { openapiRoute } from './openapi.ts';
 import { responseRoutes } from './responses.ts';
+import { route } from './route.ts';
 import { systemRoutes } from './system.ts';
 import { tokenizeRoutes } from './tokenize.ts';
 
@@ -21,6 +22,7 @@ export const ROUTES: readonly Route[] = [
   ...anthropicRoutes,
   embeddings,
   feedback,
+  route,
   ...modelRoutes,
   ...tokenizeRoutes,
   ...systemRoutes,

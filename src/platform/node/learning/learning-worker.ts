@@ -1,4 +1,5 @@
 // The thread that learns: it has the weights of a model only while a loop runs.
+import { createHash } from 'node:crypto';
 import { parentPort } from 'node:worker_threads';
 import { assert } from '../../../core/errors.ts';
 import { type RemoteCall, serveCalls } from '../../../core/remote-calls.ts';
@@ -33,7 +34,11 @@ async function open({ path, rank, numLayers, maxTokens }: AdapterPlan): Promise<
 }
 
 const serve = serveCalls(
-  createLearningWork(open, () => performance.now()),
+  createLearningWork(
+    open,
+    () => performance.now(),
+    (bytes) => new Uint8Array(createHash('sha256').update(bytes).digest()),
+  ),
   WORK_METHODS,
   (reply) => port.postMessage(reply),
 );

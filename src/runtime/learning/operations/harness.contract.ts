@@ -15,7 +15,7 @@ export async function createTestLearning(options: SonaOptions = {}, modelId = 's
   const { memory } = remembered;
   const { model } = createSonaHarness();
   const served = new Map<string, Served>();
-  const work = createLearningWork(openTinyModel, () => performance.now());
+  const work = createLearningWork(openTinyModel, () => performance.now(), memory.services.sha256);
   const told: string[] = [];
   const learning = createLearning({
     memory,

@@ -1,0 +1,190 @@
+// Everything a routed request passes through, around a model that says "ok" at once.
+import type { Memory } from '../../src/memory/memory.ts';
+import { importBuilt } from './dist.ts';
+import { percentile } from './report.ts';
+import { createInstantModel } from './serve/instant-model.ts';
+
+const { createGenerationService } = await importBuilt<typeof import('../../src/server/generation-service.ts')>('server/generation-service'); // prettier-ignore
+const { createRequestMemory } = await importBuilt<typeof import('../../src/runtime/memory/request-memory.ts')>('runtime/memory/request-memory'); // prettier-ignore
+const { createModelHost } = await importBuilt<typeof import('../../src/server/model-host.ts')>('server/model-host');
+const { createTenantGate } = await importBuilt<typeof import('../../src/server/tenant-gate.ts')>('server/tenant-gate');
+const { resolveServerLimits } = await importBuilt<typeof import('../../src/server/limits.ts')>('server/limits');
+const { createServerMetrics } = await importBuilt<typeof import('../../src/server/metrics/server-metrics.ts')>('server/metrics/server-metrics'); // prettier-ignore
+const { createRequestLog } = await importBuilt<typeof import('../../src/server/request-log.ts')>('server/request-log');
+const { systemClock } = await importBuilt<typeof import('../../src/server/clock.ts')>('server/clock');
+const { silentTracer } = await importBuilt<typeof import('../../src/server/tracing.ts')>('server/tracing');
+const { openNodeLearning } = await importBuilt<typeof import('../../src/platform/node/learning/open-learning.ts')>('platform/node/learning/open-learning'); // prettier-ignore
+const { createRouting } = await importBuilt<typeof import('../../src/runtime/routing/routing.ts')>('runtime/routing/routing'); // prettier-ignore
+const { createRouterLoop } = await importBuilt<typeof import('../../src/runtime/routing/router-loop.ts')>('runtime/routing/router-loop'); // prettier-ignore
+const { readRouteConfig } = await importBuilt<typeof import('../../src/runtime/routing/route-config.ts')>('runtime/routing/route-config'); // prettier-ignore
+const { trainRouter } = await importBuilt<typeof import('../../src/learning/router-training/train-router.ts')>('learning/router-training/train-router'); // prettier-ignore
+const { createTrajectories } = await importBuilt<typeof import('../../src/learning/trajectories/trajectories.ts')>('learning/trajectories/trajectories'); // prettier-ignore
+
+const TENANT = 'bench';
+const WORDS = 'the old ship sails over deep water while a cold wind moves grey birds and tall trees near small green hills'.split(' '); // prettier-ignore
+const BATCH = 500;
+const NUM_RATED = 400;
+
+const sentence = (i: number, length: number): string =>
+  Array.from({ length }, (_, k) => WORDS[(i * 7 + k * (i % 5) + k * 3) % WORDS.length]!).join(' ');
+const uuidOf = (i: number): string => `01900000-0000-7000-8000-${i.toString(16).padStart(12, '0')}`;
+
+/** A memory with documents and patterns, a router that was trained, and the whole way of a request. */
+export async function openOrchestra(memory: Memory, numRecords: number) {
+  const log = (what: string): void => console.error(`${(performance.now() / 1000).toFixed(1)} s: ${what}`);
+  await fill(memory, numRecords);
+  log('filled');
+  const config = readRouteConfig(
+    {
+      candidates: [
+        { kind: 'local', id: 'small', model: 'small' },
+        { kind: 'local', id: 'large', model: 'large' },
+      ],
+      default: 'small',
+    },
+    {},
+  );
+  const clock = systemClock;
+  const reports: string[] = [];
+  const report = (message: string): void => void reports.push(message);
+  const routing = createRouting({ config, memory, now: clock.now, seed: 1, report });
+  await rate(memory);
+  log('rated');
+  const loop = createRouterLoop(memory, routing, { trainRouter: async (job) => trainRouter(job, memory.services.sha256) }); // prettier-ignore
+  const { version, reason } = await loop.train(TENANT, 'background');
+  if (version?.isAccepted !== true) throw new Error(`no router was trained: ${reason}`);
+  log(`a router is trained: ${reason}`);
+  const learning = openNodeLearning({ memory, report });
+  /** Told when a request has reached the end of its way. */
+  const ends = new Map<string, (atMs: number) => void>();
+  const requestMemory = createRequestMemory(memory, {
+    now: clock.now,
+    wallClock: clock.wallClock,
+    report,
+    learning: {
+      ...learning,
+      observe(tenant, trajectory) {
+        learning.observe(tenant, trajectory);
+        ends.get(trajectory.requestId)?.(performance.now());
+      },
+    },
+  });
+  const limits = resolveServerLimits({ requestsPerMinute: 1e7, burst: 1e6 });
+  const model = createInstantModel();
+  const service = createGenerationService({
+    models: createModelHost({
+      entries: ['small', 'large'].map((id) => ({ id, aliases: [], created: 0, sizeBytes: null, load: async () => model })), // prettier-ignore
+      budgetBytes: null,
+      clock,
+    }),
+    gate: createTenantGate(limits, clock),
+    limits,
+    metrics: createServerMetrics(),
+    requests: createRequestLog(1000),
+    clock,
+    tracer: silentTracer,
+    requestMemory,
+    routing,
+  });
+  let count = 0;
+  const parts = { embedding: [] as number[], decide: [] as number[] };
+
+  return {
+    async ask(i: number, isRecalled: boolean): Promise<{ wholeMs: number; firstMs: number }> {
+      const requestId = uuidOf(0x10000000 + ++count);
+      const ended = new Promise<number>((resolve) => ends.set(requestId, resolve));
+      const caller = { requestId, tenant: TENANT, keyId: null, scopes: [], signal: new AbortController().signal, trace: null }; // prettier-ignore
+      const startMs = performance.now();
+      const running = await service.start(
+        {
+          model: 'auto',
+          prompts: [[{ role: 'user', content: sentence(i, 12) }]],
+          numChoices: 1,
+          options: isRecalled ? { memory: {} } : {},
+          constraint: null,
+          tools: [],
+          toolChoice: 'auto',
+          canCallInParallel: true,
+        },
+        caller,
+      );
+      const firstMs = performance.now() - startMs;
+      for await (const _ of running.events);
+      const wholeMs = (await ended) - startMs;
+      ends.delete(requestId);
+      return { wholeMs, firstMs };
+    },
+    async parts(): Promise<string[][]> {
+      for (let i = 0; i < 500; i++) {
+        const began = performance.now();
+        const embedded = await memory.embed(sentence(i, 12));
+        const embeddedMs = performance.now();
+        await routing.decide(TENANT, { turns: [sentence(i, 12)], embedded, similarities: [], isLocalOnly: false, load: 0 }); // prettier-ignore
+        parts.embedding.push(embeddedMs - began);
+        parts.decide.push(performance.now() - embeddedMs);
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+      return Object.entries(parts).map(([name, times]) => {
+        const sorted = times.sort((a, b) => a - b);
+        return [name, percentile(sorted, 0.5).toFixed(3), percentile(sorted, 0.99).toFixed(3)];
+      });
+    },
+    async close(): Promise<void> {
+      await requestMemory.settle();
+      await learning.close();
+      for (const message of new Set(reports)) console.error(message);
+    },
+  };
+}
+
+async function fill(memory: Memory, numRecords: number): Promise<void> {
+  const pattern = { support: 10, confidence: 0.8, numUses: 0, lastUsedMs: Date.now(), verdict: 'success', quality: { count: 10, mean: 0.9, variance: 0.01 }, models: {}, recommendedModel: 'large' }; // prettier-ignore
+  for (let from = 0; from < numRecords; from += BATCH) {
+    const records = [];
+    for (let i = from; i < Math.min(numRecords, from + BATCH); i++) {
+      const embedded = (await memory.embed(sentence(i, 20)))!;
+      const isPattern = i % 4 === 0;
+      records.push({
+        id: uuidOf(i),
+        tenant: TENANT,
+        kind: isPattern ? ('pattern' as const) : ('document' as const),
+        expiresMs: null,
+        fields: { source: isPattern ? 'reasoning-bank' : 'bench', quality: 0.9, topic: null },
+        body: { text: sentence(i, 20), metadata: isPattern ? pattern : {} },
+        vector: embedded.vector,
+        space: embedded.space,
+      });
+    }
+    await memory.store.put(records as Parameters<Memory['store']['put']>[0]);
+  }
+}
+
+/** Ratings that a router can be trained on: the large one is good at what has many words, the small one at the rest. */
+async function rate(memory: Memory): Promise<void> {
+  const trajectories = createTrajectories(memory.store, memory.services);
+  for (let i = 0; i < NUM_RATED; i++) {
+    const isLong = i % 2 === 0;
+    const model = i % 3 === 0 ? 'small' : 'large';
+    const requestId = uuidOf(0x20000000 + i);
+    await trajectories.add(TENANT, {
+      requestId,
+      sessionId: null,
+      userId: null,
+      model,
+      createdMs: Date.now() - 100_000 + i,
+      query: sentence(i, isLong ? 20 : 4),
+      prompt: null,
+      answer: 'ok',
+      steps: [],
+      parameters: { temperature: null, topP: null, contextSize: null, adapterHash: null, propensity: null },
+      retrieved: [],
+      quality: null,
+      latencyMs: 1,
+      numOutputTokens: 1,
+      embedding: null,
+      space: null,
+    });
+    const score = (model === 'large') === isLong ? 1 : 0;
+    await trajectories.rate(TENANT, requestId, { source: 'api', score, correction: null, comment: null });
+  }
+}

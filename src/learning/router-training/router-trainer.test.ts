@@ -1,0 +1,198 @@
+import { describe, expect, test } from 'vitest';
+import { createRandom } from '../../core/random.ts';
+import { createPolicyMemory } from '../../memory/policies/policies.ts';
+import { createTestServices, createTestStore } from '../../memory/test-store.contract.ts';
+import { candidate, FREE, sumsAndLetters } from '../router/test-examples.contract.ts';
+import { loadRouter } from '../router/index.ts';
+import { trajectoryFixture } from '../trajectories/harness.contract.ts';
+import { createTrajectories } from '../trajectories/trajectories.ts';
+import { createFloatBlobs } from '../versions/blobs.ts';
+import { createVersionLog } from '../versions/version-log.ts';
+import { createOffPolicyValue } from './off-policy.ts';
+import { forgetRouters, getRouterText, ROUTER_LINE, textFromFloats, textToFloats } from './router-line.ts';
+import { createRouterTrainer } from './router-trainer.ts';
+import { type RouterJob, trainRouter } from './train-router.ts';
+
+const candidates = [candidate('small'), candidate('large')];
+const plan = {
+  candidates,
+  weights: FREE,
+  safeDefault: 0,
+  minConfidence: 0.7,
+  candidateOf: ({ model }: { model: string }) => candidates.findIndex(({ id }) => id === model),
+};
+
+function harness() {
+  const services = createTestServices();
+  const store = createTestStore(services);
+  const trajectories = createTrajectories(store, services);
+  const versions = createVersionLog(store, services);
+  const blobs = createFloatBlobs(store, services);
+  const policies = createPolicyMemory(store, services);
+  const jobs: RouterJob[] = [];
+  const work = {
+    trainRouter: async (job: RouterJob) => {
+      jobs.push(structuredClone(job));
+      return structuredClone(trainRouter(structuredClone(job), services.sha256));
+    },
+  };
+  const trainer = createRouterTrainer({ store, services, trajectories, versions, blobs, policies: () => policies, work, plan }); // prettier-ignore
+  let count = 0;
+  async function tell(
+    tenant: string,
+    model: string,
+    quality: number,
+    query: string,
+    sessionId: string | null = null,
+  ): Promise<string> {
+    const one = trajectoryFixture(++count, { model, query, sessionId, prompt: null, embedding: null, space: null });
+    await trajectories.add(tenant, one);
+    await trajectories.rate(tenant, one.requestId, { source: 'api', score: quality, correction: null, comment: null });
+    return one.requestId;
+  }
+  const news = async (tenant: string, model: string, quality: number, times: number): Promise<void> => {
+    for (const { text } of sumsAndLetters(times, count + 1)) await tell(tenant, model, quality, text);
+  };
+  /** Of a hundred requests, how many go to the large one. */
+  async function numLarge(tenant: string): Promise<number> {
+    const text = await getRouterText(blobs, tenant, await versions.active(tenant, ROUTER_LINE));
+    if (text === null) return 0;
+    const { encoder, policy } = loadRouter(text, services.sha256);
+    return sumsAndLetters(100, 77).filter((one) => policy.decide(encoder.encode({ turns: [one.text] })).candidate === 1)
+      .length;
+  }
+  return { services, store, versions, blobs, policies, trainer, tell, news, numLarge, jobs };
+}
+
+describe('a router that is trained on what people say', () => {
+  test('[RT1] moves to a candidate it hears only good of, and back after bad news', async () => {
+    const { trainer, news, numLarge, versions, policies } = harness();
+    await news('acme', 'large', 1, 40);
+    const first = await trainer.train('acme', 'background');
+    expect(first.version).toMatchObject({ version: 1, isAccepted: true, loop: 'background', line: ROUTER_LINE });
+    expect(await numLarge('acme')).toBe(100);
+    expect(await policies.get('acme', 'router')).toMatchObject({ policyVersion: 1, source: 'background-loop' });
+    await news('acme', 'large', 0, 40);
+    const second = await trainer.train('acme', 'background');
+    expect(second.version?.isAccepted).toBe(true);
+    expect(await numLarge('acme')).toBe(0);
+    expect((await versions.history('acme', ROUTER_LINE)).map(({ parent }) => parent)).toEqual([1, 0]);
+  });
+
+  test('[RT2] what is not surely better is refused, and known with its reason', async () => {
+    const { trainer, tell, numLarge, versions } = harness();
+    const random = createRandom(3);
+    for (const { text } of sumsAndLetters(120, 4)) {
+      await tell('acme', random.next() < 0.5 ? 'small' : 'large', random.next() < 0.5 ? 1 : 0, text);
+    }
+    const { version } = await trainer.train('acme', 'background');
+    expect(version).toMatchObject({ isAccepted: false, blobs: {}, metrics: { held_out_count: 30, examples: 120 } });
+    expect(version!.reason).toContain('not sure');
+    expect(await versions.active('acme', ROUTER_LINE)).toBeNull();
+    expect(await numLarge('acme')).toBe(0);
+  });
+
+  test('[RT2] the newest are not trained on: good news of long ago alone changes nothing', async () => {
+    const { trainer, news, versions } = harness();
+    await news('acme', 'large', 1, 60);
+    await news('acme', 'large', 0, 20);
+    expect((await trainer.train('acme', 'background')).version?.isAccepted).toBe(false);
+    expect(await versions.active('acme', ROUTER_LINE)).toBeNull();
+  });
+
+  test('[RT2] a router that has become worse than none is withdrawn, though no better one is found', async () => {
+    const { trainer, news, numLarge, versions } = harness();
+    await news('acme', 'large', 1, 90);
+    await trainer.train('acme', 'background');
+    expect(await numLarge('acme')).toBe(100);
+    await news('acme', 'large', 0, 30);
+    const { version } = await trainer.train('acme', 'background');
+    expect(version).toMatchObject({ version: 2, isAccepted: true, blobs: {}, contents: { kind: 'default' } });
+    expect(version!.reason).toContain('back to the safe default');
+    expect(await numLarge('acme')).toBe(0);
+    expect((await versions.rollback('acme', ROUTER_LINE, 1))!.version).toBe(1);
+    expect(await numLarge('acme')).toBe(100);
+  });
+
+  test('[RT2] a conversation that goes on is not on both sides', async () => {
+    const { trainer, tell } = harness();
+    for (const { text } of sumsAndLetters(60, 5)) await tell('acme', 'large', 1, text, 'one session');
+    const { version } = await trainer.train('acme', 'background');
+    expect(version).toMatchObject({ isAccepted: false });
+    expect(version!.reason).toContain('0 rated requests of other conversations');
+  });
+
+  test('too little is no version at all', async () => {
+    const { trainer, news, jobs } = harness();
+    await news('acme', 'large', 1, 19);
+    expect(await trainer.train('acme', 'background')).toMatchObject({ numExamples: 19, version: null });
+    expect(await trainer.maybeTrain('acme')).toBeNull();
+    expect(jobs).toEqual([]);
+    await news('acme', 'large', 1, 1);
+    expect((await trainer.maybeTrain('acme'))?.version?.isAccepted).toBe(true);
+    expect(await trainer.maybeTrain('acme')).toBeNull(); // nothing is new
+  });
+
+  test('[RT3] nothing of one tenant reaches another’s router', async () => {
+    const { trainer, news, numLarge, jobs } = harness();
+    await news('acme', 'large', 1, 40);
+    await news('other', 'large', 0, 40);
+    await trainer.train('acme', 'background');
+    await trainer.train('other', 'background');
+    expect(jobs.map(({ examples }) => new Set(examples.map(({ quality }) => quality)))).toEqual([new Set([1]), new Set([0])]); // prettier-ignore
+    expect([await numLarge('acme'), await numLarge('other')]).toEqual([100, 0]);
+  });
+
+  test('[RT4] each kind of request goes where its best answers come from', async () => {
+    const { trainer, tell, services, versions, blobs } = harness();
+    const random = createRandom(8);
+    for (const { text, isHard } of sumsAndLetters(300, 5)) {
+      const model = random.next() < 0.5 ? 'small' : 'large';
+      await tell('acme', model, (model === 'large') === isHard ? 1 : 0, text);
+    }
+    const { version } = await trainer.train('acme', 'background');
+    expect(version?.isAccepted).toBe(true);
+    const { encoder, policy } = loadRouter((await getRouterText(blobs, 'acme', (await versions.active('acme', ROUTER_LINE))!))!, services.sha256); // prettier-ignore
+    const right = sumsAndLetters(100, 78).filter(
+      ({ text, isHard }) => policy.decide(encoder.encode({ turns: [text] })).candidate === Number(isHard),
+    );
+    expect(right.length).toBeGreaterThan(90);
+  });
+
+  test('[RT5] what learned from a forgotten request serves no more', async () => {
+    const { trainer, news, tell, versions, blobs, numLarge } = harness();
+    await news('acme', 'large', 1, 30);
+    const requestId = await tell('acme', 'large', 1, 'remember me');
+    const { version } = await trainer.train('acme', 'background');
+    expect(await forgetRouters({ versions, blobs }, 'acme', new Set(['somebody else']))).toEqual([]);
+    expect(await numLarge('acme')).toBe(100);
+    expect(await forgetRouters({ versions, blobs }, 'acme', new Set([requestId]))).toHaveLength(1);
+    expect(await versions.active('acme', ROUTER_LINE)).toBeNull();
+    await expect(blobs.get('acme', Object.values(version!.blobs)[0]!)).rejects.toMatchObject({ code: 'not_found' });
+  });
+});
+
+test('[RT6] the value of a choice that others made is without bias', () => {
+  const random = createRandom(1);
+  // By chance 0.2 the second was tried; it is worth 0.9 on hard ones and 0.1 on others, and half of them are hard.
+  const examples = Array.from({ length: 20_000 }, () => {
+    const isHard = random.next() < 0.5;
+    const tried = random.next() < 0.2 ? 1 : 0;
+    const quality = tried === 0 ? 0.5 : isHard ? 0.9 : 0.1;
+    const outcomes = Float32Array.of(NaN, NaN);
+    outcomes[tried] = quality;
+    const input = { numTokens: 0 } as never;
+    return { isHard, one: { input, outcomes, propensities: Float32Array.of(0.8, 0.2), group: '', tried } };
+  });
+  const valueOf = createOffPolicyValue(examples.slice(0, 1000).map(({ one }) => one), candidates, FREE); // prettier-ignore
+  const mean = (choose: (isHard: boolean) => number): number =>
+    examples.reduce((sum, { isHard, one }) => sum + valueOf(one, choose(isHard)), 0) / examples.length;
+  expect(mean((isHard) => Number(isHard))).toBeCloseTo(0.7, 1);
+  expect(mean((isHard) => Number(!isHard))).toBeCloseTo(0.3, 1);
+  expect(mean(() => 0)).toBeCloseTo(0.5, 5);
+});
+
+test('a text comes back from its floats as it was', () => {
+  for (const text of ['{}', '{"a":"ü€😀"}', `{"a":"${'x'.repeat(1001)}"}`])
+    expect(textFromFloats(structuredClone(textToFloats(text)))).toBe(text);
+});

@@ -1,0 +1,159 @@
+import type { MemoryServices } from '../../memory/common/services.ts';
+import type { PolicyMemory } from '../../memory/policies/policies.ts';
+import type { Trajectory } from '../../memory/schemas/trajectory.ts';
+import type { MemoryStore } from '../../memory/types.ts';
+import type { Candidate, UtilityWeights } from '../router/index.ts';
+import type { LearningWork } from '../sona/types.ts';
+import type { Trajectories } from '../trajectories/trajectories.ts';
+import type { FloatBlobs } from '../versions/blobs.ts';
+import type { LearnedVersion, VersionLog } from '../versions/version-log.ts';
+import { toRatedRoute } from './rated-routes.ts';
+import { getRouterText, putRouterText, ROUTER_LINE } from './router-line.ts';
+import { MAX_ROUTER_EXAMPLES, MIN_ROUTER_EXAMPLES, type RouterOutcome } from './train-router.ts';
+
+/** What there is to choose from, and at what price. */
+export interface RouterPlan {
+  readonly candidates: readonly Candidate[];
+  readonly weights: UtilityWeights;
+  readonly safeDefault: number;
+  readonly minConfidence: number;
+  /** Which candidate answered a request; −1: none of these. */
+  candidateOf(one: Trajectory): number;
+}
+
+export interface RouterReport {
+  readonly numExamples: number;
+  /** Null: there was too little to learn from. */
+  readonly version: LearnedVersion | null;
+  readonly reason: string;
+}
+
+/** Trains routers of tenants, each on its own requests. */
+export interface RouterTrainer {
+  train(tenant: string, loop: 'background' | 'deep' | 'operator'): Promise<RouterReport>;
+  /** Trains where enough is new; null where not. */
+  maybeTrain(tenant: string): Promise<RouterReport | null>;
+}
+
+export interface RouterTrainerContext {
+  readonly store: MemoryStore;
+  readonly services: MemoryServices;
+  readonly trajectories: Trajectories;
+  readonly versions: VersionLog;
+  readonly blobs: FloatBlobs;
+  readonly policies: () => PolicyMemory;
+  readonly work: Pick<LearningWork, 'trainRouter'>;
+  readonly plan: RouterPlan;
+}
+
+/** Ratings that are worth a look before the next hour. */
+const MIN_NEW = 10;
+const DEEP_FROM = 200;
+const SEED = 1;
+const RATED = { field: 'verdict', is: 'in', values: ['success', 'failure', 'partial'] } as const;
+/** What a version can name; the newest are in it. */
+const SOURCES = { background: 'background-loop', deep: 'deep-loop', operator: 'operator' } as const;
+
+export function createRouterTrainer(context: RouterTrainerContext): RouterTrainer {
+  const { trajectories, versions, blobs, work, plan, store } = context;
+  const lines = new Map<string, Promise<unknown>>();
+
+  /** One at a time for a tenant: each is compared with what the one before left. */
+  function inTurn<T>(tenant: string, run: () => Promise<T>): Promise<T> {
+    const next = (lines.get(tenant) ?? Promise.resolve()).then(run);
+    const settled = next.catch(() => {}).finally(() => lines.get(tenant) === settled && lines.delete(tenant));
+    lines.set(tenant, settled);
+    return next;
+  }
+
+  async function train(tenant: string, loop: keyof typeof SOURCES): Promise<RouterReport> {
+    const found = await trajectories.find(tenant, { conditions: [RATED], order: 'newest', limit: MAX_ROUTER_EXAMPLES });
+    const rated = found.toReversed().flatMap((one) => {
+      const example = toRatedRoute(one, plan.candidateOf);
+      return example === null ? [] : [{ example, requestId: one.requestId }];
+    });
+    const numExamples = rated.length;
+    if (numExamples < MIN_ROUTER_EXAMPLES) {
+      const reason = `${numExamples} rated requests of the candidates are too few, ${MIN_ROUTER_EXAMPLES} are needed`;
+      return { numExamples, version: null, reason };
+    }
+    const { candidates, weights, safeDefault, minConfidence } = plan;
+    const outcome = await work.trainRouter({
+      candidates,
+      weights,
+      safeDefault,
+      minConfidence,
+      examples: rated.map(({ example }) => example),
+      serving: await getRouterText(blobs, tenant, await versions.active(tenant, ROUTER_LINE)),
+      isDeep: loop !== 'background',
+      seed: SEED,
+    });
+    const learnedFrom = rated.map(({ requestId }) => requestId);
+    const version = await writeVersion(tenant, loop, outcome, learnedFrom);
+    return { numExamples, version, reason: version.reason };
+  }
+
+  async function writeVersion(
+    tenant: string,
+    loop: keyof typeof SOURCES,
+    outcome: RouterOutcome,
+    learnedFrom: string[],
+  ): Promise<LearnedVersion> {
+    const { gate, next, text, winner, contests } = outcome;
+    const isAccepted = next !== 'unchanged';
+    const what = { router: winner, default: 'back to the safe default', unchanged: winner }[next];
+    const reason = `${what}: ${gate.reason}`.slice(0, 2048);
+    const version = await versions.add(tenant, {
+      line: ROUTER_LINE,
+      loop,
+      isAccepted,
+      reason,
+      metrics: { ...gate.metrics, examples: learnedFrom.length },
+      blobs: text === null ? {} : await putRouterText(blobs, tenant, text),
+      contents: {
+        kind: next === 'unchanged' ? 'router' : next,
+        winner,
+        candidates: plan.candidates.map(({ id }) => id),
+        contests: contests.filter(({ heldOut }) => Number.isFinite(heldOut)).map((one) => ({ ...one })),
+      },
+      learnedFrom,
+    });
+    if (isAccepted) await putPolicy(tenant, version, loop);
+    return version;
+  }
+
+  /** Where policies are looked for, it says which version holds; the weights are in the version. */
+  async function putPolicy(tenant: string, version: LearnedVersion, loop: keyof typeof SOURCES): Promise<void> {
+    await context.policies().put(tenant, {
+      policyType: 'router',
+      confidence: Math.max(0, Math.min(1, -(version.metrics['held_out_mean'] ?? 0))),
+      source: SOURCES[loop],
+      reason: `version ${version.version} of ${ROUTER_LINE}, ${version.reason}`.slice(0, 1024),
+      parameters: {
+        cellWeights: null,
+        headBiases: { model: [], contextBucket: [], temperature: 0, topP: 0, confidence: 0 },
+        ewcLambda: 0,
+        trainingLoss: null,
+        minConfidence: plan.minConfidence,
+        safeDefault: {
+          model: plan.candidates[plan.safeDefault]!.id,
+          contextSize: null,
+          temperature: null,
+          topP: null,
+        },
+      },
+    });
+  }
+
+  return {
+    train: (tenant, loop) => inTurn(tenant, () => train(tenant, loop)),
+    async maybeTrain(tenant) {
+      const [last] = await versions.history(tenant, ROUTER_LINE, 1);
+      const numRated = await store.count(tenant, { kinds: ['trajectory'], filter: { fields: [RATED] } });
+      if (numRated < MIN_ROUTER_EXAMPLES) return null;
+      // Also where fewer are left: what has expired or was forgotten is to be forgotten by the router, too.
+      if (last !== undefined && Math.abs(numRated - (last.metrics['examples'] ?? 0)) < MIN_NEW) return null;
+      return inTurn(tenant, () => train(tenant, numRated >= DEEP_FROM ? 'deep' : 'background'));
+    },
+  };
+}

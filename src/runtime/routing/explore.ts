@@ -1,0 +1,50 @@
+import { createExplorer, type RouteDecision, type RouteInput } from '../../learning/router/index.ts';
+import { createLruMap } from '../../memory/common/lru-map.ts';
+import type { JudgedRoute } from './judge-route.ts';
+import type { RouteConfig } from './route-config.ts';
+
+/** Draws another candidate now and then, as long as the budget of the tenant lasts. */
+export interface RouteExploration {
+  /** `scores` of what cannot answer are −Infinity: it is never drawn. */
+  draw(tenant: string, judged: JudgedRoute, scores: readonly number[]): { judged: JudgedRoute; propensity: number };
+}
+
+const MAX_TENANTS = 1000;
+/** The explorer looks at scores alone. */
+const NO_INPUT = {} as RouteInput;
+
+/** Thompson sampling around the router's own scores; `seed` is different at every start. */
+export function createRouteExploration(
+  { exploration, candidates }: RouteConfig,
+  seed: number,
+): RouteExploration | null {
+  if (exploration === null) return null;
+  const explorers = createLruMap<(decision: RouteDecision) => { candidate: number; propensity: number; detail: string | null }>(MAX_TENANTS); // prettier-ignore
+  const explorerOf = (tenant: string) => {
+    const known = explorers.get(tenant);
+    if (known !== undefined) return known;
+    let current: RouteDecision;
+    const policy = { name: 'judged', decide: () => current, update() {}, save: () => ({ kind: 'judged', numbers: {}, arrays: {} }) }; // prettier-ignore
+    const explorer = createExplorer(policy, candidates.length, { ...exploration, seed });
+    const draw = (decision: RouteDecision) => {
+      current = decision;
+      const { candidate, propensity, why } = explorer.decide(NO_INPUT);
+      return { candidate, propensity, detail: why.kind === 'explored' ? why.detail : null };
+    };
+    explorers.set(tenant, draw);
+    return draw;
+  };
+  return {
+    draw(tenant, judged, scores) {
+      const { candidate, propensity, detail } = explorerOf(tenant)({
+        candidate: judged.candidate,
+        scores: Float64Array.from(scores),
+        qualities: Float64Array.from(scores),
+        confidence: judged.confidence,
+        why: { kind: 'best', detail: '' },
+      });
+      if (detail === null) return { judged, propensity };
+      return { judged: { ...judged, candidate, why: { kind: 'explored', detail } }, propensity };
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import type { FoundPattern } from '../../learning/reasoning-bank/bank.ts';
+import { blendPatterns } from '../../learning/reasoning-bank/blend.ts';
+import { bestOf, type RouteDecision } from '../../learning/router/index.ts';
+import type { ChoiceKind } from './types.ts';
+
+export interface JudgeRules {
+  readonly ids: readonly string[];
+  /** What patterns call each candidate; null where they know none. */
+  readonly patternNames: readonly (string | null)[];
+  readonly safeDefault: number;
+  readonly minConfidence: number;
+}
+
+export interface JudgedRoute {
+  readonly candidate: number;
+  readonly probs: readonly number[];
+  readonly confidence: number;
+  /** How far patterns were heard. */
+  readonly share: number;
+  readonly why: { readonly kind: ChoiceKind; readonly detail: string };
+}
+
+/** Scores that differ by this much are clearly apart. */
+const SCORE_SCALE = 0.1;
+
+/**
+ * How likely each candidate is as good as any: the best as its calibrated confidence says, the others share the rest by their scores, none
+ * more likely than the best. They need not add up to one.
+ */
+export function toProbs(scores: ArrayLike<number>, best: number, confidence: number): number[] {
+  const all = Array.from(scores);
+  const top = Math.max(...all.filter((_, i) => i !== best));
+  const shares = all.map((score, i) => (i === best || score === -Infinity ? 0 : Math.exp((score - top) / SCORE_SCALE)));
+  const total = shares.reduce((sum, share) => sum + share, 0);
+  return shares.map((share, i) =>
+    i === best ? confidence : total === 0 ? 0 : Math.min(confidence, ((1 - confidence) * share) / total),
+  );
+}
+
+/** Makes a choice of what the router says, what near patterns say, and what can answer at all. */
+export function judgeRoute(
+  decision: Pick<RouteDecision, 'scores' | 'candidate' | 'confidence' | 'why'> | null,
+  found: readonly FoundPattern[],
+  isAble: readonly boolean[],
+  rules: JudgeRules,
+): JudgedRoute {
+  const { ids, safeDefault, minConfidence } = rules;
+  const last = isAble[safeDefault] ? safeDefault : isAble.indexOf(true);
+  const retreat = (judged: Omit<JudgedRoute, 'candidate' | 'why'>, detail: string): JudgedRoute => ({
+    ...judged,
+    candidate: last,
+    why: { kind: 'safe-default', detail: last === safeDefault ? detail : `${detail}; "${ids[safeDefault]}" cannot answer this` }, // prettier-ignore
+  });
+  if (decision === null) {
+    const probs = isAble.map((able) => (able ? 1 / isAble.length : 0));
+    return retreat({ probs, confidence: 0, share: 0 }, 'no router is trained for this tenant');
+  }
+  const scores = Array.from(decision.scores, (score, i) => (isAble[i] ? score : -Infinity));
+  const best = isAble[decision.candidate] ? decision.candidate : bestOf(scores);
+  const own = best === decision.candidate ? decision.confidence : 0;
+  const names = rules.patternNames.map((name, i) => (isAble[i] && name !== null ? name : ''));
+  const { probs, share } = blendPatterns(toProbs(scores, best, own), names, found);
+  const candidate = probs[best]! >= Math.max(...probs) ? best : bestOf(probs);
+  const confidence = Math.max(0, Math.min(1, probs[candidate]!));
+  const judged = { probs, confidence, share };
+  if (best !== decision.candidate && candidate === last)
+    return retreat(judged, `"${ids[decision.candidate]}", the best, cannot answer this now`);
+  if (candidate !== last && confidence < minConfidence)
+    return retreat(judged, `confidence ${confidence.toFixed(3)} for "${ids[candidate]}" is below ${minConfidence}`);
+  const detail = candidate === best ? decision.why.detail : `patterns of alike requests, heard by ${share.toFixed(2)}, speak for it`; // prettier-ignore
+  return { ...judged, candidate, why: { kind: decision.why.kind, detail } };
+}

@@ -1,0 +1,62 @@
+import {
+  createRouterTrainer,
+  type RouterPlan,
+  type RouterTrainer,
+} from '../../learning/router-training/router-trainer.ts';
+import { createFloatBlobs } from '../../learning/versions/blobs.ts';
+import { createVersionLog } from '../../learning/versions/version-log.ts';
+import { createTrajectories } from '../../learning/trajectories/trajectories.ts';
+import type { LearningWork } from '../../learning/sona/types.ts';
+import type { Memory } from '../../memory/memory.ts';
+import type { RouteConfig } from './route-config.ts';
+import type { Routing } from './types.ts';
+
+/** Which candidate answered: as the router noted it, else the one whose model it was. */
+export function planOf({ candidates, priced, weights, safeDefault, minConfidence }: RouteConfig): RouterPlan {
+  const ids = new Map(candidates.map(({ id }, i) => [id, i]));
+  const models = new Map(candidates.flatMap((one, i) => (one.kind === 'local' ? [[one.model, i] as const] : [])));
+  return {
+    candidates: priced,
+    weights,
+    safeDefault,
+    minConfidence,
+    candidateOf: ({ route, model }) => (route === undefined ? models.get(model) : ids.get(route.candidate)) ?? -1,
+  };
+}
+
+/** Trains the routers of those who were here, and puts them to use at once. */
+export function createRouterLoop(
+  memory: Memory,
+  routing: Routing,
+  work: Pick<LearningWork, 'trainRouter'>,
+): RouterTrainer & { run(): Promise<void> } {
+  // prettier-ignore
+  const { store, services } = memory;
+  const trainer = createRouterTrainer({
+    store,
+    services,
+    trajectories: createTrajectories(store, services),
+    versions: createVersionLog(store, services),
+    blobs: createFloatBlobs(store, services),
+    policies: () => memory.policies,
+    work,
+    plan: planOf(routing.config),
+  });
+  const train: RouterTrainer['train'] = async (tenant, loop) => {
+    const report = await trainer.train(tenant, loop);
+    if (report.version?.isAccepted) routing.reload(tenant);
+    return report;
+  };
+  const maybeTrain: RouterTrainer['maybeTrain'] = async (tenant) => {
+    const report = await trainer.maybeTrain(tenant);
+    if (report?.version?.isAccepted) routing.reload(tenant);
+    return report;
+  };
+  return {
+    train,
+    maybeTrain,
+    async run() {
+      for (const tenant of routing.tenants()) await maybeTrain(tenant);
+    },
+  };
+}

@@ -1,0 +1,61 @@
+import { createRouter, fitRouteEncoder, saveRouter } from '../../learning/router/index.ts';
+import { createConstant } from '../../learning/router/baselines/constant.ts';
+import { sumsAndLetters } from '../../learning/router/test-examples.contract.ts';
+import { putRouterText, ROUTER_LINE } from '../../learning/router-training/router-line.ts';
+import { createFloatBlobs } from '../../learning/versions/blobs.ts';
+import { createVersionLog } from '../../learning/versions/version-log.ts';
+import type { Memory } from '../../memory/memory.ts';
+import { readRouteConfig, type RouteConfig } from './route-config.ts';
+
+/** Two local models and an engine elsewhere; the small one is safe. */
+export const CONFIG = {
+  candidates: [
+    { kind: 'local', id: 'small', model: 'small' },
+    { kind: 'local', id: 'large', model: 'large' },
+    {
+      kind: 'remote',
+      id: 'far',
+      url: 'http://127.0.0.1:9/v1',
+      apiKeyEnv: 'FAR_KEY',
+      model: 'far-1',
+      pricePerMTokens: { input: 1, output: 3 },
+      timeoutMs: 300,
+    },
+  ],
+  default: 'small',
+};
+export const FAR_KEY = 'sk-very-secret-0123456789';
+
+export const configOf = (changes: object = {}): RouteConfig =>
+  readRouteConfig({ ...CONFIG, ...changes }, { FAR_KEY, OTHER_KEY: 'sk-other' });
+
+/** Lets a router serve for a tenant that always says the same candidate, with this confidence. */
+export async function serveConstant(
+  { store, services }: Memory,
+  tenant: string,
+  config: RouteConfig,
+  { candidate, confidence }: { candidate: number; confidence: number },
+): Promise<number> {
+  const encoder = fitRouteEncoder(sumsAndLetters(20, 1).map(({ text }) => ({ turns: [text] })), { numBuckets: 256 }); // prettier-ignore
+  const rule = {
+    candidates: config.priced,
+    weights: config.weights,
+    shrinkage: null,
+    platt: { slope: 0, intercept: Math.log(confidence / (1 - confidence)) },
+    safeDefault: config.safeDefault,
+    minConfidence: config.minConfidence,
+  };
+  const name = `always ${config.candidates[candidate]!.id}`;
+  const text = saveRouter(createRouter(encoder, createConstant(name, candidate, config.candidates.length), rule), services.sha256); // prettier-ignore
+  const { version } = await createVersionLog(store, services).add(tenant, {
+    line: ROUTER_LINE,
+    loop: 'operator',
+    isAccepted: true,
+    reason: 'a test',
+    metrics: {},
+    blobs: await putRouterText(createFloatBlobs(store, services), tenant, text),
+    contents: { kind: 'router' },
+    learnedFrom: [],
+  });
+  return version;
+}

@@ -1,0 +1,237 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { openTestMemory, type TestMemory } from '../../../test/support/test-memory.ts';
+import type { FoundPattern } from '../../learning/reasoning-bank/bank.ts';
+import { patternToRecord } from '../../learning/reasoning-bank/pattern.ts';
+import { ROUTER_LINE } from '../../learning/router-training/router-line.ts';
+import { createVersionLog } from '../../learning/versions/version-log.ts';
+import { judgeRoute, toProbs } from './judge-route.ts';
+import { readRouteConfig } from './route-config.ts';
+import { CONFIG, configOf, FAR_KEY, serveConstant } from './routing.contract.ts';
+import { createRouting } from './routing.ts';
+
+let memory: TestMemory;
+let clockMs: number;
+const reports: string[] = [];
+const question = { turns: ['what is 2 and 3'], embedded: null, similarities: [], isLocalOnly: false, load: 0 };
+
+beforeEach(async () => {
+  memory = await openTestMemory();
+  clockMs = 0;
+  reports.length = 0;
+});
+
+function open(changes: object = {}) {
+  const config = configOf(changes);
+  const routing = createRouting({ config, memory, now: () => clockMs, seed: 1, report: (text) => reports.push(text) });
+  const serve = (tenant: string, candidate: number, confidence: number) =>
+    serveConstant(memory, tenant, config, { candidate, confidence });
+  const idFor = async (tenant: string, more: object = {}): Promise<string> =>
+    (await routing.decide(tenant, { ...question, ...more })).candidate.id;
+  return { config, routing, serve, idFor };
+}
+
+describe('choosing', () => {
+  test('[RO1] the safe default, where nothing is trained and where there is no memory', async () => {
+    const { routing } = open();
+    expect(await routing.decide('acme', question)).toMatchObject({
+      candidate: { id: 'small' },
+      confidence: 0,
+      why: { kind: 'safe-default' },
+      propensity: 1,
+      version: 0,
+    });
+    const bare = createRouting({ config: configOf(), memory: null, now: () => 0, seed: 1, report() {} });
+    expect((await bare.decide('acme', question)).candidate.id).toBe('small');
+  });
+
+  test.each([
+    [0.71, 'large', 'fixed'],
+    [0.69, 'small', 'safe-default'],
+  ])('[RO2] with a confidence of %f it is %s', async (confidence, id, kind) => {
+    const { routing, serve } = open();
+    await serve('acme', 1, confidence);
+    const choice = await routing.decide('acme', question);
+    expect(choice).toMatchObject({ candidate: { id }, why: { kind }, version: 1 });
+    expect(choice.confidence).toBeCloseTo(confidence, 6);
+    expect(choice.probs[1]).toBeCloseTo(confidence, 6);
+  });
+
+  test('[RO2] the limit is the configured one', async () => {
+    const { idFor, serve } = open({ minConfidence: 0.5 });
+    await serve('acme', 1, 0.55);
+    expect(await idFor('acme')).toBe('large');
+  });
+
+  test('[RO4] by the router of the tenant that asks', async () => {
+    const { idFor, serve } = open();
+    await serve('acme', 1, 0.9);
+    await serve('other', 2, 0.9);
+    expect([await idFor('acme'), await idFor('other'), await idFor('third')]).toEqual(['large', 'far', 'small']);
+    expect([await idFor('acme'), await idFor('other'), await idFor('third')]).toEqual(['large', 'far', 'small']);
+  });
+
+  test('[RO5] never what cannot do it, or was down a moment ago', async () => {
+    const { routing, idFor, serve } = open();
+    await serve('acme', 2, 0.95);
+    expect(await idFor('acme')).toBe('far');
+    expect(await idFor('acme', { isLocalOnly: true })).toBe('small');
+    routing.note('far', null);
+    expect(await idFor('acme')).toBe('small');
+    clockMs += 10_001;
+    expect(await idFor('acme')).toBe('far');
+  });
+
+  test('[RO5] what only this machine can do is refused where nothing here can', async () => {
+    const { routing } = open({ candidates: [CONFIG.candidates[2]], default: 'far' });
+    await expect(routing.decide('acme', { ...question, isLocalOnly: true })).rejects.toMatchObject({ code: 'unsupported' }); // prettier-ignore
+  });
+
+  test('[RO6] what failed is replaced by the safe default, once', async () => {
+    const { routing, serve } = open();
+    await serve('acme', 2, 0.95);
+    const choice = await routing.decide('acme', question);
+    const next = routing.fallBack(choice, question, 'it is down')!;
+    expect(next).toMatchObject({ candidate: { id: 'small' }, propensity: null, why: { kind: 'fallback' }, state: { candidate: 'small' } }); // prettier-ignore
+    expect(next.why.detail).toBe('"far" failed before its first token: it is down');
+    expect(routing.fallBack(next, question, 'down, too')).toBeNull();
+  });
+
+  test('[RO9] a rollback is in use when its process says so, and after a while when another does it', async () => {
+    const { routing, idFor, serve } = open();
+    await serve('acme', 1, 0.9);
+    expect(await idFor('acme')).toBe('large');
+    const versions = createVersionLog(memory.store, memory.services);
+    await versions.rollback('acme', ROUTER_LINE, 0);
+    expect(await idFor('acme')).toBe('large'); // nobody said
+    routing.reload('acme');
+    expect(await idFor('acme')).toBe('small');
+    await versions.rollback('acme', ROUTER_LINE, 1);
+    clockMs += 300_001;
+    expect(await idFor('acme')).toBe('large');
+  });
+
+  test('[RO9] a router that cannot be read, or of other candidates, is none', async () => {
+    const { serve } = open();
+    await serve('acme', 1, 0.9);
+    const fewer = open({ candidates: CONFIG.candidates.slice(0, 2) });
+    expect(await fewer.idFor('acme')).toBe('small');
+    const { records } = await memory.store.find('acme', { kinds: ['state'], order: 'oldest', limit: 100 });
+    const blob = records.filter(({ fields }) => String(fields['name']).startsWith('float-blob'));
+    await memory.store.delete('acme', blob.map(({ id }) => id)); // prettier-ignore
+    expect(await open().idFor('acme')).toBe('small');
+    expect(reports).toHaveLength(1);
+  });
+});
+
+describe('[RO7] exploration', () => {
+  const draw = async (changes: object, tenant: string, times: number): Promise<string[]> => {
+    const { idFor, serve } = open(changes);
+    await serve(tenant, 1, 0.9);
+    const ids: string[] = [];
+    for (let i = 0; i < times; i++) ids.push(await idFor(tenant));
+    return ids;
+  };
+
+  test('is off by default', async () => {
+    expect(new Set(await draw({}, 'acme', 200))).toEqual(new Set(['large']));
+  });
+
+  test('gives up no more than the budget, and says how likely each was', async () => {
+    const { routing, serve } = open({ exploration: { regretBudget: 3, deviation: 1 } });
+    await serve('acme', 1, 0.9); // sure of 1 for the large one and 0 for the others: each costs 1
+    const choices = [];
+    for (let i = 0; i < 200; i++) choices.push(await routing.decide('acme', question));
+    const explored = choices.filter(({ why }) => why.kind === 'explored');
+    expect(explored).toHaveLength(3);
+    for (const { propensity } of explored) expect(propensity! > 0 && propensity! < 1).toBe(true);
+    expect(choices.at(-1)).toMatchObject({ candidate: { id: 'large' }, propensity: 1 });
+  });
+
+  test('never draws what cannot answer', async () => {
+    const { idFor, serve } = open({ exploration: { regretBudget: 1e6, deviation: 1 } });
+    await serve('acme', 1, 0.9);
+    const ids = new Set<string>();
+    for (let i = 0; i < 300; i++) ids.add(await idFor('acme', { isLocalOnly: true }));
+    expect(ids).toEqual(new Set(['small', 'large']));
+  });
+});
+
+describe('patterns', () => {
+  const rules = { ids: ['a', 'b'], patternNames: ['a', 'b'], safeDefault: 0, minConfidence: 0.7 };
+  const pattern = (recommendedModel: string): FoundPattern =>
+    ({ similarity: 1, weight: 1, pattern: { recommendedModel, confidence: 1 } }) as FoundPattern;
+  const decision = (confidence: number) => ({ candidate: 1, scores: Float64Array.of(0, 1), confidence, why: { kind: 'best', detail: '' } }) as const; // prettier-ignore
+  const all = [true, true];
+  const crowd = (name: string): FoundPattern[] => Array.from({ length: 50 }, () => pattern(name));
+
+  test('[RO3] however many there are, they weigh three tenths', () => {
+    const against = judgeRoute(decision(1), crowd('a'), all, rules);
+    expect(against).toMatchObject({ candidate: 1, share: 0.3 });
+    expect(against.confidence).toBeCloseTo(0.7, 10);
+    expect(judgeRoute(decision(0.99), crowd('a'), all, rules)).toMatchObject({ candidate: 0, why: { kind: 'safe-default' } }); // prettier-ignore
+    expect(judgeRoute(decision(0.6), crowd('b'), all, rules).confidence).toBeCloseTo(0.72, 10);
+    expect(judgeRoute(decision(0.5), crowd('b'), all, rules).why.kind).toBe('safe-default');
+  });
+
+  test('[RO5] they speak for nobody who cannot answer', () => {
+    expect(judgeRoute(decision(0.9), crowd('a'), [false, true], { ...rules, safeDefault: 1 })).toMatchObject({ candidate: 1, share: 0 }); // prettier-ignore
+  });
+
+  test('nobody is likelier than the best, and the best is as likely as it says', () => {
+    expect(toProbs([0, 1, 0.5], 1, 0.9)[1]).toBe(0.9);
+    const probs = toProbs([0, 0.1], 1, 0.2);
+    expect(probs).toEqual([0.2, 0.2]);
+    expect(toProbs([-Infinity, 1], 1, 0.9)).toEqual([0, 0.9]);
+    expect(toProbs([1], 0, 0.9)).toEqual([0.9]);
+  });
+
+  test('[RO3] those near the question are heard', async () => {
+    const { routing, config, serve } = open();
+    await serve('acme', 1, 0.75);
+    const embedded = (await memory.embed('what is the sum'))!;
+    const bank = { support: 40, confidence: 0.95, numUses: 0, lastUsedMs: 0, verdict: 'success', quality: { count: 40, mean: 1, variance: 0 }, models: {}, recommendedModel: 'small' } as const; // prettier-ignore
+    const { vector: embedding, space } = embedded;
+    const pattern = { ...bank, id: memory.services.newId(), text: 'sums', embedding, space };
+    await memory.store.put([patternToRecord(pattern, 'acme')]);
+    const told = await routing.explain('acme', { ...question, embedded });
+    expect(told.patterns).toMatchObject([{ text: 'sums', recommends: 'small' }]);
+    expect(told.patternShare).toBeGreaterThan(0.2);
+    expect(told).toMatchObject({ candidate: 'small', reason: 'safe-default', policy: 'always large', version: 1 });
+    expect(told.candidates.map(({ id }) => id)).toEqual(config.candidates.map(({ id }) => id));
+  });
+});
+
+describe('[RO8] the configuration', () => {
+  test('is read with its defaults, and shows no key', () => {
+    const config = configOf();
+    expect(config).toMatchObject({ alias: 'auto', safeDefault: 0, minConfidence: 0.7, exploration: null });
+    expect(config.priced[2]).toEqual({ id: 'far', kind: 'remote', pricePerToken: 4e-6, latencyMs: 1000 });
+    const far = config.candidates[2]!;
+    expect(far.kind === 'remote' && config.keyOf(far)).toBe(FAR_KEY);
+    expect(JSON.stringify(config)).not.toContain(FAR_KEY);
+  });
+
+  const far = CONFIG.candidates[2]!;
+  test.each([
+    ['an unknown key', { ...CONFIG, extra: 1 }, 'extra'],
+    ['an unknown key of a candidate', { ...CONFIG, candidates: [{ ...far, apiKey: 'sk' }], default: 'far' }, 'apiKey'],
+    ['no candidates', { ...CONFIG, candidates: [] }, 'candidates'],
+    ['one twice', { ...CONFIG, candidates: [CONFIG.candidates[0], CONFIG.candidates[0]] }, 'twice'],
+    ['a default that is none', { ...CONFIG, default: 'other' }, 'other'],
+    ['an alias that is one', { ...CONFIG, alias: 'small' }, 'small'],
+    ['another protocol', { ...CONFIG, candidates: [{ ...far, url: 'file:///etc/passwd' }], default: 'far' }, 'http'],
+    ['a password in a url', { ...CONFIG, candidates: [{ ...far, url: 'http://u:p@host/v1' }], default: 'far' }, 'password'], // prettier-ignore
+    ['a key that is not set', { ...CONFIG, candidates: [{ ...far, apiKeyEnv: 'NOT_SET' }], default: 'far' }, 'NOT_SET'],
+    ['a price below 0', { ...CONFIG, candidates: [{ ...far, pricePerMTokens: { input: -1, output: 0 } }], default: 'far' }, 'pricePerMTokens'], // prettier-ignore
+    ['no object', null, 'route configuration'],
+  ])('refuses %s', (_name, given, says) => {
+    let message = '';
+    try {
+      readRouteConfig(given, { FAR_KEY });
+    } catch (error) {
+      message = (error as Error).message;
+    }
+    expect(message).toContain(says);
+    expect(message).not.toContain(FAR_KEY);
+  });
+});

@@ -1,0 +1,155 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { FoundPattern } from '../../learning/reasoning-bank/bank.ts';
+import { explainDecision, type RouteDecision, type RouteInput } from '../../learning/router/index.ts';
+import { routedTurns } from '../../learning/router-training/rated-routes.ts';
+import type { Memory } from '../../memory/memory.ts';
+import { createCandidateHealth } from './candidate-health.ts';
+import { createRouteExploration } from './explore.ts';
+import { type JudgedRoute, judgeRoute, type JudgeRules } from './judge-route.ts';
+import type { RouteCandidate, RouteConfig } from './route-config.ts';
+import { createTenantRouters, type TenantRouter } from './tenant-routers.ts';
+import type { RouteChoice, RouteQuestion, Routing } from './types.ts';
+
+export interface RoutingContext {
+  readonly config: RouteConfig;
+  /** Null: nothing is learned, and the safe default answers. */
+  readonly memory: Memory | null;
+  /** Milliseconds on a clock that does not jump. */
+  readonly now: () => number;
+  readonly seed: number;
+  /** Hears of what the operator should know. */
+  readonly report: (message: string) => void;
+}
+
+/** Patterns that have a say. */
+const NUM_PATTERNS = 8;
+const MAX_SIMILARITIES = 32;
+const NO_ROUTER: TenantRouter = { version: 0, router: null, hasPatterns: false };
+const clamp = (value: number, low: number, high: number): number => Math.max(low, Math.min(high, value || 0));
+
+interface Considered {
+  readonly known: TenantRouter;
+  readonly input: RouteInput | null;
+  readonly decision: RouteDecision | null;
+  readonly found: readonly FoundPattern[];
+  readonly judged: JudgedRoute;
+  readonly scores: readonly number[];
+  readonly state: Omit<RouteChoice['state'], 'candidate'>;
+}
+
+/** Chooses who answers a request, by what was learned for the tenant that asks. */
+export function createRouting({ config, memory, now, seed, report }: RoutingContext): Routing {
+  const { candidates, safeDefault, minConfidence } = config;
+  const ids = candidates.map(({ id }) => id);
+  const rules: JudgeRules = { ids, safeDefault, minConfidence, patternNames: candidates.map(patternName) };
+  const health = createCandidateHealth(ids, now);
+  const routers = memory === null ? null : createTenantRouters(memory, config, { now, report });
+  const exploration = createRouteExploration(config, seed);
+
+  const isAble = ({ isLocalOnly }: RouteQuestion) =>
+    candidates.map((one) => !(one.kind === 'remote' && isLocalOnly) && health.isUp(one.id));
+
+  async function findPatterns(tenant: string, { embedded }: RouteQuestion): Promise<readonly FoundPattern[]> {
+    if (embedded === null || routers === null) return [];
+    try {
+      return await routers.bank.search(tenant, { ...embedded, k: NUM_PATTERNS });
+    } catch (error) {
+      // A request is not lost because nobody remembers one like it.
+      report(`looking for patterns failed: ${error instanceof Error ? error.message : String(error)}`);
+      return [];
+    }
+  }
+
+  async function consider(tenant: string, question: RouteQuestion): Promise<Considered> {
+    const known = routers === null ? NO_ROUTER : await routers.get(tenant);
+    const state = {
+      similarities: question.similarities.slice(0, MAX_SIMILARITIES).map((one) => clamp(one, -1, 1)),
+      load: clamp(question.load, 0, 1),
+      latencyMs: [...health.latencies()],
+    };
+    const system = { load: state.load, latencyMs: state.latencyMs };
+    const request = { turns: routedTurns(question.turns), retrieval: { similarities: state.similarities }, system };
+    const input = known.router === null ? null : known.router.encoder.encode(request);
+    const decision = input === null ? null : known.router!.policy.decide(input);
+    // Patterns move what a router says: where there is none, there is nothing to move.
+    const found = decision !== null && known.hasPatterns ? await findPatterns(tenant, question) : [];
+    const able = ableOf(question);
+    const judged = judgeRoute(decision, found, able, rules);
+    const scores = able.map((one, i) => (one ? (decision?.scores[i] ?? 0) : -Infinity));
+    return { known, input, decision, found, judged, scores, state };
+  }
+
+  /** Those that can be reached and can do it; where none can be reached, all that can do it. */
+  function ableOf(question: RouteQuestion): readonly boolean[] {
+    const able = isAble(question);
+    if (able.includes(true)) return able;
+    const fit = candidates.map((one) => !(one.kind === 'remote' && question.isLocalOnly));
+    if (fit.includes(true)) return fit;
+    throw new RuvLLMError('unsupported', 'the request needs a model of this machine, and no candidate is one', {
+      data: { option: 'model' },
+    });
+  }
+
+  return {
+    config,
+    async decide(tenant, question) {
+      const startMs = now();
+      const { known, judged, scores, state } = await consider(tenant, question);
+      const drawn = exploration?.draw(tenant, judged, scores) ?? { judged, propensity: 1 };
+      const { candidate, probs, confidence, why } = drawn.judged;
+      return {
+        candidate: candidates[candidate]!,
+        probs,
+        confidence,
+        why,
+        propensity: drawn.propensity,
+        routingMs: now() - startMs,
+        version: known.version,
+        state: { ...state, candidate: ids[candidate]! },
+      };
+    },
+    async explain(tenant, question) {
+      const startMs = now();
+      const { known, input, decision, found, judged } = await consider(tenant, question);
+      const plain = {
+        policy: 'safe default',
+        candidates: ids.map((id) => ({ id, quality: 0, score: 0, trust: 0 })),
+        features: [],
+        neighbours: [],
+      };
+      const told = known.router === null ? plain : explainDecision(known.router, input!, decision!);
+      return {
+        ...told,
+        candidate: ids[judged.candidate]!,
+        confidence: judged.confidence,
+        reason: judged.why.kind,
+        detail: judged.why.detail,
+        version: known.version,
+        probs: judged.probs,
+        patternShare: judged.share,
+        patterns: found.map(({ pattern, similarity }) => ({
+          text: pattern.text.slice(0, 200),
+          similarity,
+          recommends: pattern.recommendedModel,
+        })),
+        routingMs: now() - startMs,
+      };
+    },
+    fallBack(choice, question, reason) {
+      const safe = candidates[safeDefault]!;
+      if (choice.candidate.id === safe.id || (safe.kind === 'remote' && question.isLocalOnly)) return null;
+      const detail = `"${choice.candidate.id}" failed before its first token: ${reason}`.slice(0, 500);
+      const state = { ...choice.state, candidate: safe.id };
+      return { ...choice, candidate: safe, why: { kind: 'fallback', detail }, propensity: null, state };
+    },
+    note: (candidateId, ttftMs) => health.note(candidateId, ttftMs),
+    reload: (tenant) => routers?.reload(tenant),
+    tenants: () => routers?.tenants() ?? [],
+  };
+}
+
+/** Patterns know models by what trajectories call them: a remote engine by its id, an adapter not apart from its model. */
+function patternName(one: RouteCandidate): string | null {
+  if (one.kind === 'adapter') return null;
+  return one.kind === 'remote' ? one.id : one.model;
+}

@@ -1,0 +1,67 @@
+import type { RouteExplanation } from '../../learning/router/index.ts';
+import type { EmbeddedText } from '../../memory/memory.ts';
+import type { RouteState } from '../../memory/schemas/trajectory.ts';
+import type { RouteCandidate, RouteConfig } from './route-config.ts';
+
+/** What is known of a request before anybody answers it. */
+export interface RouteQuestion {
+  /** What was said, oldest first; the last is what is to be answered. */
+  readonly turns: readonly string[];
+  /** Null: nothing could be embedded, and no pattern is near. */
+  readonly embedded: EmbeddedText | null;
+  /** Of what the memory found, the nearest first. */
+  readonly similarities: readonly number[];
+  /** Whether it asks for something that only a model of this machine can do. */
+  readonly isLocalOnly: boolean;
+  /** Of this machine, 0 to 1. */
+  readonly load: number;
+}
+
+/** `fallback`: what was chosen could not answer. */
+export type ChoiceKind = 'best' | 'safe-default' | 'explored' | 'rule' | 'fixed' | 'fallback';
+
+export interface RouteChoice {
+  readonly candidate: RouteCandidate;
+  /** By candidate: how likely it is as good as any. */
+  readonly probs: readonly number[];
+  readonly confidence: number;
+  readonly why: { readonly kind: ChoiceKind; readonly detail: string };
+  /** With which it was drawn; null: it was not drawn, for what was could not answer. */
+  readonly propensity: number | null;
+  readonly routingMs: number;
+  /** Of the router that decided; 0: none is trained. */
+  readonly version: number;
+  /** What the router saw beside the words. */
+  readonly state: RouteState;
+}
+
+/** A decision with all its reasons. */
+export interface ExplainedRoute extends Omit<RouteExplanation, 'reason'> {
+  readonly reason: ChoiceKind;
+  readonly version: number;
+  readonly probs: readonly number[];
+  /** How far patterns were heard, at most 0.3. */
+  readonly patternShare: number;
+  readonly patterns: readonly {
+    readonly text: string;
+    readonly similarity: number;
+    readonly recommends: string | null;
+  }[];
+  readonly routingMs: number;
+}
+
+/** Chooses who answers. */
+export interface Routing {
+  readonly config: RouteConfig;
+  decide(tenant: string, question: RouteQuestion): Promise<RouteChoice>;
+  /** The same without drawing anything, and told in full. */
+  explain(tenant: string, question: RouteQuestion): Promise<ExplainedRoute>;
+  /** The safe default in place of a choice that failed before its first token; null: it was the safe default, or that cannot answer this. */
+  fallBack(choice: RouteChoice, question: RouteQuestion, reason: string): RouteChoice | null;
+  /** How a candidate did; `ttftMs` null: it could not be reached or broke. */
+  note(candidateId: string, ttftMs: number | null): void;
+  /** What was learned for a tenant has changed. */
+  reload(tenant: string): void;
+  /** Tenants that were here lately. */
+  tenants(): readonly string[];
+}

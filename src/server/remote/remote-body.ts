@@ -1,0 +1,66 @@
+import type { ChatMessage } from '../../chat/types.ts';
+import { isChat, type Prompt } from '../../runtime/prompt.ts';
+import type { GenerateJob, OutputConstraint } from '../generate-job.ts';
+import { toDefinition } from '../run-job.ts';
+
+/** Whether a job asks for what no engine elsewhere is asked for: token ids, grammars, log probabilities, adapters. */
+export function isLocalOnly({ prompts, constraint, options }: GenerateJob): boolean {
+  const [first] = prompts;
+  const isText = typeof first === 'string' || isChat(first!);
+  const kind = constraint?.kind;
+  return (
+    prompts.length > 1 ||
+    !isText ||
+    kind === 'grammar' ||
+    kind === 'regex' ||
+    (options.topLogprobs ?? null) !== null ||
+    options.logitBias !== undefined ||
+    options.adapter !== undefined ||
+    options.grammar !== undefined
+  );
+}
+
+/** A job as OpenAI's chat completions have it, always as a stream. */
+export function toRemoteBody(job: GenerateJob, model: string): object {
+  const { options, tools, toolChoice, canCallInParallel, constraint, numChoices } = job;
+  const fields = {
+    max_tokens: options.maxTokens,
+    temperature: options.temperature,
+    top_p: options.topP,
+    frequency_penalty: options.frequencyPenalty,
+    presence_penalty: options.presencePenalty,
+    seed: options.seed ?? undefined,
+    stop: options.stop,
+    n: numChoices === 1 ? undefined : numChoices,
+    tools: tools.length === 0 ? undefined : tools.map(toDefinition),
+    tool_choice: tools.length === 0 ? undefined : toToolChoice(toolChoice),
+    parallel_tool_calls: tools.length === 0 || canCallInParallel ? undefined : false,
+    response_format: constraint === null ? undefined : toResponseFormat(constraint),
+  };
+  return { model, messages: toMessages(job.prompts[0]!), stream: true, stream_options: { include_usage: true }, ...fields }; // prettier-ignore
+}
+
+function toMessages(prompt: Prompt): object[] {
+  if (typeof prompt === 'string') return [{ role: 'user', content: prompt }];
+  return (prompt as readonly ChatMessage[]).map(({ role, content, name, toolCalls, toolCallId }) => ({
+    role,
+    content,
+    name,
+    tool_call_id: toolCallId,
+    tool_calls: toolCalls?.map((call) => ({
+      id: call.id,
+      type: 'function',
+      function: { name: call.name, arguments: call.arguments === '' ? '{}' : call.arguments },
+    })),
+  }));
+}
+
+function toToolChoice(choice: GenerateJob['toolChoice']): unknown {
+  return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } };
+}
+
+function toResponseFormat(constraint: OutputConstraint): unknown {
+  if (constraint.kind !== 'json_schema') return { type: 'json_object' };
+  const { name, schema, isStrict } = constraint;
+  return { type: 'json_schema', json_schema: { name, schema, strict: isStrict } };
+}

@@ -1,0 +1,127 @@
+import { type ErrorCode, RuvLLMError } from '../../core/errors.ts';
+import type { RemoteRoute } from '../../runtime/routing/route-config.ts';
+import type { Clock } from '../clock.ts';
+import type { GenerateJob, JobEvent } from '../generate-job.ts';
+import { linkAbort } from '../linked-abort.ts';
+import { toRemoteBody } from './remote-body.ts';
+import { readRemoteEvents } from './remote-events.ts';
+import { readSse } from './sse-reader.ts';
+
+export interface RemoteCallContext {
+  readonly key: string | null;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  /** Default: the process's. */
+  readonly fetch?: typeof fetch;
+}
+
+/** More than the longest answer of any model we know of, with all its framing. */
+const LIMITS = { maxBytes: 64 << 20, maxEventChars: 4 << 20 };
+
+/** What a status of theirs is to our caller: who has to do something about it. */
+const CODES: Readonly<Record<number, { readonly code: ErrorCode; readonly says: string }>> = {
+  400: { code: 'invalid_option', says: 'does not take this request' },
+  401: { code: 'remote_failed', says: 'does not take the configured key' },
+  403: { code: 'remote_failed', says: 'does not allow this with the configured key' },
+  404: { code: 'remote_failed', says: 'does not know the configured model or path' },
+  413: { code: 'invalid_option', says: 'takes no request of this size' },
+  422: { code: 'invalid_option', says: 'does not take this request' },
+  429: { code: 'overloaded', says: 'is overloaded, or its quota is used up' },
+  503: { code: 'overloaded', says: 'is overloaded' },
+};
+
+/**
+ * Asks an engine elsewhere, once: nothing is tried again. What it says of a failure stays unread: it may quote the key or the prompt,
+ * and goes to logs. A redirect is a failure, too: it would take both to a place nobody configured.
+ */
+export async function* runRemote(
+  route: RemoteRoute,
+  job: GenerateJob,
+  { key, signal, clock, fetch: ask = fetch }: RemoteCallContext,
+): AsyncGenerator<JobEvent, void, undefined> {
+  const { id, url, timeoutMs } = route;
+  const own = linkAbort(signal);
+  const startMs = clock.now();
+  let isLate = false;
+  let cancel = (): void => {};
+  const wind = (): void => {
+    cancel();
+    cancel = clock.setTimer(timeoutMs, () => {
+      isLate = true;
+      own.abort();
+    });
+  };
+  wind();
+  try {
+    const response = await ask(`${url.replace(/\/+$/, '')}/chat/completions`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'text/event-stream',
+        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+      },
+      body: JSON.stringify(toRemoteBody(job, route.model)),
+      signal: own.signal,
+    });
+    const body = checkResponse(id, response);
+    const events = readRemoteEvents(readSse(restarting(body, wind), LIMITS), {
+      numChoices: job.numChoices,
+      seed: typeof job.options.seed === 'number' ? job.options.seed : 0,
+      now: clock.now,
+      startMs,
+    });
+    for await (const event of events) {
+      cancel(); // a client that reads slowly is no silence of theirs
+      yield event;
+      wind();
+    }
+  } catch (error) {
+    throw toFailure(error, { id, isLate, timeoutMs, signal });
+  } finally {
+    cancel();
+    own.unlink();
+    own.abort(); // whoever leaves early leaves no connection behind
+  }
+}
+
+function checkResponse(id: string, response: Response): ReadableStream<Uint8Array> {
+  const { status, body } = response;
+  if (status === 200 && body !== null && /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '')) return body; // prettier-ignore
+  body?.cancel().catch(() => {});
+  if (status === 200) throw new RuvLLMError('remote_failed', `"${id}" answered with something that is no stream of events`, { data: { candidate: id } }); // prettier-ignore
+  const known = CODES[status] ?? { code: 'remote_failed' as const, says: status >= 300 && status < 400 ? 'points to another place, where nobody goes' : 'failed' }; // prettier-ignore
+  throw new RuvLLMError(known.code, `"${id}" ${known.says} (status ${status})`, {
+    data: { candidate: id, status },
+    isRetryable: known.code === 'overloaded' || status >= 500,
+  });
+}
+
+/** Any byte is a sign of life, comments included. */
+async function* restarting(body: ReadableStream<Uint8Array>, wind: () => void): AsyncGenerator<Uint8Array> {
+  for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
+    wind();
+    yield chunk;
+  }
+}
+
+interface FailureContext {
+  readonly id: string;
+  readonly isLate: boolean;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+function toFailure(error: unknown, { id, isLate, timeoutMs, signal }: FailureContext): RuvLLMError {
+  const data = { candidate: id };
+  if (signal.aborted) return new RuvLLMError('aborted', 'aborted by the caller');
+  if (isLate) return new RuvLLMError('deadline_exceeded', `"${id}" was silent for ${timeoutMs} ms`, { data: { ...data, timeoutMs }, isRetryable: true }); // prettier-ignore
+  if (error instanceof RuvLLMError) {
+    if (error.data['candidate'] === id) return error;
+    return new RuvLLMError(error.code, `"${id}": ${error.message}`, { data: { ...error.data, ...data } });
+  }
+  // Only the code: messages of the network may have addresses and headers in them.
+  const cause = (error as { cause?: { code?: unknown } }).cause?.code;
+  const reason = typeof cause === 'string' && /^[A-Z_]{1,60}$/.test(cause) ? cause : 'the connection broke';
+  return new RuvLLMError('remote_failed', `"${id}" cannot be reached: ${reason}`, { data, isRetryable: true });
+}

@@ -1,0 +1,43 @@
+import type { ChatMessage } from '../../chat/types.ts';
+import { refusal } from '../errors.ts';
+import { PLAIN_JOB } from '../generate-job.ts';
+import { json, type Route } from '../route.ts';
+import { loadOf, questionOf } from '../route-job.ts';
+import { type Field, invalid, listField, readFields, schemaOf, stringField } from '../wire/fields.ts';
+import { messageField } from '../wire/openai/messages.ts';
+import { openaiErrors } from '../wire/openai/error-body.ts';
+
+interface RouteFields {
+  prompt: string;
+  messages: readonly ChatMessage[];
+}
+const FIELDS = {
+  prompt: stringField(2 ** 20, 1),
+  messages: listField(messageField, 2048, 1),
+} as const;
+/** Longer texts say no more about what a request is about. */
+const MAX_EMBEDDED_CHARS = 16_384;
+
+/** `POST /v1/route`: who would answer, and why. */
+export const route: Route = {
+  method: 'POST',
+  path: '/v1/route',
+  scope: 'inference',
+  summary: 'Says who would answer a prompt, and why, without answering it.',
+  body: schemaOf(FIELDS as Readonly<Record<string, Field<unknown>>>, []),
+  errors: openaiErrors,
+  async handle({ caller, services, readBody }) {
+    const { routing, memory, models, limits } = services;
+    const { prompt, messages } = readFields<RouteFields>(await readBody(), FIELDS);
+    if ((prompt === null) === (messages === null)) throw invalid('prompt', "given, or 'messages', and not both", null);
+    if (routing === null) {
+      throw refusal(501, 'unsupported', 'nothing is routed here: the server was started without --route-config');
+    }
+    const asked = messages ?? prompt!;
+    const text = typeof asked === 'string' ? asked : (asked.findLast(({ role }) => role === 'user')?.content ?? '');
+    const embedded = text === '' ? null : ((await memory?.embed(text.slice(0, MAX_EMBEDDED_CHARS).toWellFormed())) ?? null); // prettier-ignore
+    const job = { ...PLAIN_JOB, model: routing.config.alias, prompts: [asked], options: {} };
+    const question = questionOf(job, { embedded, similarities: [] }, loadOf(models, limits.maxRequests));
+    return json({ object: 'route', ...(await routing.explain(caller.tenant, question)) });
+  },
+};
