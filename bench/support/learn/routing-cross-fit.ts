@@ -19,6 +19,9 @@ const router = await importBuilt<typeof import('../../../src/learning/router/ind
 const NUM_FOLDS = 5;
 /** Of the folds: fixed before any of them was looked at. */
 const FOLD_SEED = 0;
+const NUM_RESAMPLES = 500;
+/** Of the difference to the shuffled: each takes as many curves as there are shuffles. */
+const NUM_PAIRED = 200;
 const STRONG = { ridges: [300], directions: [96], mayBeConstant: false };
 
 export interface ModelTask {
@@ -131,7 +134,7 @@ export function measureCrossFitted(
     const values = validations.get(name) ?? [NaN];
     const area = prepareArea(heldOut, beliefs.get(name)!);
     const validation = values.reduce((sum, value) => sum + value, 0) / values.length;
-    return { name, validation, area: area(), ...intervalsOf(heldOut, area), ofOracle: area() / oracle };
+    return { name, validation, area: area(), ...intervalsOf(heldOut, area, NUM_RESAMPLES), ofOracle: area() / oracle };
   };
   return {
     title: task.title,
@@ -155,6 +158,6 @@ function controlOf(name: string, numShuffles: number, heldOut: HeldOut, beliefs:
     least: Math.min(...areas),
     most: Math.max(...areas),
     difference: difference(),
-    ...intervalsOf(heldOut, difference),
+    ...intervalsOf(heldOut, difference, NUM_PAIRED),
   };
 }

@@ -10,7 +10,6 @@ const router = await importBuilt<typeof import('../../../src/learning/router/ind
 /** No memory and no machine state in these suites, so the embedding has their places: 32 + 96. */
 export const TEXT_ONLY = { numBuckets: 1 << 14, embedding: 96, retrieval: 0, system: 0 } as const;
 export const FREE = { perSecond: 0, perCost: 0 };
-const NUM_RESAMPLES = 1000;
 
 export const candidatesOf = (names: readonly string[]): Candidate[] =>
   names.map((id) => ({ id, kind: 'remote', pricePerToken: 0, latencyMs: 0 }));
@@ -70,8 +69,9 @@ export function prepareArea({ outcomes, folds, costs }: HeldOut, estimates: read
   return (counts) => {
     let [sum, total] = [0, 0];
     for (const { rows, curve } of parts) {
-      const own = counts === undefined ? undefined : Float64Array.from(rows, (i) => counts[i]!);
-      const size = own === undefined ? rows.length : own.reduce((x, y) => x + y, 0);
+      const own = new Float64Array(rows.length);
+      let size = 0;
+      for (let i = 0; i < rows.length; i++) size += own[i] = counts?.[rows[i]!] ?? 1;
       // A resample may have none of the subjects of a fold.
       if (size > 0) sum += size * curve.area(own);
       total += size;
@@ -91,10 +91,13 @@ export interface GainRow {
   readonly ofOracle: number;
 }
 
-export function intervalsOf(heldOut: HeldOut, area: AreaOf): Pick<GainRow, 'byRequest' | 'byCluster'> {
+export function intervalsOf(
+  heldOut: HeldOut,
+  area: AreaOf,
+  numResamples: number,
+): Pick<GainRow, 'byRequest' | 'byCluster'> {
   const requests = heldOut.outcomes.map((_, i) => String(i));
-  return {
-    byRequest: bootstrap(requests, area, NUM_RESAMPLES, 1),
-    byCluster: bootstrap(heldOut.clusters, area, NUM_RESAMPLES, 2),
-  };
+  const byRequest = bootstrap(requests, area, numResamples, 1);
+  const isSame = new Set(heldOut.clusters).size === requests.length;
+  return { byRequest, byCluster: isSame ? byRequest : bootstrap(heldOut.clusters, area, numResamples, 2) };
 }

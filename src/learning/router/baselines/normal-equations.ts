@@ -6,8 +6,8 @@ export interface NormalEquations {
   readonly grams: readonly Float64Array[];
   /** By fold, f64[numTargets × width]. */
   readonly rights: readonly Float64Array[];
-  /** By fold, weighted sum of squared targets. */
-  readonly squares: Float64Array;
+  /** By fold, f64[numTargets]: weighted sums of squared targets. */
+  readonly squares: readonly Float64Array[];
 }
 
 export function sumEquations(
@@ -21,7 +21,7 @@ export function sumEquations(
   const numTargets = targets[0]?.length ?? 0;
   const grams = Array.from({ length: numFolds }, () => new Float64Array(width * width));
   const rights = Array.from({ length: numFolds }, () => new Float64Array(numTargets * width));
-  const squares = new Float64Array(numFolds);
+  const squares = Array.from({ length: numFolds }, () => new Float64Array(numTargets));
   rows.forEach((row, r) => {
     const [gram, right, weight] = [grams[folds[r]!]!, rights[folds[r]!]!, weights[r]!];
     for (let i = 0; i < width; i++) {
@@ -31,7 +31,7 @@ export function sumEquations(
     }
     for (let t = 0; t < numTargets; t++) {
       const target = targets[r]![t]!;
-      squares[folds[r]!]! += weight * target * target;
+      squares[folds[r]!]![t]! += weight * target * target;
       if (target !== 0) for (let i = 0; i < width; i++) right[t * width + i]! += weight * target * row[i]!;
     }
   });
@@ -50,47 +50,47 @@ export function leaveOut(parts: readonly Float64Array[], without: number): Float
 }
 
 /**
- * Solves (gram + ridge·I)·w = right for each target on the first `size` of `width` columns, by Cholesky; the first column is the
- * constant and is not penalized. f64[numTargets × width], zero beyond `size`.
+ * The Cholesky factor of gram + ridge·I, f64[width × width]; the first column is the constant and is not penalized. Its first rows
+ * and columns are the factor of the first columns alone, so that one serves every number of columns.
  */
-export function solveRidge(
-  gram: Float64Array,
-  rights: Float64Array,
-  width: number,
-  size: number,
-  ridge: number,
-): Float64Array {
-  const lower = new Float64Array(size * size);
-  for (let i = 0; i < size; i++) {
+export function factorRidge(gram: Float64Array, width: number, ridge: number): Float64Array {
+  const lower = new Float64Array(width * width);
+  for (let i = 0; i < width; i++) {
     for (let j = 0; j <= i; j++) {
       let sum = gram[i * width + j]!;
       // The least that keeps a column without any value from dividing by zero.
       if (i === j) sum += i === 0 ? 1e-9 : ridge;
-      for (let k = 0; k < j; k++) sum -= lower[i * size + k]! * lower[j * size + k]!;
-      lower[i * size + j] = i === j ? Math.sqrt(Math.max(1e-12, sum)) : sum / lower[j * size + j]!;
+      for (let k = 0; k < j; k++) sum -= lower[i * width + k]! * lower[j * width + k]!;
+      lower[i * width + j] = i === j ? Math.sqrt(Math.max(1e-12, sum)) : sum / lower[j * width + j]!;
     }
   }
+  return lower;
+}
+
+/** The least squares on the first `size` columns for each target: f64[numTargets × width], zero beyond `size`. */
+export function solveRidge(lower: Float64Array, rights: Float64Array, width: number, size: number): Float64Array {
   const solved = new Float64Array(rights.length);
   for (let at = 0; at < rights.length; at += width) {
     for (let i = 0; i < size; i++) {
       let sum = rights[at + i]!;
-      for (let k = 0; k < i; k++) sum -= lower[i * size + k]! * solved[at + k]!;
-      solved[at + i] = sum / lower[i * size + i]!;
+      for (let k = 0; k < i; k++) sum -= lower[i * width + k]! * solved[at + k]!;
+      solved[at + i] = sum / lower[i * width + i]!;
     }
     for (let i = size - 1; i >= 0; i--) {
       let sum = solved[at + i]!;
-      for (let k = i + 1; k < size; k++) sum -= lower[k * size + i]! * solved[at + k]!;
-      solved[at + i] = sum / lower[i * size + i]!;
+      for (let k = i + 1; k < size; k++) sum -= lower[k * width + i]! * solved[at + k]!;
+      solved[at + i] = sum / lower[i * width + i]!;
     }
   }
   return solved;
 }
 
-/** Weighted sum of squared errors of the solutions on the examples of one fold, from its sums alone. */
-export function squaredError(equations: NormalEquations, fold: number, solved: Float64Array): number {
+/** By target, the weighted sum of squared errors of the solutions on the examples of one fold, from its sums alone. */
+export function squaredErrors(equations: NormalEquations, fold: number, solved: Float64Array): Float64Array {
   const { width, grams, rights, squares } = equations;
-  let error = squares[fold]!;
-  for (let at = 0; at < solved.length; at += width) {
+  return squares[fold]!.map((squared, t) => {
+    let error = squared;
+    const at = t * width;
     for (let i = 0; i < width; i++) {
       const value = solved[at + i]!;
       if (value === 0) continue;
@@ -98,6 +98,6 @@ export function squaredError(equations: NormalEquations, fold: number, solved: F
       for (let j = 0; j < width; j++) product += grams[fold]![i * width + j]! * solved[at + j]!;
       error += value * (product - 2 * rights[fold]![at + i]!);
     }
-  }
-  return error;
+    return error;
+  });
 }

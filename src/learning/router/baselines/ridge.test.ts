@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createRandom } from '../../../core/random.ts';
 import { FREE, learnable, SMALL_AND_LARGE } from '../test-examples.contract.ts';
 import { createPolicy } from '../decision-rule.ts';
-import { leaveOut, solveRidge, squaredError, sumEquations } from './normal-equations.ts';
+import { factorRidge, leaveOut, solveRidge, squaredErrors, sumEquations } from './normal-equations.ts';
 import { RIDGE_DEFAULTS, trainRidge } from './ridge.ts';
 
 const WIDTH = 5;
@@ -20,7 +20,7 @@ test.each([
   [3, 2],
   [1, 0],
 ])('[R21] the solution on %d columns with ridge %d has no gradient', (size, ridge) => {
-  const solved = solveRidge(leaveOut(equations.grams, -1), leaveOut(equations.rights, -1), WIDTH, size, ridge);
+  const solved = solveRidge(factorRidge(leaveOut(equations.grams, -1), WIDTH, ridge), leaveOut(equations.rights, -1), WIDTH, size); // prettier-ignore
   for (let t = 0; t < 2; t++)
     for (let i = 0; i < WIDTH; i++) {
       const value = solved[t * WIDTH + i]!;
@@ -34,11 +34,13 @@ test.each([
 
 test('[R21] the error of a fold that was left out is that of its rows', () => {
   for (let fold = 0; fold < 3; fold++) {
-    const solved = solveRidge(leaveOut(equations.grams, fold), leaveOut(equations.rights, fold), WIDTH, 4, 0.3);
-    let expected = 0;
-    for (let r = 0; r < rows.length; r++)
-      for (let t = 0; t < 2; t++) if (folds[r] === fold) expected += weights[r]! * errorOf(solved, t, r) ** 2;
-    expect(squaredError(equations, fold, solved)).toBeCloseTo(expected, 8);
+    const solved = solveRidge(factorRidge(leaveOut(equations.grams, fold), WIDTH, 0.3), leaveOut(equations.rights, fold), WIDTH, 4); // prettier-ignore
+    const errors = squaredErrors(equations, fold, solved);
+    for (let t = 0; t < 2; t++) {
+      let expected = 0;
+      for (let r = 0; r < rows.length; r++) if (folds[r] === fold) expected += weights[r]! * errorOf(solved, t, r) ** 2;
+      expect(errors[t]).toBeCloseTo(expected, 8);
+    }
   }
 });
 

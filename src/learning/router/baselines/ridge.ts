@@ -2,7 +2,14 @@ import { foldsOf } from '../folds.ts';
 import type { Estimator } from '../estimator.ts';
 import { importanceOf } from '../labels.ts';
 import { NUM_FEATURES, NUM_QUERY_FEATURES, type PolicyState, type RouteExample, type RouteInput } from '../types.ts';
-import { leaveOut, type NormalEquations, solveRidge, squaredError, sumEquations } from './normal-equations.ts';
+import {
+  factorRidge,
+  leaveOut,
+  type NormalEquations,
+  solveRidge,
+  squaredErrors,
+  sumEquations,
+} from './normal-equations.ts';
 
 /** The constant first, then the features: those of the embedding last, in order of how much they vary. */
 const WIDTH = NUM_FEATURES + 1;
@@ -38,24 +45,51 @@ function rowOf(input: RouteInput): Float64Array {
   return row;
 }
 
-/** What is left out, and how much is held back, by the error on folds of groups that were not fitted. */
-function fitHeldOut(equations: NormalEquations, numDirections: number, options: RidgeOptions): Float64Array {
-  const { width, grams, rights } = equations;
-  const form = width - numDirections;
-  const choices = options.mayBeConstant ? [{ size: 1, ridge: 0 }] : [];
-  for (const count of options.directions)
-    for (const ridge of options.ridges) choices.push({ size: form + Math.min(count, numDirections), ridge });
-  const errors = new Float64Array(choices.length);
-  // One group cannot be left out: then the last choice, which holds back most of the most.
-  if (grams.length > 1 && choices.length > 1)
-    grams.forEach((_, fold) => {
-      const [gram, right] = [leaveOut(grams, fold), leaveOut(rights, fold)];
-      choices.forEach(({ size, ridge }, i) => {
-        errors[i]! += squaredError(equations, fold, solveRidge(gram, right, width, size, ridge));
-      });
+/**
+ * What is left out, and how much is held back, by the error on folds of groups that were not fitted; chosen once for the first
+ * targets together and once for each of the last `numApart`.
+ */
+function fitHeldOut(
+  equations: NormalEquations,
+  numDirections: number,
+  options: RidgeOptions,
+  numApart = 0,
+): Float64Array {
+  const { width, numTargets, grams, rights } = equations;
+  const sizes = options.directions.map((count) => width - numDirections + Math.min(count, numDirections));
+  const choices = [
+    ...(options.mayBeConstant ? [{ size: 1, ridge: 1 }] : []),
+    ...options.ridges.flatMap((ridge) => sizes.map((size) => ({ size, ridge }))),
+  ];
+  const solveAll = (without: number): Float64Array[] => {
+    const [gram, right] = [leaveOut(grams, without), leaveOut(rights, without)];
+    const factors = new Map(choices.map(({ ridge }) => [ridge, null as Float64Array | null]));
+    return choices.map(({ size, ridge }) => {
+      const lower = factors.get(ridge) ?? factorRidge(gram, width, ridge);
+      factors.set(ridge, lower);
+      return solveRidge(lower, right, width, size);
     });
-  const { size, ridge } = choices.at(grams.length > 1 ? errors.indexOf(Math.min(...errors)) : -1)!;
-  return solveRidge(leaveOut(grams, -1), leaveOut(rights, -1), width, size, ridge);
+  };
+  const numTogether = numTargets - numApart;
+  const errors = choices.map(() => new Float64Array(numApart + 1));
+  // One group cannot be left out: then the last choice, which holds back most.
+  if (grams.length > 1 && choices.length > 1)
+    grams.forEach((_, fold) =>
+      solveAll(fold).forEach((solved, i) =>
+        squaredErrors(equations, fold, solved).forEach((error, t) => {
+          errors[i]![Math.max(0, t - numTogether + 1)]! += error;
+        }),
+      ),
+    );
+  const best = (part: number): number => {
+    const values = errors.map((error) => error[part]!);
+    return grams.length > 1 ? values.indexOf(Math.min(...values)) : choices.length - 1;
+  };
+  const solutions = solveAll(-1);
+  const fitted = new Float64Array(numTargets * width);
+  for (let t = 0; t < numTargets; t++)
+    fitted.set(solutions[best(Math.max(0, t - numTogether + 1))]!.subarray(t * width, (t + 1) * width), t * width);
+  return fitted;
 }
 
 /** f32[numCandidates × WIDTH] */
@@ -108,12 +142,14 @@ export function trainRidge(
   const folds = foldsOf(examples, numFolds, SEED);
   const isWhole = examples.every(({ outcomes, propensities }) => propensities === undefined && !outcomes.some(Number.isNaN)); // prettier-ignore
   if (isWhole) {
-    const levels = examples.map(({ outcomes }) => outcomes.reduce((sum, value) => sum + value, 0) / numCandidates);
-    const ones = new Float64Array(rows.length).fill(1);
-    const level = fitHeldOut(sumEquations(rows, levels.map((value) => Float64Array.of(value)), ones, folds, numFolds), numDirections, options); // prettier-ignore
-    const distances = examples.map(({ outcomes }, r) => Float64Array.from(outcomes, (value) => value - levels[r]!));
-    const apart = fitHeldOut(sumEquations(rows, distances, ones, folds, numFolds), numDirections, options);
-    for (let i = 0; i < weights.length; i++) weights[i] = level[i % WIDTH]! + apart[i]!;
+    // The last target is the level.
+    const targets = examples.map(({ outcomes }) => {
+      const level = outcomes.reduce((sum, value) => sum + value, 0) / numCandidates;
+      return Float64Array.from({ length: numCandidates + 1 }, (_, i) => (i < numCandidates ? outcomes[i]! - level : level)); // prettier-ignore
+    });
+    const equations = sumEquations(rows, targets, new Float64Array(rows.length).fill(1), folds, numFolds);
+    const fitted = fitHeldOut(equations, numDirections, options, 1);
+    for (let i = 0; i < weights.length; i++) weights[i] = fitted[i]! + fitted[weights.length + (i % WIDTH)]!;
     return createRidge(weights);
   }
   for (let candidate = 0; candidate < numCandidates; candidate++) {
