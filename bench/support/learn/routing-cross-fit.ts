@@ -2,10 +2,8 @@
 import type { Contestant, RouteExample, SelectOptions } from '../../../src/learning/router/index.ts';
 import { importBuilt } from '../dist.ts';
 import type { Interval } from './bootstrap.ts';
-import type { ModelOutcomes } from './routing-data.ts';
 import {
   candidatesOf,
-  encodeAll,
   FREE,
   type GainRow,
   type HeldOut,
@@ -19,9 +17,9 @@ const router = await importBuilt<typeof import('../../../src/learning/router/ind
 const NUM_FOLDS = 5;
 /** Of the folds: fixed before any of them was looked at. */
 const FOLD_SEED = 0;
-const NUM_RESAMPLES = 500;
+const NUM_RESAMPLES = 400;
 /** Of the difference to the shuffled: each takes as many curves as there are shuffles. */
-const NUM_PAIRED = 200;
+const NUM_PAIRED = 150;
 const STRONG = { ridges: [300], directions: [96], mayBeConstant: false };
 
 export interface ModelTask {
@@ -77,30 +75,29 @@ const strong = (task: ModelTask): Contestant => ({
   train: (...all) => router.trainRidge(all.flat(), task.names.length, STRONG),
 });
 
+/** `examples` are encoded once, by directions and scales of all texts and no outcome; `clusters` by example. */
 export function measureCrossFitted(
   task: ModelTask,
-  data: readonly ModelOutcomes[],
+  examples: readonly RouteExample[],
+  clusters: readonly string[],
   log: (line: string) => void,
 ): GainTable {
-  // prettier-ignore
-  const folds = router.foldsOf(data as unknown as RouteExample[], NUM_FOLDS, FOLD_SEED);
+  const folds = router.foldsOf(examples, NUM_FOLDS, FOLD_SEED);
   const options: SelectOptions = { candidates: candidatesOf(task.names), weights: FREE, costs: task.costs, safeDefault: 0, by: 'area', numFolds: 3, seed: 1 }; // prettier-ignore
   const contestants = contestantsFor(task);
   const [beliefs, validations]: [Beliefs, Map<string, number[]>] = [new Map(), new Map()];
   const add = <T>(map: Map<string, T[]>, name: string, ...values: T[]): void => void map.set(name, [...(map.get(name) ?? []), ...values]); // prettier-ignore
   const winners: string[] = [];
-  const tested: RouteExample[] = [];
-  const [testFolds, clusters]: [number[], string[]] = [[], []];
+  const order: number[] = [];
   for (let fold = 0; fold < NUM_FOLDS; fold++) {
-    const held = data.filter((_, i) => folds[i] === fold);
-    const { train, test } = encodeAll(data.filter((_, i) => folds[i] !== fold), held); // prettier-ignore
+    const held = examples.flatMap((_, i) => (folds[i] === fold ? [i] : []));
+    const test = held.map((i) => examples[i]!);
+    const train = examples.filter((_, i) => folds[i] !== fold);
     const contests = contestants.map((contestant) => router.judge(contestant, train, options));
     const winner = contests.toSorted((a, b) => b.heldOut - a.heldOut)[0]!.name;
     log(`${task.title}, fold ${fold}: ${winner}`);
     winners.push(winner);
-    tested.push(...test);
-    testFolds.push(...test.map(() => fold));
-    clusters.push(...held.map(({ cluster }) => cluster));
+    order.push(...held);
     const believe = (
       contestant: Contestant,
       shrinkage: Parameters<typeof router.shrink>[1],
@@ -127,8 +124,13 @@ export function measureCrossFitted(
     for (let seed = 0; seed < task.numShuffles; seed++)
       add(beliefs, `ridge, all believed, shuffle ${seed}`, ...believe(strong(task), null, shuffleOutcomes(train, 200 + seed))); // prettier-ignore
   }
-  const heldOut: HeldOut = { outcomes: tested.map(({ outcomes }) => outcomes), folds: testFolds, clusters, costs: task.costs }; // prettier-ignore
-  add(beliefs, 'oracle', ...tested.map(({ outcomes }) => Float64Array.from(outcomes)));
+  const heldOut: HeldOut = {
+    outcomes: order.map((i) => examples[i]!.outcomes),
+    folds: order.map((i) => folds[i]!),
+    clusters: order.map((i) => clusters[i]!),
+    costs: task.costs,
+  };
+  add(beliefs, 'oracle', ...heldOut.outcomes.map((outcomes) => Float64Array.from(outcomes)));
   const oracle = prepareArea(heldOut, beliefs.get('oracle')!)();
   const rowFor = (name: string): GainRow => {
     const values = validations.get(name) ?? [NaN];
@@ -141,7 +143,7 @@ export function measureCrossFitted(
     winners,
     rows: ['chosen', ...contestants.map(({ name }) => name), 'ridge, all believed', 'oracle'].map(rowFor),
     controls: ['chosen', 'ridge, all believed'].map((name) => controlOf(name, task.numShuffles, heldOut, beliefs)),
-    numTest: tested.length,
+    numTest: order.length,
   };
 }
 
