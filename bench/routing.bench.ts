@@ -1,10 +1,11 @@
 // The router on held-out data: area over random routing beside baselines and the oracle, intents, feedback, each with its control.
-// --quick: no networks and fewer shuffles. --two-models, --four-models, --intents: that part alone.
+// --quick: no networks and fewer shuffles. --unseen-subjects, --seen-subjects, --four-models, --intents: that part alone.
 import {
   measureBanking,
   measureFourModels,
   measureRouting,
-  measureTwoModels,
+  measureSeenSubjects,
+  measureUnseenSubjects,
   openPart,
 } from './support/learn/routing.ts';
 import { printTable } from './support/report.ts';
@@ -12,7 +13,12 @@ import { printTable } from './support/report.ts';
 const began = performance.now();
 const log = (line: string): void => console.error(`${((performance.now() - began) / 1000).toFixed(0)} s: ${line}`);
 const options = { log, show: printTable, isQuick: process.argv.includes('--quick') };
-const PARTS = { '--two-models': measureTwoModels, '--four-models': measureFourModels, '--intents': measureBanking };
+const PARTS = {
+  '--unseen-subjects': measureUnseenSubjects,
+  '--seen-subjects': measureSeenSubjects,
+  '--four-models': measureFourModels,
+  '--intents': measureBanking,
+};
 const asked = Object.entries(PARTS).filter(([flag]) => process.argv.includes(flag));
 for (const [, measure] of asked) await measure(openPart(options));
 if (asked.length === 0) {

@@ -9,7 +9,7 @@ import { candidatesOf, encodeAll, FREE, shuffleOutcomes, TEXT_ONLY } from './rou
 const router = await importBuilt<typeof import('../../../src/learning/router/index.ts')>('learning/router/index');
 /** Words alone, closely fitted: the intents differ by words, and there are a hundred questions of each. */
 export const INTENT_LINEAR = { ...router.LINEAR_DEFAULTS, queryScale: 0, termScale: 1, ridge: 5e-4, numEpochs: 6 };
-const NEIGHBOURS = [1, 5, 10, 20];
+const NEIGHBOURS = [1, 5, 10];
 const SPLIT_SEED = 77;
 
 export interface IntentRow {
@@ -104,11 +104,15 @@ export function measureIntents(
     return { encoding, title, contestant, validation: value };
   });
   const best = judged.toSorted((a, b) => b.validation - a.validation)[0]!;
-  // Of the neighbours' numbers only the best: the others were choices, not contestants.
-  const shown = judged.filter(
-    ({ title, encoding, validation, contestant }) =>
-    contestant.name !== 'k-NN' || judged.every((other) => other.contestant.name !== 'k-NN' || other.encoding !== encoding || other.title === title || other.validation < validation), // prettier-ignore
-  );
+  // Of the neighbours' numbers only the best, the first among equals: the others were choices, not contestants.
+  const isBeaten = (one: (typeof judged)[number]): boolean =>
+    judged.some(
+      (other, i) =>
+        other.contestant.name === 'k-NN' &&
+        other.encoding === one.encoding &&
+        (other.validation > one.validation || (other.validation === one.validation && i < judged.indexOf(one))),
+    );
+  const shown = judged.filter((one) => one.contestant.name !== 'k-NN' || !isBeaten(one));
   const rows = shown.map(({ encoding, title, contestant, validation }) => {
     const { train, test } = sets.get(encoding)!;
     const [fitting, stopping] = contestant.name === 'FastGRNN' ? router.splitValidation(train, 2) : [train, []];
