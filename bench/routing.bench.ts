@@ -1,7 +1,8 @@
 // The router on held-out data: area over random routing beside baselines and the oracle, intents, feedback, each with its control.
-// --quick: no networks and fewer shuffles. --unseen-subjects, --seen-subjects, --four-models, --intents: that part alone.
+// --quick: no networks and fewer shuffles. --unseen-subjects, --seen-subjects, --four-models, --intents, --feedback: that part alone.
 import {
   measureBanking,
+  measureFeedback,
   measureFourModels,
   measureRouting,
   measureSeenSubjects,
@@ -18,6 +19,7 @@ const PARTS = {
   '--seen-subjects': measureSeenSubjects,
   '--four-models': measureFourModels,
   '--intents': measureBanking,
+  '--feedback': measureFeedback,
 };
 const asked = Object.entries(PARTS).filter(([flag]) => process.argv.includes(flag));
 for (const [, measure] of asked) await measure(openPart(options));

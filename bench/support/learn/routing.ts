@@ -27,12 +27,9 @@ export interface SeenSubjects {
   readonly speed: readonly SpeedRow[];
 }
 
-export interface Intents {
+export interface RoutingResult extends SeenSubjects {
   readonly intents: IntentTable;
   readonly curves: readonly LearningCurve[];
-}
-
-export interface RoutingResult extends SeenSubjects, Intents {
   /** Questions of subjects none of the training questions is of. */
   readonly mmlu: GainTable;
   readonly router_gain: number;
@@ -121,11 +118,15 @@ export async function measureFourModels(part: Part): Promise<GainTable> {
   return gain(part, { ...task, title: 'four models', only: onlyOf(part) }, prompts, groups);
 }
 
-export async function measureBanking({ log, show, isQuick, miniLm }: Part): Promise<Intents> {
+function readQuestions() {
   const banking = readBanking();
   const names = [...new Set(banking.map(({ intent }) => intent))].sort();
   const questions = banking.map(({ text, intent }) => ({ text, group: text, cluster: intent, outcomes: names.map((name) => +(name === intent)) })); // prettier-ignore
-  const texts = questions.map(({ text }) => text);
+  return { names, questions, texts: questions.map(({ text }) => text) };
+}
+
+export async function measureBanking({ log, show, isQuick, miniLm }: Part): Promise<IntentTable> {
+  const { names, questions, texts } = readQuestions();
   const sets = new Map([['n-grams', encodeIntents(questions)]]);
   const stories = join(process.cwd(), '..', 'shared', 'models', 'stories15M-q8_0.gguf');
   if (existsSync(stories)) sets.set('static', encodeIntents(questions, await tableVectors(stories, texts)));
@@ -133,7 +134,13 @@ export async function measureBanking({ log, show, isQuick, miniLm }: Part): Prom
   log('encoded');
   const intents = measureIntents(names, sets, log, isQuick);
   show(intentTable(intents));
-  const set = sets.get(intents.encoding)!;
+  return intents;
+}
+
+/** Intents from nothing, by feedback alone. */
+export async function measureFeedback({ log, show, miniLm }: Part): Promise<LearningCurve[]> {
+  const { names, questions, texts } = readQuestions();
+  const set = encodeIntents(questions, miniLm === null ? undefined : await modelVectors(miniLm, texts, log));
   const learners = router
     .contestantsOf({
       candidates: candidatesOf(names),
@@ -143,13 +150,13 @@ export async function measureBanking({ log, show, isQuick, miniLm }: Part): Prom
       linear: INTENT_LINEAR,
       knn: { k: 10, prior: 0.1 },
     }) // prettier-ignore
-    .filter(({ name }) => (isQuick ? ['k-NN', 'ridge'] : ['k-NN', 'linear', 'ridge']).includes(name));
+    .filter(({ name }) => ['k-NN', 'ridge'].includes(name));
   const curves = learners.flatMap(({ name, train }: Contestant) => [
     learnByFeedback(name, train([], []), set, 'right or wrong'),
     learnByFeedback(`${name}, random feedback`, train([], []), set, 'random'),
   ]);
   show(curveTable(curves));
-  return { intents, curves };
+  return curves;
 }
 
 export async function measureRouting(options: RoutingOptions = {}): Promise<RoutingResult> {
@@ -157,17 +164,19 @@ export async function measureRouting(options: RoutingOptions = {}): Promise<Rout
   const mmlu = await measureUnseenSubjects(part);
   const seen = await measureSeenSubjects(part);
   const alpaca = await measureFourModels(part);
-  const banking = await measureBanking(part);
+  const intents = await measureBanking(part);
+  const curves = await measureFeedback(part);
   const [chosen, control] = [mmlu.rows[0]!, mmlu.controls[0]!];
   return {
     router_gain: chosen.area,
     router_gain_ci_low: Math.min(chosen.byRequest.low, control.byRequest.low),
     router_gain_ci_low_by_subject: Math.min(chosen.byCluster.low, control.byCluster.low),
     router_gain_shuffled_most: control.most,
-    intent_accuracy: banking.intents.rows.find(({ name }) => name === banking.intents.winner)!.accuracy,
+    intent_accuracy: intents.rows.find(({ name }) => name === intents.winner)!.accuracy,
     mmlu,
     ...seen,
     alpaca,
-    ...banking,
+    intents,
+    curves,
   };
 }

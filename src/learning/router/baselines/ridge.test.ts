@@ -90,3 +90,14 @@ test('[R17] good news about a candidate moves it there, bad news away again', ()
   for (let i = 0; i < 3; i++) tell(0);
   expect([praised > 0.45, share()]).toEqual([true, 0]);
 });
+
+test('[R17] what an outcome teaches is first of all for requests like it', () => {
+  const estimator = trainRidge(examples, 2);
+  const [hard, easy] = [0, 1].map((outcome) => fresh.find(({ outcomes }) => outcomes[0] === outcome)!.input);
+  const qualities = (): number[] => [hard!, easy!].map((input) => estimator.estimate(input).qualities[0]!);
+  const before = qualities();
+  for (let i = 0; i < 10; i++) estimator.update({ input: hard!, candidate: 0, quality: 1, propensity: 1 });
+  const [like, unlike] = qualities().map((value, i) => value - before[i]!);
+  expect(like).toBeGreaterThan(0.8);
+  expect(unlike).toBeLessThan(0.3);
+});
