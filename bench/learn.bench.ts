@@ -1,7 +1,7 @@
 // What learning changes, measured on data it did not see, each figure with its control.
 //   npm run bench -- learn                      everything
 //   npm run bench -- learn --part micro|lora|ewc|speed|routing|rerank|bank
-//   --model FILE --threads N --seeds N --patterns N
+//   --model FILE --threads N --seeds N --patterns N --quick (fewer policies and shuffles of the router)
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -16,6 +16,7 @@ const { values } = parseArgs({
     threads: { type: 'string', default: String(availableParallelism()) },
     seeds: { type: 'string', default: '3' },
     patterns: { type: 'string', default: '100000' },
+    quick: { type: 'boolean', default: false },
   },
 });
 const began = performance.now();
@@ -36,8 +37,11 @@ const PARTS: Readonly<Record<string, () => Promise<void>>> = {
   ...Object.fromEntries(Object.entries(ADAPTER_PARTS).map(([name, part]) => [name, () => onModel(part)])),
   async routing() {
     const { measureRouting } = await import('./support/learn/routing.ts');
-    const { router_gain, router_gain_ci_low, intent_accuracy } = await measureRouting(log, printTable);
-    Object.assign(figures, { router_gain, router_gain_ci_low, intent_accuracy });
+    const measured = await measureRouting({ log, show: printTable, isQuick: values.quick });
+    const { router_gain, router_gain_ci_low, router_gain_ci_low_by_subject, router_gain_shuffled_most } = measured;
+    const { intent_accuracy } = measured;
+    const controls = { router_gain_ci_low_by_subject, router_gain_shuffled_most };
+    Object.assign(figures, { router_gain, router_gain_ci_low, intent_accuracy, ...controls });
   },
   async rerank() {
     const { showRerank } = await import('./support/learn/rerank-table.ts');

@@ -4,7 +4,12 @@ import { join } from 'node:path';
 
 export interface ModelOutcomes {
   readonly text: string;
+  /** What must not be on both sides of a split. */
   readonly group: string;
+  /** What questions have in common that may fall together by chance. */
+  readonly cluster: string;
+  /** Of the text, by a sentence encoder. */
+  readonly vector?: Float32Array;
   /** By model. */
   readonly outcomes: readonly number[];
 }
@@ -47,7 +52,7 @@ export function readMmlu(): ModelOutcomes[] {
     .flatMap((file) => {
       const group = file.replace(/^mmlu_|\.csv$/g, '');
       const [, ...rows] = parseCsv(readFileSync(join(folder, file), 'utf8'));
-      return rows.map(([text, small, large]) => ({ text: text!, group, outcomes: [+(small === 'True'), +(large === 'True')] })); // prettier-ignore
+      return rows.map(([text, small, large]) => ({ text: text!, group, cluster: group, outcomes: [+(small === 'True'), +(large === 'True')] })); // prettier-ignore
     });
 }
 
@@ -58,7 +63,7 @@ export function readAlpaca(): ModelOutcomes[] {
   const lines = readFileSync(join(routingSuite(), 'alpaca-eval-four-models.jsonl'), 'utf8').split('\n');
   return lines.filter(Boolean).map((line) => {
     const { prompt, win } = JSON.parse(line) as { prompt: string; win: Record<string, number> };
-    return { text: prompt, group: prompt, outcomes: ALPACA_MODELS.map((model) => win[model]!) };
+    return { text: prompt, group: prompt, cluster: prompt, outcomes: ALPACA_MODELS.map((model) => win[model]!) };
   });
 }
 

@@ -1,15 +1,16 @@
-// Which of 77 intents a question has: a held-out fifth, then the same from nothing by feedback alone.
+// Which of 77 intents a question has: a held-out fifth, everything chosen inside the rest.
 import { createRandom } from '../../../src/core/random.ts';
-import type { Estimator, RouteExample } from '../../../src/learning/router/index.ts';
+import type { Contestant, Estimator, RouteExample } from '../../../src/learning/router/index.ts';
 import { importBuilt } from '../dist.ts';
 import { bootstrap, type Interval } from './bootstrap.ts';
-import { readBanking } from './routing-data.ts';
-import { candidatesOf, FREE, TEXT_ONLY } from './routing-models.ts';
+import type { ModelOutcomes } from './routing-data.ts';
+import { candidatesOf, encodeAll, FREE, shuffleOutcomes, TEXT_ONLY } from './routing-models.ts';
 
 const router = await importBuilt<typeof import('../../../src/learning/router/index.ts')>('learning/router/index');
-const CHECKPOINTS = [0, 100, 300, 1000, 2000, 5000];
 /** Words alone, closely fitted: the intents differ by words, and there are a hundred questions of each. */
-const LINEAR = { ...router.LINEAR_DEFAULTS, queryScale: 0, termScale: 1, ridge: 5e-4, numEpochs: 6 };
+export const INTENT_LINEAR = { ...router.LINEAR_DEFAULTS, queryScale: 0, termScale: 1, ridge: 5e-4, numEpochs: 6 };
+const NEIGHBOURS = [1, 5, 10];
+const SPLIT_SEED = 77;
 
 export interface IntentRow {
   readonly name: string;
@@ -18,24 +19,23 @@ export interface IntentRow {
   readonly interval: Interval;
 }
 
-export interface LearningCurve {
-  readonly name: string;
-  /** Accuracy on the held-out fifth after so many feedbacks. */
-  readonly points: readonly { readonly numFeedbacks: number; readonly accuracy: number }[];
-}
-
 export interface IntentTable {
   readonly winner: string;
   readonly rows: readonly IntentRow[];
   readonly shuffled: IntentRow;
-  readonly curves: readonly LearningCurve[];
   readonly numTrain: number;
   readonly numTest: number;
 }
 
+/** The same questions in several encodings. */
+export interface IntentSet {
+  readonly train: readonly RouteExample[];
+  readonly test: readonly RouteExample[];
+}
+
 const isRight = (estimator: Estimator, { input, outcomes }: RouteExample): number =>
   outcomes[router.bestOf(estimator.estimate(input).qualities)]!;
-const accuracyOf = (estimator: Estimator, examples: readonly RouteExample[]): number =>
+export const accuracyOf = (estimator: Estimator, examples: readonly RouteExample[]): number =>
   examples.reduce((sum, example) => sum + isRight(estimator, example), 0) / examples.length;
 
 function rowOf(name: string, validation: number, estimator: Estimator, test: readonly RouteExample[]): IntentRow {
@@ -51,84 +51,82 @@ function rowOf(name: string, validation: number, estimator: Estimator, test: rea
   };
 }
 
-/** Feedback one at a time: `named` tells the right intent, otherwise only whether the chosen one was right. */
-function learnOnline(
-  name: string,
-  order: readonly RouteExample[],
-  test: readonly RouteExample[],
-  isNamed: boolean,
-  isRandom: boolean,
-): LearningCurve {
-  // prettier-ignore
-  const count = order[0]!.outcomes.length;
-  const estimator = router.trainLinear([], count, TEXT_ONLY.numBuckets, LINEAR);
-  const random = createRandom(11);
-  const points: { numFeedbacks: number; accuracy: number }[] = [];
-  for (let i = 0; i <= Math.max(...CHECKPOINTS); i++) {
-    if (CHECKPOINTS.includes(i)) points.push({ numFeedbacks: i, accuracy: accuracyOf(estimator, test) });
-    const { input, outcomes } = order[i % order.length]!;
-    const chosen = router.bestOf(estimator.estimate(input).qualities);
-    const tell = (candidate: number): void => {
-      const quality = isRandom ? +(random.next() < 1 / count) : outcomes[candidate]!;
-      estimator.update({ input, candidate, quality, propensity: 1 });
-    };
-    if (isNamed) for (let candidate = 0; candidate < count; candidate++) tell(candidate);
-    else tell(chosen);
+/** Every fifth question of each intent, in a seeded order. */
+export function splitIntents(data: readonly ModelOutcomes[]): { train: ModelOutcomes[]; test: ModelOutcomes[] } {
+  const random = createRandom(SPLIT_SEED);
+  const order = data.map((one) => ({ one, at: random.next() })).sort((a, b) => a.at - b.at);
+  const seen = new Map<string, number>();
+  const parts: { train: ModelOutcomes[]; test: ModelOutcomes[] } = { train: [], test: [] };
+  for (const { one } of order) {
+    const count = seen.get(one.cluster) ?? 0;
+    seen.set(one.cluster, count + 1);
+    (count % 5 === 0 ? parts.test : parts.train).push(one);
   }
-  return { name, points };
+  return parts;
 }
 
-export function measureIntents(): IntentTable {
-  const data = readBanking();
-  const names = [...new Set(data.map(({ intent }) => intent))].sort();
-  const part = (text: string, salt: string): number => router.hashTerm(`${salt}:${text}`) % 5;
-  const trainData = data.filter(({ text }) => part(text, 'held-out') !== 0);
-  const encoder = router.fitRouteEncoder(trainData.map(({ text }) => ({ turns: [text] })), TEXT_ONLY); // prettier-ignore
-  const encode = (one: { text: string; intent: string }): RouteExample => ({
-    input: encoder.encode({ turns: [one.text] }),
-    outcomes: Float32Array.from(names, (name) => +(name === one.intent)),
-    group: one.text,
-  });
-  const train = trainData.map(encode);
-  const test = data.filter(({ text }) => part(text, 'held-out') === 0).map(encode);
-  const fitting = train.filter(({ group }) => part(group, 'validation') !== 0);
-  const validation = train.filter(({ group }) => part(group, 'validation') === 0);
+export const encodeIntents = (data: readonly ModelOutcomes[], vectors?: readonly Float32Array[]): IntentSet => {
+  const { train, test } = splitIntents(vectors === undefined ? data : data.map((one, i) => ({ ...one, vector: vectors[i]! }))); // prettier-ignore
+  return encodeAll(train, test);
+};
 
-  const candidates = candidatesOf(names);
-  const contestants = router
-    .contestantsOf({
-      candidates,
-      weights: FREE,
-      costs: names.map(() => 1),
-      numBuckets: TEXT_ONLY.numBuckets,
-      linear: LINEAR,
-      knn: { k: 10, prior: 0.1 },
-      fastGrnn: { maxEpochs: 14, weightDecay: 0.05, learningRate: 4e-3 },
-      judge: 'choice',
-    })
-    .filter(({ name }) => ['keyword', 'k-NN', 'linear', 'FastGRNN'].includes(name));
-  const judged = contestants.map(({ name, train: fit }) => {
-    const estimator = fit(fitting, validation);
-    return { name, fit, estimator, validation: accuracyOf(estimator, validation) };
+/** `sets` by what the embedding is made of. */
+export function measureIntents(
+  names: readonly string[],
+  sets: ReadonlyMap<string, IntentSet>,
+  log: (line: string) => void,
+  isQuick: boolean,
+): IntentTable & { readonly contestant: Contestant; readonly encoding: string } {
+  const base = {
+    candidates: candidatesOf(names),
+    weights: FREE,
+    costs: names.map(() => 1),
+    numBuckets: TEXT_ONLY.numBuckets,
+    linear: INTENT_LINEAR,
+    judge: 'choice' as const,
+    fastGrnn: { maxEpochs: 14, weightDecay: 0.05, learningRate: 4e-3 },
+  };
+  const named = (name: string, options = {}): Contestant =>
+    router.contestantsOf({ ...base, ...options }).find((one) => one.name === name)!;
+  const entrants = [...sets.keys()].flatMap((encoding, i) => [
+    ...(i === 0 ? [{ encoding, title: 'keyword', contestant: named('keyword') }] : []),
+    ...(i === 0 ? [{ encoding, title: 'linear, terms', contestant: named('linear') }] : []),
+    ...NEIGHBOURS.map((k) => ({ encoding, title: `k-NN, ${encoding}, k = ${k}`, contestant: named('k-NN', { knn: { k, prior: 0.1 } }) })), // prettier-ignore
+    { encoding, title: `ridge, ${encoding}`, contestant: named('ridge') },
+    ...(isQuick || i < sets.size - 1 ? [] : [{ encoding, title: `FastGRNN, ${encoding}`, contestant: named('FastGRNN') }]), // prettier-ignore
+  ]);
+  const judged = entrants.map(({ encoding, title, contestant }) => {
+    const { train } = sets.get(encoding)!;
+    const [validation, fitting] = [train.filter((_, i) => i % 5 === 0), train.filter((_, i) => i % 5 !== 0)];
+    const estimator = contestant.train(fitting, contestant.name === 'FastGRNN' ? validation : []);
+    const value = accuracyOf(estimator, validation);
+    log(`${title}: ${value.toFixed(4)} on the validation part`);
+    return { encoding, title, contestant, validation: value };
   });
   const best = judged.toSorted((a, b) => b.validation - a.validation)[0]!;
-  const rows = judged.map(({ name, fit, estimator, validation: value }) =>
-    rowOf(name, value, name === 'FastGRNN' ? estimator : fit(train, []), test),
-  );
-  const random = createRandom(5);
-  const order = train.map((example) => ({ example, at: random.next() })).sort((a, b) => a.at - b.at).map(({ example }) => example); // prettier-ignore
-  const mixed = train.map((example, i) => ({ ...example, outcomes: order[i]!.outcomes }));
-  const control = contestants.find(({ name }) => name === best.name)!.train(mixed, []);
+  // Of the neighbours' numbers only the best, the first among equals: the others were choices, not contestants.
+  const isBeaten = (one: (typeof judged)[number]): boolean =>
+    judged.some(
+      (other, i) =>
+        other.contestant.name === 'k-NN' &&
+        other.encoding === one.encoding &&
+        (other.validation > one.validation || (other.validation === one.validation && i < judged.indexOf(one))),
+    );
+  const shown = judged.filter((one) => one.contestant.name !== 'k-NN' || !isBeaten(one));
+  const rows = shown.map(({ encoding, title, contestant, validation }) => {
+    const { train, test } = sets.get(encoding)!;
+    const [fitting, stopping] = contestant.name === 'FastGRNN' ? router.splitValidation(train, 2) : [train, []];
+    return rowOf(title, validation, contestant.train(fitting, stopping), test);
+  });
+  const { train, test } = sets.get(best.encoding)!;
+  const control = best.contestant.train(shuffleOutcomes(train, 5), []);
   return {
-    winner: best.name,
+    winner: best.title,
     rows,
-    shuffled: rowOf(`${best.name}, shuffled labels`, NaN, control, test),
-    curves: [
-      learnOnline('right or wrong only', order, test, false, false),
-      learnOnline('the right one named', order, test, true, false),
-      learnOnline('random feedback', order, test, false, true),
-    ],
+    shuffled: rowOf(`${best.title}, shuffled labels`, NaN, control, test),
     numTrain: train.length,
     numTest: test.length,
+    contestant: best.contestant,
+    encoding: best.encoding,
   };
 }

@@ -1,112 +1,182 @@
 // Everything that is measured of the router, on data that is read at run time only.
-import { readAlpaca, readMmlu, routingSuite, hasRoutingSuite, ALPACA_MODELS } from './routing-data.ts';
-import { measureCrossFitted } from './routing-alpaca.ts';
-import { type IntentTable, measureIntents } from './routing-intents.ts';
-import { type GainTable, measureModels, splitGroups } from './routing-models.ts';
-import { measureNews, type NewsResult } from './routing-news.ts';
-import { measureSpeed, type SpeedResult } from './routing-speed.ts';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Contestant, RouteExample } from '../../../src/learning/router/index.ts';
+import { importBuilt } from '../dist.ts';
+import { type GainTable, measureCrossFitted, type ModelTask } from './routing-cross-fit.ts';
+import { ALPACA_MODELS, hasRoutingSuite, type ModelOutcomes, readAlpaca, readBanking, readMmlu, routingSuite } from './routing-data.ts'; // prettier-ignore
+import { hearNews, learnByFeedback, type LearningCurve, type NewsResult } from './routing-feedback.ts';
+import { encodeIntents, INTENT_LINEAR, type IntentTable, measureIntents } from './routing-intents.ts';
+import { candidatesOf, encodeAll, FREE, TEXT_ONLY } from './routing-models.ts';
+import { measureSpeed, type SpeedRow } from './routing-speed.ts';
+import { curveTable, gainTable, intentTable, newsTable, speedTable } from './routing-tables.ts';
+import { findMiniLm, modelVectors, tableVectors } from './routing-vectors.ts';
+
+const router = await importBuilt<typeof import('../../../src/learning/router/index.ts')>('learning/router/index');
 
 /** Equal for all requests, as the share of requests that go to the large model is what the literature counts. */
 export const MMLU_COSTS = [0, 1] as const;
 /** In units of a billion parameters; that of the largest is not public and is set to three times the next. */
 export const ALPACA_COSTS = [1, 3, 8, 24] as const;
-/** The first was fixed before anything was tuned, though the success rates by subject had been seen; the others share subjects with its training part. */
-export const SPLIT_SEEDS = [0, 1, 2] as const;
+const CHEAP = ['keyword', 'k-NN', 'linear', 'ridge'];
 
-export interface RoutingResult {
-  readonly router_gain: number;
-  readonly router_gain_ci_low: number;
-  readonly intent_accuracy: number;
-  readonly mmlu: GainTable;
-  /** Of other splits, the linear policy alone: a network for each would take minutes. */
-  readonly otherSplits: readonly { readonly seed: number; readonly table: GainTable }[];
-  readonly alpaca: GainTable;
-  readonly intents: IntentTable;
-  readonly news: NewsResult;
-  readonly speed: SpeedResult;
+export interface SeenSubjects {
+  /** Other questions of the same subjects. */
+  readonly withinSubjects: GainTable;
+  readonly news: readonly NewsResult[];
+  readonly speed: readonly SpeedRow[];
 }
 
-/** `show` is given each table as soon as it is there. */
-export async function measureRouting(
-  log: (line: string) => void = () => {},
-  show: (rows: string[][]) => void = () => {},
-): Promise<RoutingResult> {
+export interface RoutingResult extends SeenSubjects {
+  readonly intents: IntentTable;
+  readonly curves: readonly LearningCurve[];
+  /** Questions of subjects none of the training questions is of. */
+  readonly mmlu: GainTable;
+  readonly router_gain: number;
+  /** Of the gain over random routing and of the gain over shuffled outcomes, whichever is lower. */
+  readonly router_gain_ci_low: number;
+  readonly router_gain_ci_low_by_subject: number;
+  readonly router_gain_shuffled_most: number;
+  readonly intent_accuracy: number;
+  readonly alpaca: GainTable;
+}
+
+export interface RoutingOptions {
+  readonly log?: (line: string) => void;
+  /** Is given each table as soon as it is there. */
+  readonly show?: (rows: string[][]) => void;
+  /** No networks, fewer shuffles and contestants. */
+  readonly isQuick?: boolean;
+}
+
+interface Part {
+  readonly log: (line: string) => void;
+  readonly show: (rows: string[][]) => void;
+  readonly isQuick: boolean;
+  /** Null where it cannot be had: then the terms of the texts have to do. */
+  readonly miniLm: string | null;
+}
+
+export function openPart({ log = () => {}, show = () => {}, isQuick = false }: RoutingOptions): Part {
   if (!hasRoutingSuite()) throw new Error(`the routing suite is not at ${routingSuite()}`);
-  const data = readMmlu();
-  const task = { names: ['small', 'large'], costs: MMLU_COSTS, fastGrnn: { maxEpochs: 6, weightDecay: 0.3 } };
-  const split = (seed: number, only?: readonly string[]): GainTable => {
-    const held = splitGroups(data, seed);
-    return measureModels({ ...task, ...(only && { only }) }, data.filter(({ group }) => !held.has(group)), data.filter(({ group }) => held.has(group))); // prettier-ignore
-  };
-  log('two models, unseen subjects …');
-  const [first, ...others] = SPLIT_SEEDS;
-  const mmlu = split(first);
-  show(gainTable(`two models, ${mmlu.numTest} questions of unseen subjects`, mmlu));
-  log('other splits …');
-  const otherSplits = others.map((seed) => {
-    const table = split(seed, ['linear']);
-    show(gainTable(`split ${seed}, ${table.numTest} questions`, table));
-    return { seed, table };
-  });
-  log('four models …');
-  const alpaca = measureCrossFitted({ names: ALPACA_MODELS, costs: ALPACA_COSTS, fastGrnn: { maxEpochs: 5, weightDecay: 0.3 } }, readAlpaca()); // prettier-ignore
-  show(gainTable(`four models, ${alpaca.numTest} prompts`, alpaca));
-  log('intents …');
-  const intents = measureIntents();
+  return { log, show, isQuick, miniLm: findMiniLm(log) };
+}
+
+async function withVectors({ miniLm, log }: Part, data: readonly ModelOutcomes[]): Promise<ModelOutcomes[]> {
+  if (miniLm === null) return [...data];
+  const texts = data.map(({ text }) => text);
+  const vectors = await modelVectors(miniLm, texts, log);
+  return data.map((one, i) => ({ ...one, vector: vectors[i]! }));
+}
+
+const onlyOf = ({ isQuick }: Part): string[] => (isQuick ? ['linear', 'ridge'] : [...CHEAP, 'bandit', 'FastGRNN']);
+const numShufflesOf = ({ isQuick }: Part): number => (isQuick ? 10 : 20);
+
+function gain(part: Part, task: ModelTask, examples: readonly RouteExample[], clusters: readonly string[]): GainTable {
+  const table = measureCrossFitted(task, examples, clusters, part.log);
+  gainTable(table).forEach(part.show);
+  return table;
+}
+
+const twoModels = (part: Part) => ({ names: ['small', 'large'], costs: MMLU_COSTS, fastGrnn: { maxEpochs: 6, weightDecay: 0.3 }, numShuffles: numShufflesOf(part) }); // prettier-ignore
+
+/** Questions of subjects none of the training questions is of. */
+export async function measureUnseenSubjects(part: Part): Promise<GainTable> {
+  const data = await withVectors(part, readMmlu());
+  const task = { ...twoModels(part), title: 'two models, unseen subjects', only: onlyOf(part) };
+  const subjects = data.map(({ cluster }) => cluster);
+  return gain(part, task, encodeAll(data, []).train, subjects);
+}
+
+export async function measureSeenSubjects(part: Part): Promise<SeenSubjects> {
+  const { show, isQuick } = part;
+  const data = await withVectors(part, readMmlu());
+  const two = twoModels(part);
+  const contestants = router
+    .contestantsOf({
+      candidates: candidatesOf(two.names),
+      weights: FREE,
+      costs: MMLU_COSTS,
+      numBuckets: TEXT_ONLY.numBuckets,
+      fastGrnn: two.fastGrnn,
+    }) // prettier-ignore
+    .filter(({ name }) => ['linear', 'ridge', 'FastGRNN'].includes(name));
+  const news = contestants.filter(({ name }) => name !== 'FastGRNN').map((contestant) => hearNews(contestant, data));
+  show(newsTable(news));
+  const speed = measureSpeed(contestants, data);
+  show(speedTable(speed));
+  const questions = encodeAll(data, []).train.map((one) => ({ ...one, group: one.input.text }));
+  const task = { ...two, title: 'two models, seen subjects', only: isQuick ? ['ridge'] : CHEAP };
+  const subjects = data.map(({ cluster }) => cluster);
+  return { withinSubjects: gain(part, task, questions, subjects), news, speed };
+}
+
+export async function measureFourModels(part: Part): Promise<GainTable> {
+  const prompts = encodeAll(await withVectors(part, readAlpaca()), []).train;
+  const task = { names: ALPACA_MODELS, costs: ALPACA_COSTS, fastGrnn: { maxEpochs: 5, weightDecay: 0.3 }, numShuffles: numShufflesOf(part) }; // prettier-ignore
+  const groups = prompts.map(({ group }) => group);
+  return gain(part, { ...task, title: 'four models', only: onlyOf(part) }, prompts, groups);
+}
+
+function readQuestions() {
+  const banking = readBanking();
+  const names = [...new Set(banking.map(({ intent }) => intent))].sort();
+  const questions = banking.map(({ text, intent }) => ({ text, group: text, cluster: intent, outcomes: names.map((name) => +(name === intent)) })); // prettier-ignore
+  return { names, questions, texts: questions.map(({ text }) => text) };
+}
+
+export async function measureBanking({ log, show, isQuick, miniLm }: Part): Promise<IntentTable> {
+  const { names, questions, texts } = readQuestions();
+  const sets = new Map([['n-grams', encodeIntents(questions)]]);
+  const stories = join(process.cwd(), '..', 'shared', 'models', 'stories15M-q8_0.gguf');
+  if (existsSync(stories)) sets.set('static', encodeIntents(questions, await tableVectors(stories, texts)));
+  if (miniLm !== null) sets.set('MiniLM', encodeIntents(questions, await modelVectors(miniLm, texts, log)));
+  log('encoded');
+  const intents = measureIntents(names, sets, log, isQuick);
   show(intentTable(intents));
-  show(curveTable(intents));
-  const news = measureNews(data);
-  const shares = [news.before, news.afterGood, news.afterBad].map((share) => share.toFixed(3));
-  show([
-    ['share of one model', 'before', 'after good news', 'after bad news'],
-    ['linear', ...shares],
+  return intents;
+}
+
+/** Intents from nothing, by feedback alone. */
+export async function measureFeedback({ log, show, miniLm }: Part): Promise<LearningCurve[]> {
+  const { names, questions, texts } = readQuestions();
+  const set = encodeIntents(questions, miniLm === null ? undefined : await modelVectors(miniLm, texts, log));
+  const learners = router
+    .contestantsOf({
+      candidates: candidatesOf(names),
+      weights: FREE,
+      costs: names.map(() => 1),
+      numBuckets: TEXT_ONLY.numBuckets,
+      linear: INTENT_LINEAR,
+      knn: { k: 10, prior: 0.1 },
+    }) // prettier-ignore
+    .filter(({ name }) => ['k-NN', 'ridge'].includes(name));
+  const curves = learners.flatMap(({ name, train }: Contestant) => [
+    learnByFeedback(name, train([], []), set, 'right or wrong'),
+    learnByFeedback(`${name}, random feedback`, train([], []), set, 'random'),
   ]);
-  const speed = measureSpeed(data);
-  show([['of one decision, median', 'reading the text', 'the network'], ['µs', speed.encodeUs.toFixed(0), speed.networkUs.toFixed(1)]]); // prettier-ignore
-  const chosen = mmlu.rows.find(({ name }) => name === mmlu.winner)!;
+  show(curveTable(curves));
+  return curves;
+}
+
+export async function measureRouting(options: RoutingOptions = {}): Promise<RoutingResult> {
+  const part = openPart(options);
+  const mmlu = await measureUnseenSubjects(part);
+  const seen = await measureSeenSubjects(part);
+  const alpaca = await measureFourModels(part);
+  const intents = await measureBanking(part);
+  const curves = await measureFeedback(part);
+  const [chosen, control] = [mmlu.rows[0]!, mmlu.controls[0]!];
   return {
     router_gain: chosen.area,
-    router_gain_ci_low: chosen.byRequest.low,
+    router_gain_ci_low: Math.min(chosen.byRequest.low, control.byRequest.low),
+    router_gain_ci_low_by_subject: Math.min(chosen.byCluster.low, control.byCluster.low),
+    router_gain_shuffled_most: control.most,
     intent_accuracy: intents.rows.find(({ name }) => name === intents.winner)!.accuracy,
     mmlu,
-    otherSplits,
+    ...seen,
     alpaca,
     intents,
-    news,
-    speed,
+    curves,
   };
 }
-
-const fixed = (value: number, digits = 4): string => (Number.isNaN(value) ? '–' : value.toFixed(digits));
-
-/** Rows of a table for `printTable`. */
-export function gainTable(title: string, { winner, rows, shuffled }: GainTable): string[][] {
-  return [
-    [title, 'held-out in training', 'area over random', '95 % by request', '95 % by group', 'of oracle'],
-    ...[...rows, shuffled].map(({ name, validation, area, byRequest, byGroup, ofOracle }) => [
-      name === winner ? `${name} (chosen)` : name,
-      fixed(validation),
-      fixed(area),
-      `${fixed(byRequest.low)} … ${fixed(byRequest.high)}`,
-      `${fixed(byGroup.low)} … ${fixed(byGroup.high)}`,
-      fixed(ofOracle, 3),
-    ]),
-  ];
-}
-
-export function intentTable({ winner, rows, shuffled }: IntentTable): string[][] {
-  return [
-    ['intents', 'validation', 'accuracy', '95 %'],
-    ...[...rows, shuffled].map(({ name, validation, accuracy, interval }) => [
-      name === winner ? `${name} (chosen)` : name,
-      fixed(validation),
-      fixed(accuracy),
-      `${fixed(interval.low)} … ${fixed(interval.high)}`,
-    ]),
-  ];
-}
-
-export const curveTable = ({ curves }: IntentTable): string[][] => [
-  ['feedbacks', ...curves[0]!.points.map(({ numFeedbacks }) => String(numFeedbacks))],
-  ...curves.map(({ name, points }) => [name, ...points.map(({ accuracy }) => fixed(accuracy, 3))]),
-];

@@ -3,6 +3,7 @@ import { createConstant } from './baselines/constant.ts';
 import { trainKeyword } from './baselines/keyword.ts';
 import { type KnnOptions, trainKnn } from './baselines/knn.ts';
 import { LINEAR_DEFAULTS, type LinearOptions, trainLinear } from './baselines/linear.ts';
+import { trainRidge } from './baselines/ridge.ts';
 import type { UtilityWeights } from './candidates.ts';
 import { createFastGrnn, type Judge } from './fastgrnn/fastgrnn-estimator.ts';
 import { type FastGrnnOptions, trainFastGrnn } from './fastgrnn/train.ts';
@@ -21,7 +22,7 @@ export interface ContestantOptions {
   readonly penaltyGradient?: (params: Float32Array, out: Float32Array) => void;
 }
 
-/** All ways to choose, simplest first: among equals the simplest wins. */
+/** All ways to choose, simplest first: among equals the simplest wins. What does not stop early learns from the validation part, too. */
 export function contestantsOf(options: ContestantOptions): Contestant[] {
   const { candidates, weights, costs, numBuckets } = options;
   const count = candidates.length;
@@ -29,10 +30,14 @@ export function contestantsOf(options: ContestantOptions): Contestant[] {
   return [
     { name: 'always-small', train: () => createConstant('always-small', costs.indexOf(Math.min(...costs)), count) },
     { name: 'always-large', train: () => createConstant('always-large', costs.indexOf(Math.max(...costs)), count) },
-    { name: 'keyword', train: (train) => trainKeyword(train, count) },
-    { name: 'k-NN', train: (train) => trainKnn(train, count, options.knn) },
-    { name: 'linear', train: (train) => trainLinear(train, count, numBuckets, options.linear ?? LINEAR_DEFAULTS) },
-    { name: 'bandit', train: (train) => trainBandit(train, count) },
+    { name: 'keyword', train: (...all) => trainKeyword(all.flat(), count) },
+    { name: 'k-NN', train: (...all) => trainKnn(all.flat(), count, options.knn) },
+    {
+      name: 'linear',
+      train: (...all) => trainLinear(all.flat(), count, numBuckets, options.linear ?? LINEAR_DEFAULTS),
+    },
+    { name: 'ridge', train: (...all) => trainRidge(all.flat(), count) },
+    { name: 'bandit', train: (...all) => trainBandit(all.flat(), count) },
     {
       name: 'FastGRNN',
       train: (train, validation) => {

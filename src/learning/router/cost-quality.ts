@@ -26,8 +26,8 @@ function qualityAt(points: readonly CurvePoint[], cost: number): number {
 const NUM_BUDGETS = 101;
 
 /** Best mixture of fixed candidates for each budget: what one can have without looking at the request. */
-export function hullOf(means: readonly number[], costs: readonly number[]): CurvePoint[] {
-  const points = means.map((quality, i) => ({ quality, cost: costs[i]! })).sort((a, b) => a.cost - b.cost || b.quality - a.quality); // prettier-ignore
+export function hullOf(means: ArrayLike<number>, costs: readonly number[]): CurvePoint[] {
+  const points = costs.map((cost, i) => ({ quality: means[i]!, cost })).sort((a, b) => a.cost - b.cost || b.quality - a.quality); // prettier-ignore
   const hull: CurvePoint[] = [];
   for (const point of points) {
     if (hull.length > 0 && point.quality <= hull.at(-1)!.quality) continue;
@@ -115,8 +115,13 @@ export function prepareCurve({ estimates, outcomes, costs }: CurveData): Prepare
   };
   const area = (counts: Float64Array = once): number => {
     const points = curve(counts);
-    const total = counts.reduce((sum, count) => sum + count, 0);
-    const means = costs.map((_, i) => outcomes.reduce((sum, row, r) => sum + counts[r]! * row[i]!, 0) / total);
+    const means = new Float64Array(costs.length);
+    let total = 0;
+    for (let row = 0; row < numRows; row++) {
+      total += counts[row]!;
+      for (let i = 0; i < means.length; i++) means[i]! += counts[row]! * outcomes[row]![i]!;
+    }
+    for (let i = 0; i < means.length; i++) means[i]! /= total;
     const hull = hullOf(means, costs);
     const low = costs[start]!;
     let [sum, at] = [0, 0];

@@ -3,22 +3,13 @@ import { bestOf, penaltiesOf, type UtilityWeights } from './candidates.ts';
 import { prepareCurve } from './cost-quality.ts';
 import { leadOf, shrink, type Shrinkage } from './decision-rule.ts';
 import type { Estimate, Estimator } from './estimator.ts';
-import { hashTerm } from './features/hashed-terms.ts';
+import { foldsOf } from './folds.ts';
 import { meanOutcomes } from './baselines/constant.ts';
 import { utilitiesOf } from './labels.ts';
 import type { Candidate, RouteExample } from './types.ts';
 
 /** Makes an estimator of examples; `validation` is for stopping early and never a part of what is judged. */
 export type Trainer = (train: readonly RouteExample[], validation: readonly RouteExample[]) => Estimator;
-
-/** Groups to folds by the hash of their names, so that no order of a file and no choice of ours decides. */
-export function foldsOf(examples: readonly RouteExample[], numFolds: number, seed: number): Int32Array {
-  const names = [...new Set(examples.map(({ group }) => group))].sort(
-    (a, b) => hashTerm(`${seed}:${a}`) - hashTerm(`${seed}:${b}`) || (a < b ? -1 : 1),
-  );
-  const fold = new Map(names.map((name, i) => [name, i % numFolds]));
-  return Int32Array.from(examples, ({ group }) => fold.get(group)!);
-}
 
 /** Estimates of every example by an estimator that saw none of its group. */
 export function crossFit(

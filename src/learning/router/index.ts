@@ -3,7 +3,7 @@ export { calibrate, calibrationError, fitPlatt, type Platt } from './calibration
 export { bestOf, penaltiesOf, resolveCandidates, type UtilityWeights } from './candidates.ts';
 export { type ContestantOptions, contestantsOf } from './contestants.ts';
 export { type CurveData, type CurvePoint, hullOf, type PreparedCurve, prepareCurve } from './cost-quality.ts';
-export { crossFit, fitConfidence, fitShrinkage, foldsOf, splitValidation, type Trainer } from './cross-fit.ts';
+export { crossFit, fitConfidence, fitShrinkage, splitValidation, type Trainer } from './cross-fit.ts';
 export { createPolicy, type DecisionRule, MIN_CONFIDENCE, shrink, type Shrinkage } from './decision-rule.ts';
 export type { Estimate, Estimator } from './estimator.ts';
 export { explainDecision, QUERY_FEATURE_NAMES, type RouteExplanation } from './explain.ts';
@@ -14,6 +14,7 @@ export { lossOf, type Targets } from './fastgrnn/loss.ts';
 export { createNetwork, type Network } from './fastgrnn/network.ts';
 export { type Mask, sparsityOf, threshold } from './fastgrnn/sparsity.ts';
 export { type FastGrnnOptions, type TrainContext, type TrainedNetwork, trainFastGrnn } from './fastgrnn/train.ts';
+export { foldsOf } from './folds.ts';
 export { hashTerm } from './features/hashed-terms.ts';
 export {
   type EncoderOptions,
@@ -28,6 +29,7 @@ export { createConstant } from './baselines/constant.ts';
 export { trainKeyword } from './baselines/keyword.ts';
 export { trainKnn } from './baselines/knn.ts';
 export { LINEAR_DEFAULTS, type LinearOptions, trainLinear } from './baselines/linear.ts';
+export { RIDGE_DEFAULTS, type RidgeOptions, trainRidge } from './baselines/ridge.ts';
 export { createReservoir, type Reservoir } from './reservoir.ts';
 export { type Contest, type Contestant, judge, selectBest, type Selection, type SelectOptions } from './select-best.ts';
 export { createRouter, loadRouter, type Router, saveRouter, type Sha256 } from './stored-router.ts';

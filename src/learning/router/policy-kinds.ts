@@ -4,6 +4,7 @@ import { loadConstant } from './baselines/constant.ts';
 import { loadKeyword } from './baselines/keyword.ts';
 import { loadKnn } from './baselines/knn.ts';
 import { loadLinear } from './baselines/linear.ts';
+import { loadRidge, ridgeLength } from './baselines/ridge.ts';
 import type { Estimator } from './estimator.ts';
 import { loadFastGrnn } from './fastgrnn/fastgrnn-estimator.ts';
 import { DEFAULT_SHAPE, layoutOf } from './fastgrnn/layout.ts';
@@ -72,6 +73,10 @@ export const POLICY_KINDS: Readonly<Record<string, PolicyKind>> = {
       return firstMisfit(state, { values: numCandidates * width, means: numCandidates });
     },
     load: loadLinear,
+  },
+  ridge: {
+    misfit: (state, { numCandidates }) => firstMisfit(state, { weights: ridgeLength(numCandidates) }),
+    load: loadRidge,
   },
   bandit: {
     misfit: (state, { numCandidates }) => {

@@ -2,8 +2,9 @@ import { expect, test } from 'vitest';
 import { createConstant } from './baselines/constant.ts';
 import { trainLinear } from './baselines/linear.ts';
 import { contestantsOf } from './contestants.ts';
-import { crossFit, fitShrinkage, foldsOf, splitValidation } from './cross-fit.ts';
+import { crossFit, fitShrinkage, splitValidation } from './cross-fit.ts';
 import type { Estimator } from './estimator.ts';
+import { foldsOf } from './folds.ts';
 import { type Contestant, judge, selectBest, type SelectOptions } from './select-best.ts';
 import { candidate, FREE, learnable } from './test-examples.contract.ts';
 import type { RouteExample } from './types.ts';
@@ -61,6 +62,19 @@ test('[R12] differences that do not carry over to other groups are not believed,
     qualities: estimate.qualities.map((quality) => 1 - quality),
   }));
   expect([...fitShrinkage(examples, inverted, [0, 1])!.slopes]).toEqual([0, 0]);
+});
+
+test('[R12] estimates that lose to a blind choice in every mixture that was tried are not believed at all', () => {
+  // Inverted, and worse with less of either candidate: the search ends where it began, at a loss.
+  const outcomes = [Float32Array.of(0, 1), Float32Array.of(1, 1), Float32Array.of(0, 1)];
+  const qualities = [Float64Array.of(0.3, 0.3), Float64Array.of(0, 0.3), Float64Array.of(0.1, 0.4)];
+  const { means, slopes } = fitShrinkage(
+    outcomes.map((row, i) => ({ ...examples[i]!, outcomes: row })),
+    qualities.map((row) => ({ qualities: row, confidence: NaN, why: { kind: 'best', detail: '' } })),
+    [0, 1],
+  )!;
+  expect([...slopes]).toEqual([0, 0]);
+  expect([...means]).toEqual([Math.fround(1 / 3), 1]);
 });
 
 test('[R12] labels without meaning give no gain', () => {

@@ -3,7 +3,7 @@ import { resolveCandidates } from '../candidates.ts';
 import { QUERY_FEATURE_NAMES } from '../explain.ts';
 import { candidate } from '../test-examples.contract.ts';
 import { queryFeatures, splitChoices } from './query-features.ts';
-import { fitRouteEncoder } from './route-encoder.ts';
+import { fitRouteEncoder, loadRouteEncoder } from './route-encoder.ts';
 import { segmentTurns } from './segments.ts';
 
 const QUESTION = 'Which of these is not 12?\nA. twelve sheep\nB. a dozen sheep\nC. 13\nD. 7 + 5\nAnswer:';
@@ -53,6 +53,37 @@ test('[R19] retrieval and machine have their places, and blocks that do not add 
   expect(whole.every(Number.isFinite)).toBe(true);
   expect(() => fitRouteEncoder(requests, { embedding: 17 })).toThrow(/129 numbers, not 128/);
   expect(() => fitRouteEncoder([], {})).toThrow(/0 requests/);
+});
+
+test('[R20] given vectors are the embedding, along the directions in which they differ; the terms stay', () => {
+  // Four corners of a square in the plane of numbers 3 and 5, far wider along 3.
+  const corner = (a: number, b: number): Float32Array => Float32Array.from({ length: 8 }, (_, i) => (i === 3 ? a : i === 5 ? b : 0)); // prettier-ignore
+  const requests = [corner(9, 1), corner(9, -1), corner(-9, 1), corner(-9, -1)].map((vector, i) => ({ turns: [`text ${i}`], vector })); // prettier-ignore
+  const encoder = fitRouteEncoder(requests, { numBuckets: 256, vector: 8, embedding: 16 });
+  const [a, b, c] = requests.map((request) => encoder.encode(request));
+  const dot = (x: Float32Array, y: Float32Array): number => x.reduce((sum, value, i) => sum + value * y[i]!, 0);
+  expect(dot(a!.embedding, b!.embedding)).toBeCloseTo(80 / 82, 5);
+  expect(dot(a!.embedding, c!.embedding)).toBeCloseTo(-80 / 82, 5);
+  expect(Math.abs(a!.embedding[0]!)).toBeCloseTo(9 / Math.sqrt(82), 4);
+  expect(a!.terms.indices.length).toBeGreaterThan(0);
+  const { segments } = encoder.encode({ turns: ['an earlier one', 'text 0'], vector: corner(9, 1) });
+  expect(segments[0]!.subarray(32, 48).every((value) => value === 0)).toBe(true);
+  expect(segments[1]!.subarray(32, 48).some((value) => value !== 0)).toBe(true);
+  expect(loadRouteEncoder(encoder.save()).encode(requests[1]!)).toEqual(b);
+});
+
+test('[R20] a vector that is missing, of another width or not finite is refused', () => {
+  const requests = [
+    { turns: ['a'], vector: Float32Array.of(1, 2) },
+    { turns: ['b'], vector: Float32Array.of(2, 1) },
+  ];
+  const encoder = fitRouteEncoder(requests, { numBuckets: 256, vector: 2 });
+  expect(() => encoder.encode({ turns: ['a'] })).toThrow(/0 numbers, the encoder needs 2/);
+  expect(() => encoder.encode({ turns: ['a'], vector: new Float32Array(3) })).toThrow(/3 numbers, the encoder needs 2/);
+  expect(() => encoder.encode({ turns: ['a'], vector: Float32Array.of(0, NaN) })).toThrow(/number 1 .* is NaN/);
+  expect(() => fitRouteEncoder([requests[0]!, { turns: ['b'] }], { vector: 2 })).toThrow(
+    /0 numbers, the encoder needs 2/,
+  );
 });
 
 test('candidates are checked as a whole', () => {

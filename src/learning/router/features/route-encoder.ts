@@ -1,6 +1,6 @@
 import { RuvLLMError } from '../../../core/errors.ts';
 import { integerOption, resolveOptions } from '../../../core/options.ts';
-import { NUM_FEATURES, NUM_QUERY_FEATURES, type PolicyState, type RouteInput } from '../types.ts';
+import { NUM_FEATURES, NUM_QUERY_FEATURES, type PolicyState, type RouteInput, type SparseVector } from '../types.ts';
 import { countTerms, fitRarity, weighTerms } from './hashed-terms.ts';
 import { findDirections, project } from './principal-directions.ts';
 import { queryFeatures } from './query-features.ts';
@@ -10,6 +10,8 @@ import { retrievalFeatures, type RetrievalState, systemFeatures, type SystemStat
 export interface RouteRequest {
   /** What was said, oldest first; the last is what is to be answered. */
   readonly turns: readonly string[];
+  /** Of the last turn, by a sentence encoder: instead of its terms where the router's encoder was fitted to such. */
+  readonly vector?: Float32Array;
   readonly retrieval?: RetrievalState;
   readonly system?: SystemState;
 }
@@ -19,6 +21,8 @@ export interface EncoderOptions {
   readonly numBuckets?: number;
   /** Numbers of the embedding block. Default 16; the three blocks together must be 96. */
   readonly embedding?: number;
+  /** Width of the requests' vectors. Default 0: the embedding block is made of the terms of the text. */
+  readonly vector?: number;
   /** Default 48. */
   readonly retrieval?: number;
   /** Default 32. */
@@ -36,11 +40,14 @@ export interface RouteEncoder {
 /** A scaled feature further out than this says no more than that it is far out. */
 const MAX_SCALED = 4;
 const CHARACTERS_PER_TOKEN = 4;
+/** Wider than any sentence encoder's. */
+const MAX_VECTOR = 8192;
 
 function resolve(options: EncoderOptions | undefined): Required<EncoderOptions> {
   const resolved = resolveOptions<Required<EncoderOptions>>('route encoder', options, {
     numBuckets: integerOption(1 << 14, 1 << 8, 1 << 18),
     embedding: integerOption(16, 1, NUM_FEATURES - NUM_QUERY_FEATURES),
+    vector: integerOption(0, 0, MAX_VECTOR),
     retrieval: integerOption(48, 0, 48),
     system: integerOption(32, 0, 32),
     seed: integerOption(1, 0, 2 ** 32 - 1),
@@ -67,6 +74,15 @@ function fitScale(rows: readonly Float32Array[], width: number): { mean: Float32
   return { mean, scale };
 }
 
+/** A given vector in the form that directions are found for and projected on; refused where it is not as wide as the others. */
+function vectorTerms({ vector }: RouteRequest, width: number): SparseVector {
+  if (vector?.length !== width)
+    throw new RuvLLMError('invalid_option', `a request's vector has ${vector?.length ?? 0} numbers, the encoder needs ${width}`); // prettier-ignore
+  const bad = vector.findIndex((value) => !Number.isFinite(value));
+  if (bad >= 0) throw new RuvLLMError('invalid_option', `number ${bad} of a request's vector is ${vector[bad]}`);
+  return { indices: Int32Array.from({ length: width }, (_, i) => i), values: vector };
+}
+
 const wholeOf = (turns: readonly string[]): string => turns.at(-1) ?? '';
 
 /** Learns rarity, directions and scales from texts, without looking at any outcome. */
@@ -76,11 +92,13 @@ export function fitRouteEncoder(requests: readonly RouteRequest[], options?: Enc
   const counts = requests.map(({ turns }) => countTerms(wholeOf(turns), resolved.numBuckets));
   const rarity = fitRarity(counts, resolved.numBuckets);
   const terms = counts.map((count) => weighTerms(count, rarity));
-  const directions = findDirections(terms, resolved.numBuckets, resolved.embedding, resolved.seed);
+  const width = resolved.vector || resolved.numBuckets;
+  const embedded = resolved.vector > 0 ? requests.map((request) => vectorTerms(request, width)) : terms;
+  const directions = findDirections(embedded, width, resolved.embedding, resolved.seed);
   const rows = requests.map(({ turns }, i) => {
     const row = new Float32Array(NUM_QUERY_FEATURES + resolved.embedding);
     row.set(queryFeatures(wholeOf(turns), turns.length));
-    project(terms[i]!, directions, row.subarray(NUM_QUERY_FEATURES));
+    project(embedded[i]!, directions, row.subarray(NUM_QUERY_FEATURES));
     return row;
   });
   const { mean, scale } = fitScale(rows, NUM_QUERY_FEATURES + resolved.embedding);
@@ -90,7 +108,7 @@ export function fitRouteEncoder(requests: readonly RouteRequest[], options?: Enc
 interface EncoderArrays {
   /** f32[numBuckets] */
   readonly rarity: Float32Array;
-  /** f32[numBuckets × embedding] */
+  /** f32[(vector or numBuckets) × embedding] */
   readonly directions: Float32Array;
   /** f32[32 + embedding] */
   readonly mean: Float32Array;
@@ -100,31 +118,37 @@ interface EncoderArrays {
 function createRouteEncoder(options: Required<EncoderOptions>, arrays: EncoderArrays): RouteEncoder {
   const { numBuckets, embedding: size } = options;
   const { rarity, directions, mean, scale } = arrays;
-  const vectorOf = (text: string, request: RouteRequest) => {
+  /** `embedded` is what the directions are of; null leaves the embedding block at its mean. */
+  const vectorOf = (text: string, request: RouteRequest, embedded: SparseVector | null) => {
     const features = new Float32Array(NUM_FEATURES);
-    const terms = weighTerms(countTerms(text, numBuckets), rarity);
     const embedding = new Float32Array(size);
-    project(terms, directions, embedding);
+    if (embedded !== null) project(embedded, directions, embedding);
     features.set(queryFeatures(text, request.turns.length));
     features.set(embedding, NUM_QUERY_FEATURES);
-    for (let i = 0; i < mean.length; i++) {
+    const numScaled = embedded === null ? NUM_QUERY_FEATURES : mean.length;
+    for (let i = 0; i < numScaled; i++) {
       const scaled = (features[i]! - mean[i]!) * scale[i]!;
       features[i] = Math.max(-MAX_SCALED, Math.min(MAX_SCALED, scaled));
     }
-    return { features, terms, embedding };
+    return { features, embedding };
   };
+  const termsOf = (text: string): SparseVector => weighTerms(countTerms(text, numBuckets), rarity);
+  const isByVector = options.vector > 0;
   return {
     encode(request) {
       const text = wholeOf(request.turns);
-      const whole = vectorOf(text, request);
+      const terms = termsOf(text);
+      const whole = vectorOf(text, request, isByVector ? vectorTerms(request, options.vector) : terms);
+      // Only the last turn has a vector: one for each part would cost as much again.
+      const partOf = (part: string) => vectorOf(part, request, isByVector ? null : termsOf(part)).features;
       const states = NUM_QUERY_FEATURES + size;
       retrievalFeatures(request.retrieval, whole.features.subarray(states, states + options.retrieval));
       systemFeatures(request.system, whole.features.subarray(states + options.retrieval));
       const length = Math.hypot(...whole.embedding);
       return {
-        segments: [...segmentTurns(request.turns).map((part) => vectorOf(part, request).features), whole.features],
+        segments: [...segmentTurns(request.turns).map(partOf), whole.features],
         query: whole.features.subarray(0, NUM_QUERY_FEATURES),
-        terms: whole.terms,
+        terms,
         embedding: whole.embedding.map((value) => (length > 0 ? value / length : 0)),
         numTokens: Math.ceil(text.length / CHARACTERS_PER_TOKEN),
         text: text.toLowerCase(),
@@ -150,7 +174,7 @@ export function loadRouteEncoder({ numbers, arrays }: PolicyState): RouteEncoder
   };
   return createRouteEncoder(options, {
     rarity: read('rarity', options.numBuckets),
-    directions: read('directions', options.numBuckets * options.embedding),
+    directions: read('directions', (options.vector || options.numBuckets) * options.embedding),
     mean: read('mean', width),
     scale: read('scale', width),
   });

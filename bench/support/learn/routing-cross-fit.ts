@@ -1,0 +1,165 @@
+// Every request is judged once, by routers that were trained and chosen without its group, and so are routers that learned nonsense.
+import type { Contestant, RouteExample, SelectOptions } from '../../../src/learning/router/index.ts';
+import { importBuilt } from '../dist.ts';
+import type { Interval } from './bootstrap.ts';
+import {
+  candidatesOf,
+  FREE,
+  type GainRow,
+  type HeldOut,
+  intervalsOf,
+  prepareArea,
+  shuffleOutcomes,
+  TEXT_ONLY,
+} from './routing-models.ts';
+
+const router = await importBuilt<typeof import('../../../src/learning/router/index.ts')>('learning/router/index');
+const NUM_FOLDS = 5;
+/** Of the folds: fixed before any of them was looked at. */
+const FOLD_SEED = 0;
+const NUM_RESAMPLES = 400;
+/** Of the difference to the shuffled: each takes as many curves as there are shuffles. */
+const NUM_PAIRED = 150;
+const STRONG = { ridges: [300], directions: [96], mayBeConstant: false };
+
+export interface ModelTask {
+  readonly title: string;
+  readonly names: readonly string[];
+  readonly costs: readonly number[];
+  /** Contestants that take part. */
+  readonly only: readonly string[];
+  readonly fastGrnn: { readonly maxEpochs: number; readonly weightDecay: number };
+  readonly numShuffles: number;
+}
+
+/** A policy that was trained on shuffled outcomes, many times. */
+export interface Control {
+  readonly name: string;
+  readonly numShuffles: number;
+  readonly mean: number;
+  readonly least: number;
+  readonly most: number;
+  /** Real less mean of the shuffled, on the same resamples. */
+  readonly difference: number;
+  readonly byRequest: Interval;
+  readonly byCluster: Interval;
+}
+
+export interface GainTable {
+  readonly title: string;
+  /** By fold. */
+  readonly winners: readonly string[];
+  /** `chosen` is the first: in every fold what did best inside the training part. */
+  readonly rows: readonly GainRow[];
+  readonly controls: readonly Control[];
+  readonly numTest: number;
+}
+
+type Beliefs = Map<string, Float64Array[]>;
+
+function contestantsFor(task: ModelTask): Contestant[] {
+  const candidates = candidatesOf(task.names);
+  const all = router.contestantsOf({
+    candidates,
+    weights: FREE,
+    costs: task.costs,
+    numBuckets: TEXT_ONLY.numBuckets,
+    fastGrnn: task.fastGrnn,
+  });
+  return all.filter(({ name }) => task.only.includes(name));
+}
+
+/** What takes no part in the choice: least squares that believe all they see, to show what choosing how much to believe does. */
+const strong = (task: ModelTask): Contestant => ({
+  name: 'ridge, all believed',
+  train: (...all) => router.trainRidge(all.flat(), task.names.length, STRONG),
+});
+
+/** `examples` are encoded once, by directions and scales of all texts and no outcome; `clusters` by example. */
+export function measureCrossFitted(
+  task: ModelTask,
+  examples: readonly RouteExample[],
+  clusters: readonly string[],
+  log: (line: string) => void,
+): GainTable {
+  const folds = router.foldsOf(examples, NUM_FOLDS, FOLD_SEED);
+  const options: SelectOptions = { candidates: candidatesOf(task.names), weights: FREE, costs: task.costs, safeDefault: 0, by: 'area', numFolds: 3, seed: 1 }; // prettier-ignore
+  const contestants = contestantsFor(task);
+  const [beliefs, validations]: [Beliefs, Map<string, number[]>] = [new Map(), new Map()];
+  const add = <T>(map: Map<string, T[]>, name: string, ...values: T[]): void => void map.set(name, [...(map.get(name) ?? []), ...values]); // prettier-ignore
+  const winners: string[] = [];
+  const order: number[] = [];
+  for (let fold = 0; fold < NUM_FOLDS; fold++) {
+    const held = examples.flatMap((_, i) => (folds[i] === fold ? [i] : []));
+    const test = held.map((i) => examples[i]!);
+    const train = examples.filter((_, i) => folds[i] !== fold);
+    const contests = contestants.map((contestant) => router.judge(contestant, train, options));
+    const winner = contests.toSorted((a, b) => b.heldOut - a.heldOut)[0]!.name;
+    log(`${task.title}, fold ${fold}: ${winner}`);
+    winners.push(winner);
+    order.push(...held);
+    const believe = (
+      contestant: Contestant,
+      shrinkage: Parameters<typeof router.shrink>[1],
+      examples: readonly RouteExample[],
+    ): Float64Array[] => {
+      // prettier-ignore
+      const estimator = contestant.train(...router.splitValidation(examples, 2));
+      return test.map(({ input }) => router.shrink(estimator.estimate(input).qualities, shrinkage).slice());
+    };
+    contestants.forEach((contestant, i) => {
+      const { heldOut, rule } = contests[i]!;
+      const estimates = believe(contestant, rule.shrinkage, train);
+      add(beliefs, contestant.name, ...estimates);
+      add(validations, contestant.name, heldOut);
+      if (contestant.name !== winner) return;
+      add(beliefs, 'chosen', ...estimates);
+      add(validations, 'chosen', heldOut);
+      // A network for each shuffle would take minutes.
+      const cheap = winner === 'FastGRNN' ? strong(task) : contestant;
+      for (let seed = 0; seed < task.numShuffles; seed++)
+        add(beliefs, `chosen, shuffle ${seed}`, ...believe(cheap, rule.shrinkage, shuffleOutcomes(train, 100 + seed)));
+    });
+    add(beliefs, 'ridge, all believed', ...believe(strong(task), null, train));
+    for (let seed = 0; seed < task.numShuffles; seed++)
+      add(beliefs, `ridge, all believed, shuffle ${seed}`, ...believe(strong(task), null, shuffleOutcomes(train, 200 + seed))); // prettier-ignore
+  }
+  const heldOut: HeldOut = {
+    outcomes: order.map((i) => examples[i]!.outcomes),
+    folds: order.map((i) => folds[i]!),
+    clusters: order.map((i) => clusters[i]!),
+    costs: task.costs,
+  };
+  add(beliefs, 'oracle', ...heldOut.outcomes.map((outcomes) => Float64Array.from(outcomes)));
+  const oracle = prepareArea(heldOut, beliefs.get('oracle')!)();
+  const rowFor = (name: string): GainRow => {
+    const values = validations.get(name) ?? [NaN];
+    const area = prepareArea(heldOut, beliefs.get(name)!);
+    const validation = values.reduce((sum, value) => sum + value, 0) / values.length;
+    return { name, validation, area: area(), ...intervalsOf(heldOut, area, NUM_RESAMPLES), ofOracle: area() / oracle };
+  };
+  return {
+    title: task.title,
+    winners,
+    rows: ['chosen', ...contestants.map(({ name }) => name), 'ridge, all believed', 'oracle'].map(rowFor),
+    controls: ['chosen', 'ridge, all believed'].map((name) => controlOf(name, task.numShuffles, heldOut, beliefs)),
+    numTest: order.length,
+  };
+}
+
+function controlOf(name: string, numShuffles: number, heldOut: HeldOut, beliefs: Beliefs): Control {
+  const real = prepareArea(heldOut, beliefs.get(name)!);
+  const shuffled = Array.from({ length: numShuffles }, (_, seed) => prepareArea(heldOut, beliefs.get(`${name}, shuffle ${seed}`)!)); // prettier-ignore
+  const areas = shuffled.map((area) => area());
+  const meanOf = (counts?: Float64Array): number => shuffled.reduce((sum, area) => sum + area(counts), 0) / numShuffles;
+  const difference = (counts?: Float64Array): number => real(counts) - meanOf(counts);
+  return {
+    name,
+    numShuffles,
+    mean: meanOf(),
+    least: Math.min(...areas),
+    most: Math.max(...areas),
+    difference: difference(),
+    ...intervalsOf(heldOut, difference, NUM_PAIRED),
+  };
+}

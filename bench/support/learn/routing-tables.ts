@@ -1,0 +1,64 @@
+// The results as rows for `printTable`.
+import type { Interval } from './bootstrap.ts';
+import type { GainTable } from './routing-cross-fit.ts';
+import type { LearningCurve, NewsResult } from './routing-feedback.ts';
+import type { IntentTable } from './routing-intents.ts';
+import type { SpeedRow } from './routing-speed.ts';
+
+const fixed = (value: number, digits = 4): string => (Number.isNaN(value) ? '–' : value.toFixed(digits));
+const range = ({ low, high }: Interval): string => `${fixed(low)} … ${fixed(high)}`;
+
+export function gainTable({ title, winners, rows, controls, numTest }: GainTable): string[][][] {
+  return [
+    [
+      [`${title}, ${numTest} held out`, 'in training', 'area over random', '95 % by request', '95 % by cluster', 'of oracle'], // prettier-ignore
+      ...rows.map(({ name, validation, area, byRequest, byCluster, ofOracle }) => [
+        name === 'chosen' ? `chosen (${winners.join(', ')})` : name,
+        fixed(validation),
+        fixed(area),
+        range(byRequest),
+        range(byCluster),
+        fixed(ofOracle, 3),
+      ]),
+    ],
+    [
+      ['shuffled outcomes', 'times', 'mean', 'least … most', 'real less mean', '95 % by request', '95 % by cluster'],
+      ...controls.map(({ name, numShuffles, mean, least, most, difference, byRequest, byCluster }) => [
+        name,
+        String(numShuffles),
+        fixed(mean),
+        range({ low: least, high: most }),
+        fixed(difference),
+        range(byRequest),
+        range(byCluster),
+      ]),
+    ],
+  ];
+}
+
+export function intentTable({ winner, rows, shuffled, numTest }: IntentTable): string[][] {
+  return [
+    [`intents, ${numTest} held out`, 'validation', 'accuracy', '95 %'],
+    ...[...rows, shuffled].map(({ name, validation, accuracy, interval }) => [
+      name === winner ? `${name} (chosen)` : name,
+      fixed(validation),
+      fixed(accuracy),
+      range(interval),
+    ]),
+  ];
+}
+
+export const curveTable = (curves: readonly LearningCurve[]): string[][] => [
+  ['feedbacks', ...curves[0]!.points.map(({ numFeedbacks }) => String(numFeedbacks))],
+  ...curves.map(({ name, points }) => [name, ...points.map(({ accuracy }) => fixed(accuracy, 3))]),
+];
+
+export const newsTable = (rows: readonly NewsResult[]): string[][] => [
+  ['one model', 'share before', 'good news until 0.9', 'bad news until 0.1'],
+  ...rows.map(({ name, before, numGood, numBad }) => [name, fixed(before, 3), String(numGood ?? 'never'), String(numBad ?? 'never')]), // prettier-ignore
+];
+
+export const speedTable = (rows: readonly SpeedRow[]): string[][] => [
+  ['µs', 'p50', 'p99'],
+  ...rows.map(({ name, p50Us, p99Us }) => [name, p50Us.toFixed(1), p99Us.toFixed(1)]),
+];

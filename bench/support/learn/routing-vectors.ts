@@ -1,0 +1,68 @@
+// What a sentence encoder says of the texts of a suite: computed once, in minutes, and kept by the hash of model and texts.
+import { createHash } from 'node:crypto';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { convertMiniLm, fetchMiniLm } from '../../../test/support/minilm.ts';
+import { importBuilt } from '../dist.ts';
+
+const { openModelEmbedder } = await importBuilt<typeof import('../../../src/platform/node/memory/model-embedder.ts')>('platform/node/memory/model-embedder'); // prettier-ignore
+const { openTableEmbedder } = await importBuilt<typeof import('../../../src/platform/node/memory/table-embedder.ts')>('platform/node/memory/table-embedder'); // prettier-ignore
+
+/** What is asked stands at the end of a long text, and a vector of more would take a router longer than the decision is worth. */
+const MAX_CHARACTERS = 600;
+/** Texts at once; what an interruption loses. */
+const AT_ONCE = 64;
+
+const cacheFolder = (): string => join(process.cwd(), '.cache/bench');
+
+/** The file of MiniLM's weights, made where it is not there; null, with the reason logged, where it cannot be had. */
+export function findMiniLm(log: (line: string) => void): string | null {
+  const why = fetchMiniLm(process.cwd());
+  if (why !== null) {
+    log(why);
+    return null;
+  }
+  const path = join(cacheFolder(), 'minilm-f16.gguf');
+  mkdirSync(cacheFolder(), { recursive: true });
+  if (!existsSync(path)) convertMiniLm(process.cwd(), path);
+  return path;
+}
+
+/** Unit vectors of all texts by the model of a file; goes on where an earlier run stopped. */
+export async function modelVectors(
+  path: string,
+  whole: readonly string[],
+  log: (line: string) => void,
+): Promise<Float32Array[]> {
+  const texts = whole.map((text) => text.slice(-MAX_CHARACTERS));
+  const model = createHash('sha256').update(readFileSync(path)).digest('hex');
+  const key = createHash('sha256')
+    .update(JSON.stringify([model, texts]))
+    .digest('hex');
+  const file = join(cacheFolder(), `vectors-${key.slice(0, 24)}.f32`);
+  const embedder = openModelEmbedder(path);
+  const rowBytes = embedder.dim * 4;
+  if (!existsSync(file)) writeFileSync(file, '');
+  let numDone = Math.floor(statSync(file).size / rowBytes);
+  // A row that was cut off in the middle would shift all behind it.
+  if (statSync(file).size !== numDone * rowBytes) writeFileSync(file, readFileSync(file).subarray(0, numDone * rowBytes)); // prettier-ignore
+  for (; numDone < texts.length; numDone = Math.min(texts.length, numDone + AT_ONCE)) {
+    if (numDone % 1024 === 0) log(`vectors: ${numDone} of ${texts.length} …`);
+    const rows = await Promise.all(texts.slice(numDone, numDone + AT_ONCE).map((text) => embedder.embed(text)));
+    appendFileSync(file, Buffer.concat(rows.map(bytesOf)));
+  }
+  await embedder.close();
+  const bytes = readFileSync(file);
+  const all = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+  return texts.map((_, i) => all.slice(i * embedder.dim, (i + 1) * embedder.dim));
+}
+
+const bytesOf = (row: Float32Array): Buffer => Buffer.from(row.buffer, row.byteOffset, row.byteLength);
+
+/** Unit vectors by the rows of a model's token table alone, as memory has them without a sentence encoder: a tenth of a millisecond each. */
+export async function tableVectors(path: string, texts: readonly string[]): Promise<Float32Array[]> {
+  const embedder = openTableEmbedder(path);
+  const rows: Float32Array[] = [];
+  for (const text of texts) rows.push(await embedder.embed(text));
+  return rows;
+}
