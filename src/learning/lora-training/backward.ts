@@ -2,7 +2,7 @@ import type { Offset } from '../../kernels/contract.ts';
 import { attentionBackward } from './attention-backward.ts';
 import { addRmsNormBackward, gateBackward, ropeBackward } from './backward-ops.ts';
 import { lowRankBackward } from './low-rank-backward.ts';
-import { targetShape } from './parameter-layout.ts';
+import { targetShape } from '../../adapters/target-shapes.ts';
 import type { TrainingStep } from './training-step.ts';
 import type { LayerTarget } from './training-weights.ts';
 

@@ -1,4 +1,5 @@
 import type { AdapterTarget, LowRankFactors } from '../../adapters/types.ts';
+import { targetShape } from '../../adapters/target-shapes.ts';
 import { ADAPTER_TARGETS } from '../../adapters/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { createRandom, type Random } from '../../core/random.ts';
@@ -23,24 +24,6 @@ export interface ParameterLayout {
   readonly scale: number;
   readonly numParameters: number;
   readonly matrices: readonly LayoutMatrix[];
-}
-
-/** Rows and columns of a target in a decoder of this shape. */
-export function targetShape(target: AdapterTarget, shape: DecoderShape): { numRows: number; numCols: number } {
-  const { embeddingDim: dim, feedForwardDim, vocabSize } = shape;
-  const [qRows, kvRows] = [shape.numHeads * shape.headDim, shape.numKvHeads * shape.headDim];
-  const shapes: Readonly<Record<AdapterTarget, readonly [number, number]>> = {
-    attn_q: [qRows, dim],
-    attn_k: [kvRows, dim],
-    attn_v: [kvRows, dim],
-    attn_output: [dim, qRows],
-    ffn_gate: [feedForwardDim, dim],
-    ffn_up: [feedForwardDim, dim],
-    ffn_down: [dim, feedForwardDim],
-    output: [vocabSize, dim],
-  };
-  const [numRows, numCols] = shapes[target];
-  return { numRows, numCols };
 }
 
 export interface LayoutChoice {

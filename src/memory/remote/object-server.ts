@@ -1,30 +1,15 @@
-import { RuvLLMError, serializeError } from '../../core/errors.ts';
-import { REMOTE_METHODS, type RemoteCall, type RemoteObjects, type RemoteReply } from './protocol.ts';
+import { type RemoteCall, type RemoteReply, serveCalls } from '../../core/remote-calls.ts';
+import { FLAT_METHODS, type FlatObjects, REMOTE_METHODS, type RemoteObjects } from './protocol.ts';
 
 /** Answers calls that come as messages; every call gets one reply, whatever happens. */
 export function createObjectServer(
   objects: RemoteObjects,
   post: (reply: RemoteReply) => void,
 ): (call: RemoteCall) => void {
-  async function answer({ callId, object, method, args }: RemoteCall): Promise<RemoteReply> {
-    try {
-      if (!Object.hasOwn(REMOTE_METHODS, object) || !Object.hasOwn(REMOTE_METHODS[object], method)) {
-        throw new RuvLLMError('internal', `the memory has no ${String(object)}.${String(method)}`);
-      }
-      const target = objects[object] as unknown as Readonly<Record<string, (...given: readonly unknown[]) => unknown>>;
-      return { callId, value: await target[method]!(...args) };
-    } catch (error) {
-      return { callId, error: serializeError(error) };
-    }
+  const flat: FlatObjects = {};
+  for (const [object, methods] of Object.entries(REMOTE_METHODS)) {
+    const target = objects[object as keyof RemoteObjects] as unknown as FlatObjects;
+    for (const method of Object.keys(methods)) flat[`${object}.${method}`] = (...args) => target[method]!(...args);
   }
-  return (call) => {
-    void answer(call).then((reply) => {
-      try {
-        post(reply);
-      } catch (error) {
-        // What cannot be cloned is a bug; without a reply the caller would wait for ever.
-        post({ callId: call.callId, error: serializeError(error) });
-      }
-    });
-  };
+  return serveCalls(flat, FLAT_METHODS, post);
 }

@@ -1,4 +1,3 @@
-import type { SerializedError } from '../../core/errors.ts';
 import type { Embedder } from '../embedder-types.ts';
 import type { MemoryStore } from '../types.ts';
 import type { WitnessArchive } from '../witness/index.ts';
@@ -50,12 +49,11 @@ export const REMOTE_METHODS: Methods = {
   keys: { rotate: true },
 };
 
-export interface RemoteCall {
-  readonly callId: number;
-  readonly object: keyof RemoteObjects;
-  readonly method: string;
-  readonly args: readonly unknown[];
-}
+/** All methods by `object.method`, as they go over the border. */
+export type FlatObjects = Record<string, (...args: readonly unknown[]) => Promise<unknown>>;
 
-export type RemoteReply =
-  { readonly callId: number; readonly value: unknown } | { readonly callId: number; readonly error: SerializedError };
+export const FLAT_METHODS = Object.fromEntries(
+  Object.entries(REMOTE_METHODS).flatMap(([object, methods]) =>
+    Object.keys(methods).map((method) => [`${object}.${method}`, true as const]),
+  ),
+);

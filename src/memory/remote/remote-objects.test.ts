@@ -2,8 +2,9 @@ import { expect, test, vi } from 'vitest';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { MemoryStore } from '../types.ts';
 import { createObjectServer } from './object-server.ts';
-import { REMOTE_METHODS, type RemoteCall, type RemoteObjects, type RemoteReply } from './protocol.ts';
-import { createRemoteObjects, MAX_PENDING, type MemoryTransport } from './remote-objects.ts';
+import type { CallTransport, RemoteCall, RemoteReply } from '../../core/remote-calls.ts';
+import { REMOTE_METHODS, type RemoteObjects } from './protocol.ts';
+import { createRemoteObjects, MAX_PENDING } from './remote-objects.ts';
 
 /** Both ends in one thread, with copies between them as between threads. */
 function connect(store: Partial<MemoryStore>, others: Partial<RemoteObjects> = {}) {
@@ -13,7 +14,7 @@ function connect(store: Partial<MemoryStore>, others: Partial<RemoteObjects> = {
   const serve = createObjectServer(objects, (reply) => onReply(structuredClone(reply)));
   const end = vi.fn(async () => {});
   const busy: boolean[] = [];
-  const transport: MemoryTransport = {
+  const transport: CallTransport = {
     post: (call: RemoteCall) => serve(structuredClone(call)),
     listen: (reply, ended) => {
       onReply = reply;

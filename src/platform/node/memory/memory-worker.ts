@@ -3,12 +3,8 @@ import * as files from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { assert, RuvLLMError, serializeError } from '../../../core/errors.ts';
 import { createObjectServer } from '../../../memory/remote/object-server.ts';
-import {
-  REMOTE_METHODS,
-  type RemoteCall,
-  type RemoteEmbedder,
-  type RemoteObjects,
-} from '../../../memory/remote/protocol.ts';
+import type { RemoteCall } from '../../../core/remote-calls.ts';
+import { REMOTE_METHODS, type RemoteEmbedder, type RemoteObjects } from '../../../memory/remote/protocol.ts';
 import { openArchiveFiles } from './archive-files.ts';
 import { openIndexFiles } from './index-files.ts';
 import type { MemoryFolder } from './memory-folder.ts';

@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { deserializeError, type RuvLLMError, type SerializedError } from '../../../core/errors.ts';
-import type { RemoteCall, RemoteReply } from '../../../memory/remote/protocol.ts';
-import type { MemoryTransport } from '../../../memory/remote/remote-objects.ts';
+import type { CallTransport, RemoteReply } from '../../../core/remote-calls.ts';
+import { connectWorker } from '../worker-calls.ts';
 import type { MasterSource } from '../sealing/master-source.ts';
 
 /** What the thread is told when it starts. */
@@ -30,7 +30,7 @@ const YOUNG_MB = { first: 16, most: 32 };
 const YOUNG_PARTS = 3;
 
 export interface SpawnedMemory {
-  readonly transport: MemoryTransport;
+  readonly transport: CallTransport;
   /** Why there is no store behind it, but all the rest. */
   readonly unavailable: RuvLLMError | null;
 }
@@ -45,33 +45,15 @@ export function spawnMemory(data: MemoryWorkerData, report: (message: string) =>
     workerData: data,
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_PARTS * YOUNG_MB.most },
   });
-  let onReply = (_reply: RemoteReply): void => {};
-  let onEnd = (_reason: string): void => {};
-  let failure: string | null = null;
   for (const event of ['online', 'exit']) worker.once(event, () => setFlagsFromString('--min-semi-space-size=0'));
-  worker.on('error', (error: Error) => (failure = error.message));
-  const transport: MemoryTransport = {
-    post: (call: RemoteCall) => worker.postMessage(call),
-    listen(reply, end) {
-      onReply = reply;
-      onEnd = end;
-    },
-    setBusy(isBusy) {
-      if (isBusy) worker.ref();
-      else worker.unref();
-    },
-    async end() {
-      await worker.terminate();
-    },
-  };
   return new Promise((resolve, reject: (error: RuvLLMError) => void) => {
-    worker.on('exit', (exitCode) => {
-      const reason = failure ?? `exit code ${exitCode}`;
-      onEnd(reason);
-      reject(deserializeError({ code: 'io', message: `the memory's thread ended: ${reason}`, data: {}, isRetryable: false })); // prettier-ignore
-    });
+    const { transport, receive } = connectWorker(
+      worker,
+      (reason) =>
+      reject(deserializeError({ code: 'io', message: `the memory's thread ended: ${reason}`, data: {}, isRetryable: false })), // prettier-ignore
+    );
     worker.on('message', (message: MemoryWorkerMessage) => {
-      if (message.type === 'reply') onReply(message.reply);
+      if (message.type === 'reply') receive(message.reply);
       else if (message.type === 'report') report(message.message);
       else if (message.type === 'failed') {
         reject(deserializeError(message.error));
