@@ -67,10 +67,7 @@ export function createRerankerStore(log: VersionLog, blobs: FloatBlobs): Reranke
     active,
     async add(tenant, { state, space, selection, loop, learnedFrom }) {
       const { parameters, ...rest } = checkRerankerState(state);
-      const isAccepted = selection.reranker !== null;
-      if (isAccepted && selection.reranker.state !== state) {
-        throw new RuvLLMError('invalid_option', 'the re-ranking that was selected is not the one to be kept');
-      }
+      const isAccepted = selection.next !== 'unchanged';
       const contents = { ...rest, space };
       // Weights first: whatever stops in between, the old version serves.
       const names: Record<string, string> = isAccepted ? { weights: await blobs.put(tenant, parameters) } : {};

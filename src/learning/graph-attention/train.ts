@@ -40,7 +40,7 @@ export interface RerankTrainingReport {
 
 interface TrainingList {
   readonly list: RankList;
-  readonly used: readonly boolean[];
+  readonly used: RankExample['used'];
 }
 
 const MAX_EXAMPLES = 100_000;
