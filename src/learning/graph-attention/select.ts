@@ -101,7 +101,9 @@ export function selectReranker(trained: Reranker, trial: RerankTrial, given?: Se
     return stay(`${numQueries} held-out queries are too few to decide, ${options.minQueries} are needed`);
   }
   if (numGroups < options.minGroups) {
-    return stay(`held-out queries of ${numGroups} conversations are too few to decide, ${options.minGroups} are needed`);
+    return stay(
+      `held-out queries of ${numGroups} conversations are too few to decide, ${options.minGroups} are needed`,
+    );
   }
   const changes: [string, ClusteredChange][] = [
     ['similarity', overSimilarity],
@@ -132,7 +134,10 @@ export function selectReranker(trained: Reranker, trial: RerankTrial, given?: Se
 
 function changeOn(trained: Reranker, tuned: readonly RankExample[], k: number): ClusteredChange {
   const examples = tuned.filter(({ used }) => isInformative(used));
-  const [before, after] = [rankingOf(examples, similarityScores, k), rankingOf(examples, (one) => trained.score(one), k)];
+  const [before, after] = [
+    rankingOf(examples, similarityScores, k),
+    rankingOf(examples, (one) => trained.score(one), k),
+  ];
   return clusteredChange(before.ndcg, after.ndcg, examples.map(({ group }) => group)); // prettier-ignore
 }
 

@@ -80,7 +80,9 @@ describe('[GA5] the selection', () => {
     expect(selection.next).toBe('trained');
     expect(selection.overSimilarity.low).toBeGreaterThan(0);
     expect(selection.trained.ndcg - selection.similarity.ndcg).toBeCloseTo(selection.overSimilarity.mean, 10);
-    expect(selection.reason).toMatch(/NDCG@10 rises by 0\.\d+ \(95 % 0\.\d+ to 0\.\d+, 60 queries of 60 conversations\)/);
+    expect(selection.reason).toMatch(
+      /NDCG@10 rises by 0\.\d+ \(95 % 0\.\d+ to 0\.\d+, 60 queries of 60 conversations\)/,
+    );
   });
 
   test('is decided on what is held out, not on what it was trained on', () => {
@@ -105,7 +107,9 @@ describe('[GA5] the selection', () => {
     const { next, reason, overSimilarity } = selectReranker(createReranker(start), { heldOut });
     expect([next, overSimilarity.mean]).toEqual(['unchanged', 0]);
     expect(reason).toContain('not sure');
-    expect(selectReranker(trained, { heldOut: heldOut.slice(0, 19) }).reason).toContain('19 held-out queries are too few');
+    expect(selectReranker(trained, { heldOut: heldOut.slice(0, 19) }).reason).toContain(
+      '19 held-out queries are too few',
+    );
   });
 
   test('a gain that may be luck is none', () => {
@@ -129,6 +133,9 @@ describe('[GA5] the selection', () => {
 
   test('must beat the present order, too', () => {
     const best = heldOut.map((one) => ({ ...one, candidates: one.candidates.map((candidate, i) => ({ ...candidate, score: one.used[i] ? 1 : 0 })) })); // prettier-ignore
-    expect(selectReranker(trained, { heldOut: best })).toMatchObject({ next: 'unchanged', present: { ndcg: 1, mrr: 1 } });
+    expect(selectReranker(trained, { heldOut: best })).toMatchObject({
+      next: 'unchanged',
+      present: { ndcg: 1, mrr: 1 },
+    });
   });
 });
