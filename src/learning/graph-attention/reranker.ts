@@ -65,7 +65,7 @@ export function createReranker(state: RerankerState): Reranker {
 }
 
 /** The candidates of a memory search as the ranking sees them. */
-export function toRankQuery({ query, space, candidates }: Omit<RerankRequest, 'tenant'>): RankQuery {
+export function toRankQuery({ query, space, candidates }: RerankRequest): RankQuery {
   return {
     query,
     candidates: candidates.map(({ record, similarity, score, hops, edges }) => ({
