@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { RERANKER_LINE } from '../../learning/graph-attention/reranker-store.ts';
+import { createLearningControl, learningOperation } from './operations/index.ts';
 import { createRerankWorld, NUM_ASKED, TENANT } from './reranking.contract.ts';
 
 describe('the order of what is recalled, learned from what answers used', () => {
@@ -45,6 +46,46 @@ describe('the order of what is recalled, learned from what answers used', () => 
     await memory.eraseTenant(TENANT);
     expect(await again.sona.reranking.rerank.of(TENANT, 'planted-1')).toBeNull();
     expect(world.reports).toEqual([]);
+  }, 60_000);
+
+  test('[RT3] a run tells of it; status, history and diff show it, and rolling back by name changes the order', async () => {
+    const world = await createRerankWorld(false);
+    const learning = world.open();
+    const control = createLearningControl({ learning, memory: world.memory });
+    const run = async <T>(name: string, input: object) =>
+      (await learningOperation(name).run(control, TENANT, input)) as T;
+    const plain = await world.recallHeldOut();
+    await world.ask(learning);
+    const deep = { loop: 'deep', waitMs: 50_000 };
+    expect(await run('learn.run', deep)).toMatchObject({
+      state: 'done',
+      report: { version: null, reranking: { version: 1, isAccepted: true } },
+    });
+    const learned = await world.recallHeldOut();
+    // Once more on the same: it is not surely better than what serves.
+    expect(await run('learn.run', deep)).toMatchObject({ report: { reranking: { version: 2, isAccepted: false } } });
+    expect(await world.recallHeldOut()).toEqual(learned);
+    expect(await run('learn.status', {})).toMatchObject({
+      others: [{ line: RERANKER_LINE, serves: { version: 1 }, newestVersion: 2 }],
+    });
+    expect(await run('learn.history', { of: 'reranking' })).toMatchObject({
+      model: RERANKER_LINE,
+      serves: 1,
+      versions: [
+        { version: 2, isAccepted: false, reason: expect.stringContaining('against what serves') },
+        { version: 1, isAccepted: true, metrics: { num_queries: 30, num_groups: 30 } },
+      ],
+    });
+    expect(await run('learn.diff', { of: 'reranking', from: 1, to: 1 })).toMatchObject({
+      metrics: { ndcg_trained: {} },
+      weights: { normOfChange: 0 },
+    });
+    await expect(run('learn.history', { of: 'reranking', model: 'small' })).rejects.toMatchObject({ code: 'invalid_option' }); // prettier-ignore
+    await expect(run('learn.rollback', { of: 'reranking', toVersion: 2 })).rejects.toMatchObject({ code: 'conflict' });
+    expect(await run('learn.rollback', { of: 'reranking', toVersion: 0 })).toEqual({ model: RERANKER_LINE, serves: null }); // prettier-ignore
+    expect(await world.recallHeldOut()).toEqual(plain);
+    await expect(run('learn.rollback', { of: 'routing', toVersion: 1 })).rejects.toMatchObject({ code: 'not_found' });
+    await learning.close();
   }, 60_000);
 
   test('[RT2] use at random teaches nothing: the order stays as it was, and the version says why', async () => {
