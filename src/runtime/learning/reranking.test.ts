@@ -4,7 +4,7 @@ import { createLearningControl, learningOperation } from './operations/index.ts'
 import { createRerankWorld, NUM_ASKED, TENANT } from './reranking.contract.ts';
 
 describe('the order of what is recalled, learned from what answers used', () => {
-  test('[RT1] what hangs on the nearest comes first after loop C, for questions nobody asked; going back is going back', async () => {
+  test('[RK1] what hangs on the nearest comes first after loop C, for questions nobody asked; going back is going back', async () => {
     const world = await createRerankWorld(false);
     const { memory, recallHeldOut } = world;
     const learning = world.open();
@@ -48,7 +48,7 @@ describe('the order of what is recalled, learned from what answers used', () => 
     expect(world.reports).toEqual([]);
   }, 60_000);
 
-  test('[RT3] a run tells of it; status, history and diff show it, and rolling back by name changes the order', async () => {
+  test('[RK3] a run tells of it; status, history and diff show it, and rolling back by name changes the order', async () => {
     const world = await createRerankWorld(false);
     const learning = world.open();
     const control = createLearningControl({ learning, memory: world.memory });
@@ -88,7 +88,7 @@ describe('the order of what is recalled, learned from what answers used', () => 
     await learning.close();
   }, 60_000);
 
-  test('[RT2] use at random teaches nothing: the order stays as it was, and the version says why', async () => {
+  test('[RK2] use at random teaches nothing: the order stays as it was, and the version says why', async () => {
     const world = await createRerankWorld(true);
     const learning = world.open();
     const plain = await world.recallHeldOut();
