@@ -6,7 +6,7 @@ export interface ClusteredChange extends PairedChange {
   readonly numGroups: number;
 }
 
-const NUM_RESAMPLES = 2000;
+const NUM_RESAMPLES = 1000;
 /** Of each side. */
 const TAIL = 0.025;
 /** The same figures for the same pairs. */

@@ -77,7 +77,7 @@ describe('groups of pairs', () => {
     const random = createRandom(9);
     const noise = (): number => random.next() + random.next() + random.next() - 1.5;
     let [byGroup, byPair] = [0, 0];
-    for (let i = 0; i < 1000; i++) {
+    for (let i = 0; i < 600; i++) {
       const shared = Array.from({ length: 12 }, noise);
       const groups = Array.from({ length: 60 }, (_, n) => n % 12);
       const after = groups.map((group) => shared[group]! + 0.3 * noise());
@@ -85,8 +85,8 @@ describe('groups of pairs', () => {
       if (clusteredChange(before, after, groups.map(String)).low > 0) byGroup++; // prettier-ignore
       if (pairedChange(before, after).low > 0) byPair++;
     }
-    expect(byGroup).toBeGreaterThan(8);
-    expect(byGroup).toBeLessThan(45);
-    expect(byPair).toBeGreaterThan(100);
+    expect(byGroup).toBeGreaterThan(4);
+    expect(byGroup).toBeLessThan(30);
+    expect(byPair).toBeGreaterThan(60);
   });
 });

@@ -124,9 +124,10 @@ describe('[GA5] the selection', () => {
   });
 
   test('of twenty-four shuffles none gets through, judged by shuffled use or by true use; the truth does', () => {
-    const few = { train: examples(1, 40), tuned: examples(1001, 20), judged: examples(2001, 40) };
-    const trainOn = (some: readonly RankExample[], tuned: readonly RankExample[]) =>
-      createReranker(trainReranker(start, some, tuned, { maxEpochs: 5, learningRate: 0.03 }).state);
+    const some = (from: number, count: number) => range(from, count).map((seed) => linkedExample(seed, true, 16));
+    const few = { train: some(1, 40), tuned: some(1001, 20), judged: some(2001, 40) };
+    const trainOn = (lists: readonly RankExample[], tuned: readonly RankExample[]) =>
+      createReranker(trainReranker(start, lists, tuned, { maxEpochs: 5, learningRate: 0.03 }).state);
     const counts = { byShuffled: 0, byTruth: 0 };
     for (let seed = 0; seed < 24; seed++) {
       const tuned = shuffled(few.tuned, 1000 + seed);

@@ -82,14 +82,13 @@ export function createRerankTrainer(context: RerankTrainerContext): RerankTraine
     const serving = await kept.active(tenant);
     const dim = examples[0]!.query.length;
     const isSame = serving?.space === space;
-    const outcome = await whileWanted(signal, () =>
-      work.trainReranker({
-        dim,
-        examples,
-        serving: isSame ? serving.reranker.state : null,
-        timeLimitMs: TIME_LIMIT_MS,
-      }),
-    );
+    const job = { dim, examples, serving: isSame ? serving.reranker.state : null, timeLimitMs: TIME_LIMIT_MS };
+    const outcome = await whileWanted(signal, () => work.trainReranker(job)).catch((error: unknown) => {
+      // Nothing that was observed may keep the rest of the loop from running.
+      if (error instanceof RuvLLMError && error.code === 'bad_gradient') return error.message;
+      throw error;
+    });
+    if (typeof outcome === 'string') return { numLists, version: null, reason: outcome };
     const { state, selection } = outcome;
     const learnedFrom = outcome.learnedFrom.map((i) => requestIds[i]!);
     const version = await kept.add(tenant, { state, space, selection, loop, learnedFrom });

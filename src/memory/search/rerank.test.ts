@@ -85,7 +85,7 @@ describe('[SE6] re-ranking', () => {
     let count = 0;
     const { search, add } = await setUp(({ candidates }) => {
       count = candidates.length;
-      return candidates.map((_, i) => i);
+      return candidates.map((_, i) => i - 100);
     });
     // Nearer than the two that are there; four of the first are copies, so that places are left for those behind.
     const words = (i: number): string => Array.from({ length: 5 }, (_, n) => `w${i < 5 ? 0 : i}x${n}`).join(' ');
@@ -117,6 +117,9 @@ describe('[SE6] re-ranking', () => {
     plain.store.onCall = (operation, argument) => void calls.push([operation, argument]);
     expect(JSON.stringify(await ranked.search(T, asked))).toBe(JSON.stringify(found));
     expect(JSON.stringify(calls.slice(before))).toBe(JSON.stringify(calls.slice(0, before)));
+    calls.length = 0;
+    await ranked.search(T, { text: 'x' });
+    expect(calls).toMatchObject([['nearest', { withVectors: false }]]);
   });
 
   test('that gives other than a number for each is a bug, and told', async () => {
