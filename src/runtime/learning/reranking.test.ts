@@ -43,6 +43,7 @@ describe('the order of what is recalled, learned from what answers used', () => 
     expect(anew!.learnedFrom).not.toContain(one!.requestId);
     await expect(again.sona.reranking.rollback(TENANT, 1)).rejects.toMatchObject({ code: 'not_found' });
 
+    expect(await again.sona.reranking.rerank.of(TENANT, 'planted-1')).not.toBeNull();
     await memory.eraseTenant(TENANT);
     expect(await again.sona.reranking.rerank.of(TENANT, 'planted-1')).toBeNull();
     expect(world.reports).toEqual([]);
