@@ -28,7 +28,8 @@ interface Status {
     readonly isBackgroundDue: boolean;
     readonly isDeepDue: boolean;
   }[];
-  readonly others: readonly {
+  /** Not from a server of an older version. */
+  readonly others?: readonly {
     readonly line: string;
     readonly serves: Version | null;
     readonly newestVersion: number;
@@ -83,7 +84,7 @@ export const LOOK_ACTIONS: Actions = {
         ]);
         output.lines(fitTable(io, [['MODEL', 'SERVES', 'DUE', 'REASON'], ...rows]));
       }
-      for (const { line, serves, newestVersion } of status.others) {
+      for (const { line, serves, newestVersion } of status.others ?? []) {
         const now = serves === null ? `none of ${newestVersion} versions serves` : `version ${serves.version} serves, ${serves.reason}`; // prettier-ignore
         output.lines(oneLine(`${line}: ${now}`, columnsOf(io)));
       }
