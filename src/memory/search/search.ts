@@ -74,6 +74,7 @@ export interface MemoryResult {
   readonly hops: number;
 }
 
+/** What a search found. */
 export interface MemorySearchResult {
   /** The best first. */
   readonly results: readonly MemoryResult[];
