@@ -67,18 +67,20 @@ async function wrongWith(given: readonly string[], comment: string, isMention: b
   }
 }
 
+/** What may stand behind a pipe and is not ours. */
+const TOOLS = new Set(['grep', 'cut']);
+
 /** The arguments of every `ruvllm …`; behind a pipe may stand another command, or another action of the same. */
 function ourCommands(commands: readonly ShellCommand[]): { words: readonly string[]; comment: string }[] {
   let last = '';
-  return commands.flatMap(({ words: all, comment, isPiped }) => {
-    const words = all[0] === '$' ? all.slice(1) : all;
+  return commands.flatMap(({ words, comment, isPiped }) => {
     const isOurs = words[0] === 'ruvllm' || (words[0] === 'node' && words[1] === 'bin/ruvllm.mjs');
     if (isOurs) {
       const args = words.slice(words[0] === 'ruvllm' ? 1 : 2);
       last = args[0] ?? '';
       return [{ words: args, comment }];
     }
-    if (!isPiped || last === '') return [];
+    if (!isPiped || last === '' || TOOLS.has(words[0]!)) return [];
     if (flags.has(words[0]!)) return [{ words, comment: '' }];
     return actions.has(last) ? [{ words: [last, ...words], comment: '' }] : [];
   });

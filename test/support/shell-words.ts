@@ -31,17 +31,17 @@ function commandsOfLine(line: string): ShellCommand[] {
       rest = rest.slice(separator.length).trim();
       continue;
     }
-    const word = /^(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s"'|;&()<>]|\$(?!\())+/.exec(rest)?.[0] ?? rest[0]!;
+    const word = /^(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s"'|;&()<>$]|\$(?!\())+/.exec(rest)?.[0] ?? rest[0]!;
     found.at(-1)!.words.push(word.replaceAll(/^["']|["']$/g, ''));
     rest = rest.slice(word.length).trim();
   }
   return found
-    .map(({ words, isPiped }) => ({ words: words.slice(numAssignments(words)), isPiped, comment }))
+    .map(({ words, isPiped }) => ({ words: words.slice(numBefore(words)), isPiped, comment }))
     .filter(({ words }) => words.length > 0);
 }
 
-/** `NAME=value` before a command is its environment. */
-function numAssignments(words: readonly string[]): number {
-  const first = words.findIndex((word) => !/^[A-Z_][A-Z0-9_]*=/.test(word));
+/** `NAME=value` before a command is its environment; `until` and the like are the shell's own. */
+function numBefore(words: readonly string[]): number {
+  const first = words.findIndex((word) => !/^(?:[A-Za-z_]\w*=.*|\$|until|while|if|do|then|else|!|time)$/.test(word));
   return first === -1 ? words.length : first;
 }
