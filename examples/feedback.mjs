@@ -7,22 +7,22 @@ import { modelPath } from './default-model.mjs';
 
 const folder = await mkdtemp(join(tmpdir(), 'ruvllm-feedback-'));
 const memory = await openMemory({ place: folder, modelPath });
-// Ten times the default, so that some corrections are enough to see.
-const learning = await openLearning({ memory, instantLearningRate: 0.02 });
+// Far above the default, so that some corrections are enough to see.
+const learning = await openLearning({ memory, instantLearningRate: 0.05 });
 const model = await loadModel(modelPath, { memory, learning, modelName: 'mine' });
 
 const prompt = 'The best colour of all is';
 const wanted = ' purple';
 async function ask() {
   const requestId = crypto.randomUUID();
-  const { text } = await model.generate(prompt, { requestId, maxTokens: 4, temperature: 0 });
+  const { text } = await model.generate(prompt, { requestId, maxTokens: 8, temperature: 0 });
   return { requestId, text };
 }
 
 const before = (await ask()).text;
 console.log('before:', prompt + before);
 let numCorrections = 0;
-for (; numCorrections < 12; numCorrections++) {
+for (; numCorrections < 30; numCorrections++) {
   const { requestId, text } = await ask();
   if (text.startsWith(wanted)) break;
   const given = { source: 'api', score: null, correction: wanted, comment: null };

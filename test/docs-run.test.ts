@@ -96,18 +96,18 @@ afterAll(() => {
 const isMarked = ({ marks }: CodeBlock): boolean => marks.length > 0;
 const guides = readdirSync(join(root, 'docs'))
   .filter((file) => file.endsWith('.md'))
-  .map((file) => ({ file, blocks: readMarkdown(readFileSync(join(root, 'docs', file), 'utf8')).blocks }))
-  .filter(({ blocks }) => blocks.some(isMarked));
+  .map((file) => [file, readMarkdown(readFileSync(join(root, 'docs', file), 'utf8')).blocks] as const)
+  .filter(([, blocks]) => blocks.some(isMarked));
 
 test('marks are known', () => {
-  const marks = guides.flatMap(({ blocks }) => blocks.flatMap((block) => block.marks));
+  const marks = guides.flatMap(([, blocks]) => blocks.flatMap((block) => block.marks));
   expect(marks.filter((mark) => !/^(?:run|serve|file=[\w.-]+)$/.test(mark))).toEqual([]);
 });
 
 describe.skipIf(!isServerBuilt || !hasShell)('the marked blocks of', () => {
   test.each(guides)(
-    'docs/$file do what they say',
-    async ({ blocks }) => {
+    'docs/%s do what they say',
+    async (_file, blocks) => {
       const page = openPageFolder();
       open.push(page);
       for (const [i, block] of blocks.entries()) {

@@ -86,7 +86,7 @@ function ourCommands(commands: readonly ShellCommand[]): { words: readonly strin
   });
 }
 
-describe.each(written)('%s', (path, page) => {
+describe.each(written)('%s', (_path, page) => {
   test('its commands and options exist', async () => {
     const wrong: string[] = [];
     const check = async (text: string, isMention: boolean): Promise<void> => {

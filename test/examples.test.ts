@@ -23,7 +23,18 @@ beforeAll(async () => {
   const pairs = join(dirname(model), 'pairs.jsonl');
   const pair = (i: number): string => JSON.stringify({ prompt: `${i} and`, answer: ' the rain' });
   writeFileSync(pairs, Array.from({ length: 10 }, (_, i) => pair(i)).join('\n'));
-  const trained = serving.run('adapters', 'train', '--model', model, '--data', pairs, '--output', adapter);
+  const trained = serving.run(
+    'adapters',
+    'train',
+    '--model',
+    model,
+    '--data',
+    pairs,
+    '--output',
+    adapter,
+    '--learning-rate',
+    '0.05',
+  );
   expect(trained.status, trained.stdout).toBe(0);
   server = await serving.start(model);
 });
@@ -58,16 +69,17 @@ const EXAMPLES: Readonly<Record<string, Expected>> = {
   'memory.mjs': {
     prints: [
       /^0\.\d{3} The library opens at nine/,
-      /^without the memory: \d+ tokens/m,
+      /^without the memory: \d{2} tokens/m,
+      /^with it: +\d{3} tokens/m,
       /^2 calls in the audit log, as they were written$/m,
     ],
   },
   'feedback.mjs': {
+    // To this vocabulary the word is seven tokens; a step teaches the first ones.
     prints: [
-      /^before: /m,
+      /^before: The best colour of all is(?! pur)/m,
       /^ {2}learned: loss 9\.\d+ to /m,
-      /^ {2}learned: loss \d\.\d+ to [78]\.\d+$/m,
-      /^after 12 corrections/m,
+      /^after [1-9]\d? corrections: The best colour of all is pur/m,
       /^reset, and it answers as before$/m,
     ],
   },
@@ -75,8 +87,7 @@ const EXAMPLES: Readonly<Record<string, Expected>> = {
     args: () => [model, adapter],
     prints: [
       /^the adapter changes \d+ matrices by rank 4, in \d+ bytes$/m,
-      /^without it: /m,
-      /^with it: /m,
+      /^without it: +([^]*?)\nwith it: +(?! |\1\nwith half)/m,
       /^with half of it: /m,
       /^unloaded: true$/m,
     ],

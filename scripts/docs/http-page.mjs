@@ -10,6 +10,9 @@ const SECTIONS = [
   ['Text and the server itself', /^\//],
 ];
 
+/** Bounds from here on are those of the numbers themselves. */
+const MAX_TOLD = 2 ** 31 - 1;
+
 /** A schema in a few words: its type, its values, its bounds. */
 function typeOf(schema) {
   if (schema.enum !== undefined) return schema.enum.map((value) => `\`${JSON.stringify(value)}\``).join(' ');
@@ -21,8 +24,10 @@ function typeOf(schema) {
     return items === '' || items === 'anything' ? 'list' : `list of ${items}`;
   }
   const type = schema.type === undefined ? 'anything' : [schema.type].flat().join(' or ');
-  const { minimum, maximum } = schema;
-  if (minimum !== undefined && maximum !== undefined) return `${type}, ${minimum} to ${maximum}`;
+  const { minimum = -Infinity, maximum = Infinity } = schema;
+  if (maximum < MAX_TOLD)
+    return minimum > -MAX_TOLD ? `${type}, ${minimum} to ${maximum}` : `${type}, at most ${maximum}`;
+  if (minimum > -MAX_TOLD) return `${type}, at least ${minimum}`;
   return type;
 }
 
