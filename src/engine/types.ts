@@ -120,6 +120,7 @@ export interface Schedule {
   readonly preemptedIds: readonly number[];
 }
 
+/** What an engine is doing, and its totals since it was loaded. */
 export interface EngineStats {
   readonly numRunning: number;
   readonly numWaiting: number;

@@ -94,6 +94,7 @@ export interface MemoryContext {
   readonly options?: MemoryOptions;
 }
 
+/** How the parts of a memory work; every field has a default. */
 export interface MemoryOptions {
   readonly witness?: WitnessLogOptions;
   readonly retention?: RetentionOptions;

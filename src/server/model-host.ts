@@ -46,6 +46,7 @@ export interface ModelHost {
   dispose(): Promise<void>;
 }
 
+/** Which models a host has, and how much memory they may take. */
 export interface ModelHostOptions {
   readonly entries: readonly ModelEntry[];
   /** Most bytes of loaded models together; null: no limit of its own. */
@@ -67,6 +68,7 @@ interface Slot {
   reservedBytes: number;
 }
 
+/** A host that loads each model with its first request. */
 export function createModelHost({ entries, budgetBytes, clock }: ModelHostOptions): ModelHost {
   const slots = new Map<string, Slot>();
   const names = new Map<string, Slot>();

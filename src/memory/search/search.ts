@@ -81,6 +81,7 @@ export interface SearchCandidate {
   readonly hops: number;
 }
 
+/** What a search found. */
 export interface MemorySearchResult {
   /** The best by similarity and graph, whatever order the results have; at most `MAX_RERANKED`. */
   readonly candidates: readonly SearchCandidate[];

@@ -14,6 +14,7 @@ import {
 } from '../../learning/trajectories/trajectories.ts';
 import { createRateLimit } from './rate-limit.ts';
 
+/** What became of a feedback. */
 export interface FeedbackReceipt {
   readonly requestId: string;
   readonly verdict: Trajectory['verdict'];
