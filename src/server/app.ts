@@ -2,6 +2,7 @@ import { type Context, Hono } from 'hono';
 import type { Memory } from '../memory/memory.ts';
 import { type BrowserGuardOptions, createBrowserGuard } from './browser-guard.ts';
 import { type Clock, systemClock } from './clock.ts';
+import type { DashboardFiles } from './dashboard-files.ts';
 import { dispatch } from './dispatch.ts';
 import type { FeedbackSink } from './feedback.ts';
 import { createGenerationService } from './generation-service.ts';
@@ -18,6 +19,7 @@ import { createLearningControl } from '../runtime/learning/operations/index.ts';
 import type { Learning } from '../runtime/learning/learning.ts';
 import type { Routing } from '../runtime/routing/types.ts';
 import { createRequestMemory } from '../runtime/memory/request-memory.ts';
+import { dashboardRoutes } from './routes/dashboard.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Services } from './services.ts';
 import { createTenantGate } from './tenant-gate.ts';
@@ -44,6 +46,8 @@ export interface ServerOptions {
   readonly learning?: Learning | null;
   /** Who chooses where a client names no model. Default: nobody. */
   readonly routing?: Routing | null;
+  /** The page at `/`. Default: none. */
+  readonly dashboard?: DashboardFiles | null;
 }
 
 /** A server without a socket: requests in, responses out. */
@@ -57,7 +61,7 @@ export interface Server {
 /** Binds the parts of the server together. */
 export function createServer(options: ServerOptions): Server {
   const { version, models, keys, isOpen, feedback, browsers, clock = systemClock, logger = silentLogger } = options;
-  const { tracer = silentTracer, memory = null, learning = null, routing = null } = options;
+  const { tracer = silentTracer, memory = null, learning = null, routing = null, dashboard = null } = options;
   const limits = resolveServerLimits(options.limits);
   const gate = createTenantGate(limits, clock);
   const metrics = createServerMetrics();
@@ -121,11 +125,12 @@ export function createServer(options: ServerOptions): Server {
 
   const app = new Hono();
   // Paths without a variable first: `/v1/responses/input_tokens` is no response of that name.
-  const paths = [...new Set(ROUTES.map(({ path }) => path))].sort(
+  const table = dashboard === null ? ROUTES : [...ROUTES, ...dashboardRoutes(dashboard)];
+  const paths = [...new Set(table.map(({ path }) => path))].sort(
     (a, b) => Number(a.includes(':')) - Number(b.includes(':')),
   );
   for (const path of paths) {
-    const routes = ROUTES.filter((route) => route.path === path);
+    const routes = table.filter((route) => route.path === path);
     for (const route of routes) {
       app.on(route.method, path, (context: Context) =>
         dispatch(route, { request: context.req.raw, params: context.req.param(), services }),

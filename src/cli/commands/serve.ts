@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { readDashboardFiles } from '../../platform/node/dashboard-files.ts';
 import { openFeedbackRecords } from '../../platform/node/feedback-records.ts';
 import { defaultKeyFolder, openKeyFolder } from '../../platform/node/key-folder.ts';
 import { openTracer } from '../../platform/node/open-tracer.ts';
@@ -59,6 +60,7 @@ export const serve: CommandRunner = async (context) => {
   if (routing !== null && memory.opened !== null && learning !== null) {
     learning.join(createRouterLoop(memory.opened, routing, learning.work).run);
   }
+  const dashboard = values['--no-dashboard'] === true ? null : readDashboardFiles();
   const server = createServer({
     version: context.version,
     models,
@@ -75,6 +77,7 @@ export const serve: CommandRunner = async (context) => {
     memory: memory.opened,
     learning,
     routing,
+    dashboard,
   });
   let listening: Listening;
   try {
@@ -89,6 +92,7 @@ export const serve: CommandRunner = async (context) => {
     output.note(`listening on ${listening.url}; loading ${served.entries[0]!.id} …`);
     (await first).release();
     output.note(`ready: OpenAI's API is at ${listening.url}/v1`);
+    if (dashboard !== null) output.note(`the dashboard is at ${listening.url}/`);
     output.note(`models: ${served.entries.map(({ id }) => id).join(', ')}`);
     output.note(memory.place);
     output.note(learns.state);
