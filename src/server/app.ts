@@ -8,8 +8,11 @@ import { createGenerationService } from './generation-service.ts';
 import { createGuard } from './guard.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import { resolveServerLimits, type ServerLimits } from './limits.ts';
+import { createLiveRequests } from './live/live-requests.ts';
+import { createWatchers } from './live/watchers.ts';
 import { type Logger, silentLogger } from './logger.ts';
 import { createServerMetrics } from './metrics/server-metrics.ts';
+import type { ModelCatalog } from './model-catalog.ts';
 import type { ModelHost } from './model-host.ts';
 import { createRequestLog } from './request-log.ts';
 import { createResponseStore } from './response-store.ts';
@@ -44,6 +47,8 @@ export interface ServerOptions {
   readonly learning?: Learning | null;
   /** Who chooses where a client names no model. Default: nobody. */
   readonly routing?: Routing | null;
+  /** Where models come from that it was not started with. Default: nowhere. */
+  readonly catalog?: ModelCatalog | null;
 }
 
 /** A server without a socket: requests in, responses out. */
@@ -57,10 +62,11 @@ export interface Server {
 /** Binds the parts of the server together. */
 export function createServer(options: ServerOptions): Server {
   const { version, models, keys, isOpen, feedback, browsers, clock = systemClock, logger = silentLogger } = options;
-  const { tracer = silentTracer, memory = null, learning = null, routing = null } = options;
+  const { tracer = silentTracer, memory = null, learning = null, routing = null, catalog = null } = options;
   const limits = resolveServerLimits(options.limits);
   const gate = createTenantGate(limits, clock);
-  const metrics = createServerMetrics();
+  const metrics = createServerMetrics(clock);
+  const live = createLiveRequests(clock);
   const requests = createRequestLog(limits.maxRememberedRequests);
   const requestMemory =
     memory === null
@@ -97,6 +103,9 @@ export function createServer(options: ServerOptions): Server {
     gate,
     limits,
     metrics,
+    live,
+    watchers: createWatchers(),
+    catalog,
     requests,
     responses: createResponseStore(limits, clock),
     feedback,
@@ -110,6 +119,7 @@ export function createServer(options: ServerOptions): Server {
       gate,
       limits,
       metrics,
+      live,
       requests,
       clock,
       tracer,
