@@ -91,6 +91,8 @@ export interface KvCacheStats extends Readonly<PageCounts> {
   /** Pages that prefix trees know, and how many of them nobody uses now. */
   readonly numCachedPages: number;
   readonly numIdlePages: number;
+  /** Of the pages that sessions keep, among those of `tail` and `packed`. */
+  readonly sessionBytes: number;
   readonly adapterBytes: number;
   readonly routerBytes: number;
   readonly spill: (SpillStats & { readonly numWaiting: number }) | null;
@@ -249,6 +251,12 @@ export function createKvCache(given: KvCacheOptions): KvCache {
     return { numPages: count, numTokens: count * pageTokens, sizeBytes: count * sizeBytes };
   };
 
+  function sessionBytes(): number {
+    let total = 0;
+    for (const { tier } of tree.sessionPages()) total += (tier === 'float' ? memory : memory.packed)?.pageBytes ?? 0;
+    return total;
+  }
+
   return {
     maxTokens,
     maxNewTokens: memory.packed === null ? Infinity : options.maxBatchTokens,
@@ -320,6 +328,7 @@ export function createKvCache(given: KvCacheOptions): KvCache {
         compressionRatio: sizeBytes === 0 ? 1 : unpackedBytes / sizeBytes,
         numCachedPages: tree.numPages,
         numIdlePages: tree.numIdlePages(),
+        sessionBytes: sessionBytes(),
         adapterBytes: pool.reservedBytes('adapter'),
         routerBytes: pool.reservedBytes('router'),
         spill: spill === null ? null : { ...spill.stats(), numWaiting: spill.numWaiting },

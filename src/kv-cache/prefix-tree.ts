@@ -188,6 +188,17 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
         yield { page: node.pages[index]!.page, place: placeOf(namespace, node, index, pageTokens) };
       }
     },
+    *sessionPages() {
+      // A session's page stands on pages of sessions only: behind the first that is none there are no more.
+      const waiting = [...roots.values()].flatMap(({ children }) => children);
+      for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+        for (const { page, isSession } of node.pages) {
+          if (!isSession) break;
+          yield page;
+        }
+        if (node.pages.at(-1)!.isSession) waiting.push(...node.children);
+      }
+    },
     drop(namespace) {
       assert(!isEvicting, 'the prefix tree was used by what it called while evicting');
       const root = roots.get(namespace);

@@ -127,6 +127,8 @@ export interface PrefixTree {
   }): number;
   /** All idle pages, the most valuable first. */
   idlePages(): Iterable<{ readonly page: KvPage; readonly place: TreePlace }>;
+  /** The pages that sessions keep. */
+  sessionPages(): Iterable<KvPage>;
   /** Forgets a namespace; pages in use by others stay theirs. */
   drop(namespace: string): void;
   /** One list for each namespace: what the pool counts references from. */

@@ -9,8 +9,11 @@ import { createGenerationService } from './generation-service.ts';
 import { createGuard } from './guard.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import { resolveServerLimits, type ServerLimits } from './limits.ts';
+import { createLiveRequests } from './live/live-requests.ts';
+import { createWatchers } from './live/watchers.ts';
 import { type Logger, silentLogger } from './logger.ts';
 import { createServerMetrics } from './metrics/server-metrics.ts';
+import type { ModelCatalog } from './model-catalog.ts';
 import type { ModelHost } from './model-host.ts';
 import { createRequestLog } from './request-log.ts';
 import { createResponseStore } from './response-store.ts';
@@ -48,6 +51,8 @@ export interface ServerOptions {
   readonly routing?: Routing | null;
   /** The page at `/`. Default: none. */
   readonly dashboard?: DashboardFiles | null;
+  /** Where models come from that it was not started with. Default: nowhere. */
+  readonly catalog?: ModelCatalog | null;
 }
 
 /** A server without a socket: requests in, responses out. */
@@ -61,10 +66,12 @@ export interface Server {
 /** Binds the parts of the server together. */
 export function createServer(options: ServerOptions): Server {
   const { version, models, keys, isOpen, feedback, browsers, clock = systemClock, logger = silentLogger } = options;
-  const { tracer = silentTracer, memory = null, learning = null, routing = null, dashboard = null } = options;
+  const { tracer = silentTracer, memory = null, learning = null, routing = null } = options;
+  const { catalog = null, dashboard = null } = options;
   const limits = resolveServerLimits(options.limits);
   const gate = createTenantGate(limits, clock);
-  const metrics = createServerMetrics();
+  const metrics = createServerMetrics(clock);
+  const live = createLiveRequests(clock);
   const requests = createRequestLog(limits.maxRememberedRequests);
   const requestMemory =
     memory === null
@@ -101,6 +108,9 @@ export function createServer(options: ServerOptions): Server {
     gate,
     limits,
     metrics,
+    live,
+    watchers: createWatchers(),
+    catalog,
     requests,
     responses: createResponseStore(limits, clock),
     feedback,
@@ -114,6 +124,7 @@ export function createServer(options: ServerOptions): Server {
       gate,
       limits,
       metrics,
+      live,
       requests,
       clock,
       tracer,

@@ -6,6 +6,7 @@ import { completions } from './completions.ts';
 import { embeddings } from './embeddings.ts';
 import { feedback } from './feedback.ts';
 import { learningRoutes } from './learning.ts';
+import { liveRoutes } from './live.ts';
 import { memoryRoutes } from './memory.ts';
 import { modelRoutes } from './models.ts';
 import { openapiRoute } from './openapi.ts';
@@ -13,6 +14,7 @@ import { responseRoutes } from './responses.ts';
 import { route } from './route.ts';
 import { systemRoutes } from './system.ts';
 import { tokenizeRoutes } from './tokenize.ts';
+import { whoami } from './whoami.ts';
 
 /** Every route there is. */
 export const ROUTES: readonly Route[] = [
@@ -25,7 +27,9 @@ export const ROUTES: readonly Route[] = [
   route,
   ...modelRoutes,
   ...tokenizeRoutes,
+  whoami,
   ...systemRoutes,
+  ...liveRoutes,
   ...adminRoutes,
   ...memoryRoutes,
   ...learningRoutes,
