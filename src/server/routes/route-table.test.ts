@@ -92,6 +92,7 @@ const CALLS: Readonly<Record<string, Call>> = {
   'GET /v1/whoami': { status: 200, owned: 'nothing' },
   'GET /admin/live': { status: 200, owned: 'nothing' },
   'GET /admin/live/events': { status: 200, owned: 'nothing' },
+  'GET /admin/prefix-tree': { status: 200, owned: 'nothing' },
   'GET /admin/keys': { status: 200, owned: 'any tenant' },
   'POST /admin/keys': { body: { name: 'new' }, status: 201, owned: 'any tenant' },
   'DELETE /admin/keys/:id': { path: '/admin/keys/000000000000000000', status: 404, owned: 'any tenant' },

@@ -10,6 +10,7 @@ import { liveRoutes } from './live.ts';
 import { memoryRoutes } from './memory.ts';
 import { modelRoutes } from './models.ts';
 import { openapiRoute } from './openapi.ts';
+import { prefixTree } from './prefix-tree.ts';
 import { responseRoutes } from './responses.ts';
 import { route } from './route.ts';
 import { systemRoutes } from './system.ts';
@@ -30,6 +31,7 @@ export const ROUTES: readonly Route[] = [
   whoami,
   ...systemRoutes,
   ...liveRoutes,
+  prefixTree,
   ...adminRoutes,
   ...memoryRoutes,
   ...learningRoutes,
