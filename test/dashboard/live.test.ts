@@ -67,7 +67,7 @@ describe.skipIf(!canRun)('the live view', () => {
     const numBefore = await items.count();
     expect(numBefore).toBeGreaterThan(1); // two endings of one beginning
     expect(await items.first().getAttribute('aria-label')).toMatch(
-      /^\d+ tokens, .* of use [1-9]\d* times, 2 branches$/,
+      / \d+ tokens, .* of use [1-9]\d* times, 2 branches$/,
     );
     await expect.poll(() => page.locator('.prefix-text').textContent()).toContain('Once upon a time');
     await items.first().focus();
@@ -102,6 +102,7 @@ describe.skipIf(!canRun)('the live view', () => {
     const grid = page.getByRole('grid', { name: 'Requests that run or wait' });
     await expect.poll(() => grid.getAttribute('aria-rowcount'), { timeout: 20_000 }).toBe(String(NUM_STREAMS + 1));
     expect(await grid.getByText('generating', { exact: true }).count()).toBeGreaterThan(0);
+    expect(await grid.getByRole('row').count()).toBeLessThan(NUM_STREAMS / 2); // only what can be seen is on the page
     // Frames while the numbers change: none may hold the page for long.
     const longest = await page.evaluate(
       () =>

@@ -72,7 +72,6 @@ function Snapshot({ now, history }: { now: LiveSnapshot; history: History }) {
               { label: 'in the batch', values: history.batch },
               { label: 'waiting', values: history.waiting },
             ]}
-            format={formatCount}
           />
         </section>
       </div>
@@ -109,7 +108,7 @@ function ModelPanel({ model, windowSeconds }: { model: LiveModel; windowSeconds:
       <div class="live-charts">
         <section class="card" aria-label="Latency">
           <h2>Latency in the last {windowSeconds} s</h2>
-          <table class="table">
+          <table class="table live-latency">
             <thead>
               <tr>
                 <td />

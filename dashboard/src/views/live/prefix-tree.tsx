@@ -71,7 +71,7 @@ function TreePicture({ tree }: { tree: PrefixTree }) {
             class="prefix-node"
             aria-level={level}
             aria-selected={node.id === at.id}
-            aria-label={describe(node)}
+            aria-label={`${previewOf(node)} ${describe(node)}`}
             tabIndex={node.id === at.id ? 0 : -1}
             title={describe(node)}
             data-shade={shadeOf(node.hits, mostHits)}
@@ -85,7 +85,7 @@ function TreePicture({ tree }: { tree: PrefixTree }) {
             onFocus={() => (chosen.value = node.id)}
             onDblClick={() => (zoomed.value = node.id)}
           >
-            <span aria-hidden="true">{visibleText(node.text ?? '').slice(0, 80)}</span>
+            {previewOf(node)}
           </div>
         ))}
       </div>
@@ -126,6 +126,8 @@ function NodeDetails({ node }: { node: PrefixNode }) {
     </div>
   );
 }
+
+const previewOf = ({ text }: PrefixNode): string => visibleText(text ?? '').slice(0, 80);
 
 const describe = ({ num_tokens, hits, bytes, num_children }: PrefixNode): string =>
   `${formatCount(num_tokens)} tokens, ${formatBytes(bytes)}, of use ${formatCount(hits)} times, ${formatCount(num_children)} branches`;
