@@ -75,7 +75,7 @@ describe.skipIf(!canRun)('the live view', () => {
     expect(await page.locator('[role=treeitem][aria-selected=true]').getAttribute('aria-level')).toBe('2');
     await page.keyboard.press('Enter');
     await expect.poll(() => items.count()).toBeLessThan(numBefore);
-    expect(await items.first().evaluate((one) => one.style.width)).toBe('100%');
+    expect(await items.first().evaluate((one) => [one.style.left, one.style.height])).toEqual(['0%', '100%']);
     await page.keyboard.press('Escape');
     await expect.poll(() => items.count()).toBe(numBefore);
   });
