@@ -33,14 +33,14 @@ export function placeTree(nodes: readonly PrefixNode[], root: number | null): re
   const tops = root === null ? (children.get(null) ?? []) : nodes.filter(({ id }) => id === root);
   const from = Math.min(...tops.map(({ start_token }) => start_token));
   const order: { node: PrefixNode; level: number }[] = [];
-  const waiting = tops.map((node) => ({ node, level: 1 })).reverse();
+  const waiting = tops.map((node) => ({ node, level: 1 })).toReversed();
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     order.push(next);
     const { level } = next;
-    for (const node of [...(children.get(next.node.id) ?? [])].reverse()) waiting.push({ node, level: level + 1 });
+    for (const node of (children.get(next.node.id) ?? []).toReversed()) waiting.push({ node, level: level + 1 });
   }
   const ends = new Map<number, number>();
-  for (const { node } of [...order].reverse()) {
+  for (const { node } of order.toReversed()) {
     const below = children.get(node.id) ?? [];
     ends.set(node.id, below.length === 0 ? 1 : below.reduce((sum, { id }) => sum + ends.get(id)!, 0));
   }
