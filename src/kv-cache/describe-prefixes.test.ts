@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import { namespaceId } from './cache-namespace.ts';
 import { createFakeTree } from './fake-pages.contract.ts';
+import type { PrefixQuery } from './describe-prefixes.ts';
 import type { PrefixTree, Retention } from './types.ts';
 
 const idOf = (tenant: string, adapterHash: string | null = null): string =>
   namespaceId({ tenant, modelHash: 'm', adapterHash, policy: 'p' });
-const ALL = { tenant: null, maxDepth: 8, maxNodes: 100, numPreview: 3 };
+const ALL: PrefixQuery = { tenant: null, maxDepth: 8, maxNodes: 100, numPreview: 3 };
 
 function plant() {
   const fake = createFakeTree(4);
@@ -23,7 +24,7 @@ const shape = (tree: PrefixTree, query = ALL) =>
     id, parent, tenant, startToken, numTokens, numUses, previewIds,
   ]); // prettier-ignore
 
-test('[RT10] runs of tokens with where they begin, their uses, and their first tokens; the most used first', () => {
+test('[RT15] runs of tokens with where they begin, their uses, and their first tokens; the most used first', () => {
   const { tree, insert, use } = plant();
   const alice = idOf('alice');
   insert(alice, [1, 2, 3, 4, 5, 6, 7, 8]);
@@ -53,7 +54,7 @@ test('[RT10] runs of tokens with where they begin, their uses, and their first t
   });
 });
 
-test('[RT10] of a tenant nothing of another, and never what one sequence keeps for itself', () => {
+test('[RT15] of a tenant nothing of another, and never what one sequence keeps for itself', () => {
   const { tree, insert } = plant();
   insert(idOf('alice'), [1, 1, 1, 1]);
   insert(idOf('bob'), [2, 2, 2, 2]);
@@ -65,7 +66,7 @@ test('[RT10] of a tenant nothing of another, and never what one sequence keeps f
   expect(shape(tree, { ...ALL, tenant: 'nobody' })).toEqual([]);
 });
 
-test('[RT10] depth and number are bounded, parents are told before children, and what is left out is said', () => {
+test('[RT15] depth and number are bounded, parents are told before children, and what is left out is said', () => {
   const { tree, insert, use } = plant();
   const alice = idOf('alice');
   const begin = [1, 1, 1, 1];
@@ -80,14 +81,14 @@ test('[RT10] depth and number are bounded, parents are told before children, and
   for (const { id, parent } of tree.describe(ALL).nodes) expect(parent ?? -1).toBeLessThan(id);
 });
 
-test('[RT10] looks at a bounded number of nodes, however many there are', () => {
+test('[RT15] looks at a bounded number of nodes, however many there are', () => {
   const { tree, insert } = plant();
   for (let i = 0; i < 6000; i++) insert(idOf('alice'), [i, i, i, i]);
   const { nodes, isComplete } = tree.describe({ ...ALL, maxNodes: 1_000_000 });
   expect([nodes.length, isComplete]).toEqual([5000, false]);
 });
 
-test('[RT11] the pages that sessions keep', () => {
+test('[RT16] the pages that sessions keep', () => {
   const { tree, insert } = plant();
   const alice = idOf('alice');
   insert(alice, [1, 1, 1, 1, 2, 2, 2, 2]);

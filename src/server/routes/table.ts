@@ -8,6 +8,8 @@ import { feedback } from './feedback.ts';
 import { learningRoutes } from './learning.ts';
 import { liveRoutes } from './live.ts';
 import { memoryRoutes } from './memory.ts';
+import { modelAdminRoutes } from './model-admin.ts';
+import { pullRoutes } from './model-pulls.ts';
 import { modelRoutes } from './models.ts';
 import { openapiRoute } from './openapi.ts';
 import { prefixTree } from './prefix-tree.ts';
@@ -32,6 +34,8 @@ export const ROUTES: readonly Route[] = [
   ...systemRoutes,
   ...liveRoutes,
   prefixTree,
+  ...pullRoutes,
+  ...modelAdminRoutes,
   ...adminRoutes,
   ...memoryRoutes,
   ...learningRoutes,
