@@ -12,7 +12,7 @@ const MAX_CHARS = 200;
 export const oneLine = (text: string): string => visibleText(text.slice(0, MAX_CHARS).replaceAll(/\s+/g, ' '));
 
 export const COLUMNS: readonly Column<AuditRow>[] = [
-  { title: 'When', width: '130px', cell: ({ createdMs }) => <Moment ms={createdMs} /> },
+  { title: 'When', width: '150px', cell: ({ createdMs }) => <Moment ms={createdMs} /> },
   { title: 'Question', width: 'minmax(200px, 2fr)', cell: ({ entry }) => <bdi>{oneLine(entry.query)}</bdi> },
   { title: 'Answer', width: 'minmax(160px, 1.4fr)', cell: (row) => <Outcome row={row} /> },
   { title: 'Model', width: 'minmax(90px, 0.8fr)', cell: ({ entry }) => visibleText(entry.model) },

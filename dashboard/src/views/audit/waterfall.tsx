@@ -14,6 +14,7 @@ const NAMES: Readonly<Record<string, string>> = {
   firstToken: 'Until the first token',
   tokens: 'All further tokens',
   write: 'Written down',
+  other: 'Everything else',
 };
 
 /** Where the time of a request went: one bar for each part, at its place. */

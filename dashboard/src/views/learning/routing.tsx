@@ -17,7 +17,7 @@ import { visibleText } from '../../format/visible-text.ts';
 const learning = learningOf(client);
 
 const COLUMNS: readonly Column<RouteDecision>[] = [
-  { title: 'When', width: '130px', cell: ({ timestampMs }) => <Moment ms={timestampMs} /> },
+  { title: 'When', width: '150px', cell: ({ timestampMs }) => <Moment ms={timestampMs} /> },
   {
     title: 'Question',
     width: 'minmax(180px, 1fr)',

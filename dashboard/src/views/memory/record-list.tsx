@@ -20,7 +20,7 @@ const MAX_CHARS = 200;
 const COLUMNS: readonly Column<MemoryItem>[] = [
   { title: 'Kind', width: '110px', cell: ({ kind }) => <Badge>{visibleText(kind)}</Badge> },
   { title: 'Text', width: 'minmax(220px, 1fr)', cell: ({ text }) => <bdi>{oneLine(text)}</bdi> },
-  { title: 'When', width: '130px', cell: ({ createdMs }) => <Moment ms={createdMs} /> },
+  { title: 'When', width: '150px', cell: ({ createdMs }) => <Moment ms={createdMs} /> },
 ];
 const NEARNESS: Column<MemoryItem> = {
   title: 'Near',
