@@ -139,7 +139,7 @@ describe('[GA5] the selection', () => {
     expect(counts).toEqual({ byShuffled: 0, byTruth: 0 });
     const honest = trainOn(few.train, few.tuned);
     expect(selectReranker(honest, { heldOut: few.judged, tuned: few.tuned }).next).toBe('trained');
-  }, 60_000);
+  }, 180_000);
 });
 
 /** As many are used, but others. */
