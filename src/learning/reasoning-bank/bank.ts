@@ -5,6 +5,7 @@ import type { FieldCondition, MemoryRecord, MemoryStore } from '../../memory/typ
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import { type ClusterWork, clusterWhole, normalized } from './k-means.ts';
 import { mergePatterns, patternOfMembers, type RatedTrajectory } from './make-pattern.ts';
+import { type HeardPattern, nearPatterns, pickOurs } from './near-patterns.ts';
 import { BANK_SOURCE, type Pattern, patternFromNode, patternToRecord } from './pattern.ts';
 
 export interface BankOptions {
@@ -31,11 +32,8 @@ export interface DistillationReport {
   readonly numPruned: number;
 }
 
-export interface FoundPattern {
+export interface FoundPattern extends HeardPattern {
   readonly pattern: Pattern;
-  readonly similarity: number;
-  /** Similarity × confidence. */
-  readonly weight: number;
 }
 
 /** What rated requests taught: patterns that are found by meaning. */
@@ -55,8 +53,6 @@ export interface ReasoningBank {
 
 const OURS: FieldCondition = { field: 'source', is: '=', value: BANK_SOURCE };
 const PAGE = 500;
-/** Patterns that somebody else wrote, and may be among the nearest. */
-const SPARE = 4;
 
 export interface BankContext {
   readonly store: MemoryStore;
@@ -85,14 +81,9 @@ export function createReasoningBank(
   }
 
   async function nearest(tenant: string, vector: Float32Array, space: string, k: number) {
-    const query = { vector, space, kinds: ['pattern'] } as const;
-    // Nearly all are ours, and a filter that lets nearly all through costs a look at each of them.
-    const some = await store.nearest(tenant, { ...query, k: k + SPARE });
-    const ours = some.filter(({ record }) => record.fields['source'] === BANK_SOURCE);
-    const isEnough = ours.length >= k || some.length < k + SPARE;
-    const found = isEnough
-      ? ours.slice(0, k)
-      : await store.nearest(tenant, { ...query, k, filter: { fields: [OURS] } });
+    const ours = pickOurs(await store.nearest(tenant, { vector, space, ...nearPatterns(k) }), k);
+    const found =
+      ours ?? (await store.nearest(tenant, { vector, space, kinds: ['pattern'], k, filter: { fields: [OURS] } }));
     return found.map(({ record, similarity }) => ({ pattern: read(record), similarity }));
   }
 

@@ -56,10 +56,13 @@ export function patternToRecord(pattern: Pattern, tenant: string): PutRecord {
   return { ...record, fields: { ...record.fields, lastUsedMs: pattern.lastUsedMs } };
 }
 
+/** What a stored pattern says. */
+export const contentsOf = (metadata: unknown, id: string): PatternContents =>
+  parseStored<PatternContents>(contents, metadata, `pattern ${id}`);
+
 export function patternFromNode(node: MemoryNode): Pattern {
   const { id, text, embedding, space } = node;
-  const metadata = parseStored<PatternContents>(contents, node.metadata, `pattern ${id}`);
-  return { ...metadata, id, text, embedding: embedding!, space: space! };
+  return { ...contentsOf(node.metadata, id), id, text, embedding: embedding!, space: space! };
 }
 
 /** Two samples as one. */

@@ -118,9 +118,16 @@ function dropDuplicates(
 ): { results: MemoryResult[]; numDuplicates: number } {
   const results: MemoryResult[] = [];
   const signatures: Uint32Array[] = [];
+  const texts = new Set<string>();
   let numDuplicates = 0;
   for (const result of ranked) {
     if (results.length === k) break;
+    // Copies word for word are many where anything is, and known without their shingles.
+    if (result.text !== '' && texts.has(result.text)) {
+      numDuplicates++;
+      continue;
+    }
+    texts.add(result.text);
     const signature = minHash(result.text);
     if (result.text !== '' && signatures.some((other) => estimateJaccard(signature, other) > MAX_JACCARD)) {
       numDuplicates++;

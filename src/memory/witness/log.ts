@@ -3,7 +3,7 @@ import type { MemoryServices, Schedule } from '../common/services.ts';
 import type { WitnessInput } from '../schemas/witness.ts';
 import type { MemoryStore } from '../types.ts';
 import { resolveWitnessLogOptions, type WitnessLogOptions } from './options.ts';
-import { createWitnessQueue } from './queue.ts';
+import { createWitnessQueue, type QueuedWitness } from './queue.ts';
 import { openRun } from './run-keeper.ts';
 import type { WitnessGap } from './runs.ts';
 import { createWitnessWriter } from './writer.ts';
@@ -29,9 +29,9 @@ export interface WitnessStats {
 export interface WitnessLog {
   /**
    * True: taken; false: dropped and counted. Never throws and never rejects. The entry belongs to the log from then on. With overflow
-   * `wait` a promise comes while the queue is full.
+   * `wait` a promise comes while the queue is full. `later`: the response's embedding, which the writing waits for.
    */
-  enqueue(tenant: string, entry: WitnessInput): boolean | Promise<boolean>;
+  enqueue(tenant: string, entry: WitnessInput, later?: LateEmbedding): boolean | Promise<boolean>;
   /** Resolves when everything enqueued before is written; rejects with why it cannot be. */
   flush(): Promise<void>;
   stats(): WitnessStats;
@@ -51,18 +51,25 @@ const MAX_BACKOFF = 32;
 /** Callers that may wait at once; beyond it entries are dropped even under `wait`. */
 const MAX_WAITERS = 10_000;
 
-function inputBytes({ query, response, queryEmbedding, responseEmbedding, error }: WitnessInput): number {
-  const numFloats = (queryEmbedding?.length ?? 0) + (responseEmbedding?.length ?? 0);
+/** A vector that is still being made; null or a failure: there is none. */
+export type LateEmbedding = Promise<Float32Array | null>;
+
+function inputBytes(input: WitnessInput, hasLater: boolean): number {
+  const { query, response, queryEmbedding, responseEmbedding, error } = input;
+  const numQuery = queryEmbedding?.length ?? 0;
+  const numFloats = numQuery + (hasLater ? numQuery : (responseEmbedding?.length ?? 0));
   return (query.length + response.length + (error?.message.length ?? 0)) * 2 + numFloats * 4 + 512;
 }
+
+type NewWitness = Omit<QueuedWitness, 'numDroppedBefore' | 'prepared'> & { readonly tenant: string };
 
 /** Opens the log: finds out what runs before this one lost, and starts a run of its own. */
 export async function openWitnessLog({ store, services, schedule, options }: WitnessLogContext): Promise<WitnessLog> {
   const resolved = resolveWitnessLogOptions(options);
   const queue = createWitnessQueue({ maxEntries: resolved.queueEntries, maxBytes: resolved.queueBytes });
   const run = await openRun({ store, services, options: resolved });
-  const writer = createWitnessWriter({ store, services, options: resolved, queue, run });
-  const waiters: { tenant: string; input: WitnessInput; bytes: number; resolve(isTaken: boolean): void }[] = [];
+  const writer = createWitnessWriter({ store, services, schedule, options: resolved, queue, run });
+  const waiters: { item: NewWitness; resolve(isTaken: boolean): void }[] = [];
   /** Given up since the last entry that was taken, by tenant. */
   const droppedSince = new Map<string, number>();
   let numDropped = 0;
@@ -84,17 +91,17 @@ export async function openWitnessLog({ store, services, schedule, options }: Wit
       work().catch(() => {}); // its reason is in the stats, and it has woken itself again
     }, delayMs);
   };
-  const take = (tenant: string, input: WitnessInput, bytes: number): void => {
+  const take = ({ tenant, ...item }: NewWitness): void => {
     run.numEnqueued++;
-    queue.push(tenant, { input, bytes, numDroppedBefore: droppedSince.get(tenant) ?? 0 });
+    queue.push(tenant, { ...item, numDroppedBefore: droppedSince.get(tenant) ?? 0 });
     droppedSince.delete(tenant);
     // Not at once: an entry must not pay for the writing of a batch.
     wake(queue.size >= resolved.batchEntries && backoff === 1 ? 0 : resolved.batchMs * backoff);
   };
   const admitWaiters = (): void => {
-    while (waiters.length > 0 && queue.canPush(waiters[0]!.bytes)) {
-      const { tenant, input, bytes, resolve } = waiters.shift()!;
-      take(tenant, input, bytes);
+    while (waiters.length > 0 && queue.canPush(waiters[0]!.item.bytes)) {
+      const { item, resolve } = waiters.shift()!;
+      take(item);
       resolve(true);
     }
   };
@@ -122,22 +129,23 @@ export async function openWitnessLog({ store, services, schedule, options }: Wit
   };
   /** A drain of nothing would end before it is noted here, and stand for the work that comes later. */
   const work = (): Promise<void> => working ?? (queue.size === 0 ? Promise.resolve() : (working = drain()));
-  const enqueue = (tenant: string, input: WitnessInput): boolean | Promise<boolean> => {
-    const bytes = inputBytes(input);
+  const enqueue = (tenant: string, input: WitnessInput, later?: LateEmbedding): boolean | Promise<boolean> => {
+    const bytes = inputBytes(input, later !== undefined);
     if (isClosed || bytes > resolved.queueBytes) return drop(tenant);
+    const item = { tenant, input, bytes, ...(later === undefined ? {} : { later: later.catch(() => null) }) };
     if (waiters.length === 0 && queue.canPush(bytes)) {
-      take(tenant, input, bytes);
+      take(item);
       return true;
     }
     if (resolved.overflow === 'drop' || waiters.length >= MAX_WAITERS) return drop(tenant);
-    return new Promise((resolve) => void waiters.push({ tenant, input, bytes, resolve }));
+    return new Promise((resolve) => void waiters.push({ item, resolve }));
   };
   const stopHeartbeat = run.startHeartbeat(schedule, () => working);
 
   return {
-    enqueue(tenant, input) {
+    enqueue(tenant, input, later) {
       try {
-        return enqueue(tenant, input);
+        return enqueue(tenant, input, later);
       } catch (error) {
         lastError = error instanceof Error ? error.message : 'an entry that throws';
         numRefused++;
@@ -171,7 +179,7 @@ export async function openWitnessLog({ store, services, schedule, options }: Wit
         isClosed = true;
         cancelTimer?.();
         stopHeartbeat();
-        for (const { tenant, resolve } of waiters.splice(0)) resolve(drop(tenant));
+        for (const { item, resolve } of waiters.splice(0)) resolve(drop(item.tenant));
       }
       await run.close();
     },

@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import type { MemoryServices } from '../common/services.ts';
+import type { MemoryServices, Schedule } from '../common/services.ts';
 import { witnessBody, type LinkedWitness } from '../schemas/witness.ts';
 import type { MemoryStore } from '../types.ts';
 import { createAppender, prepareWitness, type PreparedWitness } from './appender.ts';
@@ -12,10 +12,14 @@ import type { RunKeeper } from './run-keeper.ts';
 export interface WriterContext {
   readonly store: MemoryStore;
   readonly services: MemoryServices;
+  readonly schedule: Schedule;
   readonly options: ResolvedWitnessLogOptions;
   readonly queue: WitnessQueue;
   readonly run: RunKeeper;
 }
+
+/** A vector that is not there by then is left out. */
+const MAX_LATE_MS = 5000;
 
 const isRefusal = (error: unknown): boolean => error instanceof RuvLLMError && error.code === 'invalid_option';
 
@@ -28,11 +32,27 @@ function withoutVector(prepared: PreparedWitness): PreparedWitness {
 }
 
 /** Moves entries from the queue into the store, batch by batch; one at a time calls it. */
-export function createWitnessWriter({ store, services, options, queue, run }: WriterContext) {
+export function createWitnessWriter({ store, services, schedule, options, queue, run }: WriterContext) {
   const appender = createAppender(store, services);
   /** Refused since the last entry that was written, by tenant: the next one says so. */
   const refusedSince = new Map<string, number>();
   let numLinksFailed = 0;
+
+  /** Their vectors, where those are on their way; what makes them may never answer, and the log goes on without. */
+  async function awaitVectors(items: readonly QueuedWitness[]): Promise<void> {
+    const late = items.filter(({ later }) => later !== undefined);
+    if (late.length === 0) return;
+    let cancel = (): void => {};
+    const tooLate = new Promise<null>((resolve) => (cancel = schedule(() => resolve(null), MAX_LATE_MS)));
+    await Promise.all(
+      late.map(async (item) => {
+        const responseEmbedding = await Promise.race([item.later!, tooLate]);
+        if (responseEmbedding !== null) item.input = { ...item.input, responseEmbedding };
+        delete item.later;
+      }),
+    );
+    cancel();
+  }
 
   const prepare = (item: QueuedWitness): PreparedWitness | null => {
     if (item.prepared === undefined) {
@@ -110,6 +130,7 @@ export function createWitnessWriter({ store, services, options, queue, run }: Wr
       const next = queue.peek(options.batchEntries);
       if (next === null) return;
       const { tenant, items } = next;
+      await awaitVectors(items);
       const { good, numLeft } = countDropped(tenant, items);
       let linked: readonly LinkedWitness[] = [];
       try {
