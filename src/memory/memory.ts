@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../core/errors.ts';
+import { createForeground } from './common/foreground.ts';
 import type { MemoryServices, Schedule } from './common/services.ts';
 import type { Embedder } from './embedder-types.ts';
 import { createMemoryGraph, type MemoryGraph } from './graph/graph.ts';
@@ -118,6 +119,7 @@ const isExpired = ({ expiresMs }: MemoryRecord, nowMs: number): boolean => expir
 export async function openMemory(context: MemoryContext): Promise<Memory> {
   const { store, services, schedule, embedder, archive, report, options = {} } = context;
   const graph = createMemoryGraph(store, services);
+  const foreground = createForeground(context.monotonic ?? services.now, schedule);
   const tenants = await openTenantList(store, services, STATE_TENANT);
   if (embedder !== null) await noteSpace(store, services, STATE_TENANT, embedder.fingerprint, report);
   let policies = createPolicyMemory(store, services, options.policies);
@@ -128,6 +130,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     schedule,
     ...(archive === undefined ? {} : { archive }),
     ...(options.retention === undefined ? {} : { retention: options.retention }),
+    foreground,
     log: { ...options.witness, stateTenant: STATE_TENANT },
   });
   const finder = embedder === null ? null : createFinder({ ...context, embedder, graph });
@@ -217,7 +220,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       return store.delete(tenant, ids);
     },
     async ask(tenant, question) {
-      if (finder !== null) return finder.ask(tenant, question);
+      if (finder !== null) return foreground.run(() => finder.ask(tenant, question));
       return { embedded: null, near: null, found: null, embeddingMs: 0, nearMs: 0, searchMs: 0 };
     },
     async search(tenant, query) {

@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import type { Foreground } from '../common/foreground.ts';
 import type { MemoryServices, Schedule } from '../common/services.ts';
 import type { WitnessInput } from '../schemas/witness.ts';
 import type { MemoryStore } from '../types.ts';
@@ -44,10 +45,14 @@ export interface WitnessLogContext {
   readonly services: MemoryServices;
   readonly schedule: Schedule;
   readonly options?: WitnessLogOptions;
+  /** Who goes first. Default: nobody does. */
+  readonly foreground?: Foreground;
 }
 
 /** A store that fails is tried again after 1, 2, 4 … 32 batch times. */
 const MAX_BACKOFF = 32;
+/** How often it is looked whether it is quiet enough to link. */
+const LINK_EVERY_MS = 100;
 /** Callers that may wait at once; beyond it entries are dropped even under `wait`. */
 const MAX_WAITERS = 10_000;
 
@@ -64,11 +69,12 @@ function inputBytes(input: WitnessInput, hasLater: boolean): number {
 type NewWitness = Omit<QueuedWitness, 'numDroppedBefore' | 'prepared'> & { readonly tenant: string };
 
 /** Opens the log: finds out what runs before this one lost, and starts a run of its own. */
-export async function openWitnessLog({ store, services, schedule, options }: WitnessLogContext): Promise<WitnessLog> {
+export async function openWitnessLog(context: WitnessLogContext): Promise<WitnessLog> {
+  const { store, services, schedule, options, foreground = null } = context;
   const resolved = resolveWitnessLogOptions(options);
   const queue = createWitnessQueue({ maxEntries: resolved.queueEntries, maxBytes: resolved.queueBytes });
   const run = await openRun({ store, services, options: resolved });
-  const writer = createWitnessWriter({ store, services, schedule, options: resolved, queue, run });
+  const writer = createWitnessWriter({ store, services, schedule, options: resolved, queue, run, foreground });
   const waiters: { item: NewWitness; resolve(isTaken: boolean): void }[] = [];
   /** Given up since the last entry that was taken, by tenant. */
   const droppedSince = new Map<string, number>();
@@ -80,6 +86,9 @@ export async function openWitnessLog({ store, services, schedule, options }: Wit
   let isClosed = false;
   let lastError: string | null = null;
   let working: Promise<void> | null = null;
+  /** Who waits for everything, links too. */
+  let numHurrying = 0;
+  let cancelLinking = (): void => {};
 
   const wake = (delayMs: number): void => {
     if (isClosed || delayMs >= timerMs) return;
@@ -111,12 +120,21 @@ export async function openWitnessLog({ store, services, schedule, options }: Wit
     noteDropped(tenant);
     return false;
   };
+  const wakeToLink = (): void => {
+    cancelLinking();
+    if (!isClosed) cancelLinking = schedule(() => void work().catch(() => {}), LINK_EVERY_MS);
+  };
   const drain = async (): Promise<void> => {
     try {
-      while (queue.size > 0) {
-        await writer.writeBatch();
-        backoff = 1;
-        admitWaiters();
+      for (;;) {
+        if (queue.size > 0) {
+          if (numHurrying === 0) await foreground?.turn();
+          await writer.writeBatch();
+          backoff = 1;
+          admitWaiters();
+        } else if (numHurrying === 0 && foreground !== null && !foreground.isQuiet()) {
+          return wakeToLink(); // links cost more than entries, and nobody misses them for a while
+        } else if (!(await writer.linkBatch())) return;
       }
     } catch (error) {
       lastError = error instanceof Error ? error.message : String(error);
@@ -128,7 +146,18 @@ export async function openWitnessLog({ store, services, schedule, options }: Wit
     }
   };
   /** A drain of nothing would end before it is noted here, and stand for the work that comes later. */
-  const work = (): Promise<void> => working ?? (queue.size === 0 ? Promise.resolve() : (working = drain()));
+  const work = (): Promise<void> => (working ??= Promise.resolve().then(drain));
+  /** Everything, whoever else waits. */
+  const finish = async (): Promise<void> => {
+    numHurrying++;
+    try {
+      // A drain that is at work may have looked at the queue before the last entry came.
+      await working?.catch(() => {});
+      await work();
+    } finally {
+      numHurrying--;
+    }
+  };
   const enqueue = (tenant: string, input: WitnessInput, later?: LateEmbedding): boolean | Promise<boolean> => {
     const bytes = inputBytes(input, later !== undefined);
     if (isClosed || bytes > resolved.queueBytes) return drop(tenant);
@@ -153,11 +182,7 @@ export async function openWitnessLog({ store, services, schedule, options }: Wit
         return false;
       }
     },
-    async flush() {
-      // A drain that is at work may have looked at the queue before the last entry came.
-      await working?.catch(() => {});
-      await work();
-    },
+    flush: finish,
     stats: () => ({
       numEnqueued: run.numEnqueued,
       numWritten: run.numWritten,
@@ -172,12 +197,12 @@ export async function openWitnessLog({ store, services, schedule, options }: Wit
     }),
     async close() {
       if (isClosed) throw new RuvLLMError('conflict', 'the witness log is closed already');
-      await working?.catch(() => {});
       try {
-        await work();
+        await finish();
       } finally {
         isClosed = true;
         cancelTimer?.();
+        cancelLinking();
         stopHeartbeat();
         for (const { item, resolve } of waiters.splice(0)) resolve(drop(item.tenant));
       }
