@@ -145,7 +145,7 @@ export function createWitnessWriter({ store, services, schedule, options, queue,
   return {
     /** The next tenant's next batch. */
     async writeBatch(): Promise<void> {
-      const max = foreground === null || foreground.isQuiet() ? MAX_AT_ONCE.quiet : MAX_AT_ONCE.busy;
+      const max = foreground === null ? Infinity : foreground.isQuiet() ? MAX_AT_ONCE.quiet : MAX_AT_ONCE.busy;
       const next = queue.peek(Math.min(options.batchEntries, max));
       if (next === null) return;
       const { tenant, items } = next;
