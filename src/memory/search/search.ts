@@ -18,6 +18,7 @@ import { MAX_RERANKED, type RankCandidates, rescore, type Rerank } from './reran
 const MAX_JACCARD = 0.8;
 /** Nearest records that are looked at where better ones were left out. */
 const MAX_CANDIDATES = 1000;
+const NUM_CANDIDATES = 64;
 /** What a step away from a result costs it in rank. */
 const HOP_FACTOR = 0.8;
 
@@ -42,8 +43,8 @@ const memoryQuery = z
     fromMs: timeMs.optional(),
     toMs: timeMs.optional(),
     k: z.int().min(1).max(1000).default(10),
-    /** Nearest records that are ranked; at least k are. */
-    numCandidates: z.int().min(1).max(1000).default(64),
+    /** Nearest records that are ranked; at least k are. Default: 64; four times k where nothing can put the further ones before them. */
+    numCandidates: z.int().min(1).max(1000).optional(),
     minSimilarity: z.number().min(-1).max(1).default(-1),
     /** Steps along the graph from what is near. */
     expandHops: z.int().min(0).max(3).default(0),
@@ -131,9 +132,16 @@ function dropDuplicates(
 ): { results: MemoryResult[]; numDuplicates: number } {
   const results: MemoryResult[] = [];
   const signatures: Uint32Array[] = [];
+  const texts = new Set<string>();
   let numDuplicates = 0;
   for (const result of ranked) {
     if (results.length === k) break;
+    // Copies word for word are many where anything is, and known without their shingles.
+    if (result.text !== '' && texts.has(result.text)) {
+      numDuplicates++;
+      continue;
+    }
+    texts.add(result.text);
     const signature = minHash(result.text);
     if (result.text !== '' && signatures.some((other) => estimateJaccard(signature, other) > MAX_JACCARD)) {
       numDuplicates++;
@@ -239,7 +247,10 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
       const query = parseWith<ResolvedQuery>(memoryQuery as never, given, 'memory search');
       const { vector, space: wanted } = await toVector(query);
       const rank = (await rerank?.()?.of(tenant, wanted)) ?? null;
-      let numCandidates = Math.max(query.k, query.numCandidates);
+      // Each of them is opened and compared with the others; more are looked at where copies were left out.
+      const isOrderKnown = rank === null && query.expandHops === 0;
+      const usual = isOrderKnown ? Math.min(NUM_CANDIDATES, 4 * query.k) : NUM_CANDIDATES;
+      let numCandidates = Math.max(query.k, query.numCandidates ?? usual);
       let best = await look(tenant, query, vector, wanted, numCandidates, rank);
       // Copies of one text, and what waits to be swept, must not hide what is a little further.
       while (best.results.length < query.k && best.isMore && numCandidates < MAX_CANDIDATES) {

@@ -101,7 +101,16 @@ export async function createRerankWorld(isShuffled: boolean) {
       const { sources } = call;
       const used = isShuffled ? sources[Math.floor(random.next() * sources.length)]!.id : linked;
       const text = `I found that ${texts.get(used)!} as it is said.`;
-      call.finish({ text, numPromptTokens: 1, numOutputTokens: 1, ttftMs: 1, generationMs: 1, error: null });
+      call.finish({
+        text,
+        numPromptTokens: 1,
+        numOutputTokens: 1,
+        queueMs: 0,
+        promptMs: 1,
+        ttftMs: 1,
+        generationMs: 1,
+        error: null,
+      });
       clock.ms += 1000;
       await requests.settle();
     }

@@ -145,8 +145,9 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
       const timer = setTimeout(task, delayMs).unref();
       return () => clearTimeout(timer);
     },
-    embedder: own ?? (described && { ...described, embed: (text) => remote.embedder.embed(text) }),
-    ...(unavailable === null ? { archive: { ...remote.archive, ...COMPRESSION } } : {}),
+    embedder: own ?? (described && { ...described, isBesideStore: true, embed: (text) => remote.embedder.embed(text) }),
+    monotonic: () => performance.now(),
+    ...(unavailable === null ? { finder: remote.finder, archive: { ...remote.archive, ...COMPRESSION } } : {}),
     rotateKey: (to) => remote.keys.rotate(to),
     report,
     options: rest,
