@@ -62,6 +62,7 @@ export interface ModelHost {
   dispose(): Promise<void>;
 }
 
+/** How a model that is in use is unloaded. */
 export interface UnloadOptions {
   readonly force: boolean;
   readonly drainMs: number;

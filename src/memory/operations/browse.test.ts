@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { witnessInput } from '../witness/harness.contract.ts';
 import { createTestMemory, type TestMemory } from './harness.contract.ts';
 
 const idOf = (value: unknown): string => (value as { id: string }).id;
@@ -145,7 +146,7 @@ describe('[OP15] one request', () => {
         return { requestId: uuidOf(i + 1), query, queryEmbedding: vector, space };
       }),
     );
-    await witness([...entries, { requestId: uuidOf(7), query: 'none', queryEmbedding: null, space: null }]);
+    await witness(entries);
     const { entries: near } = (await run('audit.similar', { requestId: uuidOf(1) })) as {
       entries: { similarity: number; entry: { query: string } }[];
     };
@@ -153,7 +154,15 @@ describe('[OP15] one request', () => {
     expect(near.every(({ entry }) => entry.query !== 'lost card')).toBe(true);
     const some = (await run('audit.similar', { requestId: uuidOf(1), minSimilarity: 0.5 })) as { entries: unknown[] };
     expect(some.entries).toHaveLength(1);
-    await expect(run('audit.similar', { requestId: uuidOf(7) })).rejects.toMatchObject({ code: 'invalid_option' });
+    const blind = await createTestMemory(null);
+    blind.memory.witness.enqueue(
+      'acme',
+      witnessInput({ requestId: uuidOf(7), queryEmbedding: null, responseEmbedding: null, space: null }),
+    );
+    await blind.memory.witness.flush();
+    await expect(blind.run('audit.similar', { requestId: uuidOf(7) })).rejects.toMatchObject({
+      code: 'invalid_option',
+    });
   });
 });
 
