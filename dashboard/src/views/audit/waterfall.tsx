@@ -4,16 +4,17 @@ import { visibleText } from '../../format/visible-text.ts';
 
 const NAMES: Readonly<Record<string, string>> = {
   embedding: 'Vector of the question',
-  policy: 'Policy',
-  session: 'Session',
+  wait: 'Waiting for the memory',
+  policy: 'What was learned for you',
   retrieval: 'Search in the memory',
   attention: 'Order of what was found',
   routing: 'Choice of the model',
-  queue: 'Waiting',
+  queue: 'Waiting for a place',
+  prompt: 'Reading the prompt',
   generation: 'Generation',
   firstToken: 'Until the first token',
   tokens: 'All further tokens',
-  write: 'Written down',
+  write: 'Until it was written down',
   other: 'Everything else',
 };
 
