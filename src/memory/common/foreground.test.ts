@@ -46,3 +46,12 @@ test('[WL16] a turn comes after the next answer, or soon; a failure is an answer
   runAll();
   expect(await isDone(second)).toBe(true);
 });
+
+test('[WL16] those whose turn has not come are let go at once', async () => {
+  const { foreground, delays } = setUp();
+  await foreground.run(async () => 1);
+  const waiting = [foreground.turn(), foreground.turn()];
+  foreground.release();
+  for (const one of waiting) expect(await isDone(one)).toBe(true);
+  expect(delays()).toEqual([]);
+});

@@ -8,6 +8,8 @@ export interface Foreground {
   isQuiet(): boolean;
   /** At once where it is quiet; else when the next answer has been given, after which no other question is as far away, or soon. */
   turn(): Promise<void>;
+  /** Lets all go whose turn has not come: somebody waits for their work, and no timer may be left to wake them. */
+  release(): void;
 }
 
 /** Longer than the pauses between the requests of one busy client. */
@@ -20,6 +22,11 @@ export function createForeground(now: () => number, schedule: Schedule): Foregro
   let lastMs = -Infinity;
   let waiting: (() => void)[] = [];
   const isQuiet = (): boolean => numRunning === 0 && now() - lastMs >= QUIET_MS;
+  const release = (): void => {
+    const turns = waiting;
+    waiting = [];
+    for (const go of turns) go();
+  };
   return {
     async run(work) {
       numRunning++;
@@ -28,11 +35,10 @@ export function createForeground(now: () => number, schedule: Schedule): Foregro
       } finally {
         numRunning--;
         lastMs = now();
-        const turns = waiting;
-        waiting = [];
-        for (const go of turns) go();
+        release();
       }
     },
+    release,
     isQuiet,
     turn() {
       if (isQuiet()) return Promise.resolve();

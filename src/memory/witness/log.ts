@@ -150,6 +150,7 @@ export async function openWitnessLog(context: WitnessLogContext): Promise<Witnes
   /** Everything, whoever else waits. */
   const finish = async (): Promise<void> => {
     numHurrying++;
+    foreground?.release();
     try {
       // A drain that is at work may have looked at the queue before the last entry came.
       await working?.catch(() => {});
