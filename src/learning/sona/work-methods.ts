@@ -1,7 +1,7 @@
 import type { MethodList } from '../../core/remote-calls.ts';
 import { clusterWhole } from '../reasoning-bank/k-means.ts';
-import type { Sha256 } from '../router/index.ts';
-import { trainRouter } from '../router-training/train-router.ts';
+import { runStepsWithPauses, type Sha256 } from '../router/index.ts';
+import { trainRouterSteps } from '../router-training/train-router.ts';
 import { createAdapterWork, type OpenTrainingModel } from './adapter-work.ts';
 import { createInstantLearner } from './instant-step.ts';
 import type { LearningWork } from './types.ts';
@@ -23,11 +23,19 @@ export const WORK_METHODS: MethodList<LearningWork> = {
 /** Everything that computes, in one object: for a thread, or for tests without one. */
 export function createLearningWork(open: OpenTrainingModel, now: () => number, sha256: Sha256): LearningWork {
   const instant = createInstantLearner(now);
+  const adapters = createAdapterWork(open);
+  let routers = new AbortController();
   return {
-    ...createAdapterWork(open),
+    ...adapters,
+    async cancel() {
+      routers.abort();
+      routers = new AbortController();
+      await adapters.cancel();
+    },
     instant: async (job) => instant.step(job),
     forgetInstant: async (key) => instant.forget(key),
     cluster: async (vectors, plan) => clusterWhole(vectors, plan),
-    trainRouter: async (job) => trainRouter(job, sha256),
+    trainRouter: (job) =>
+      runStepsWithPauses(trainRouterSteps(job, sha256), { signal: routers.signal, now, what: 'training of a router' }),
   };
 }
