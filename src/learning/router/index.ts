@@ -24,6 +24,7 @@ export { foldsOf } from './folds.ts';
 export { hashTerm } from './features/hashed-terms.ts';
 export {
   type EncoderOptions,
+  expectedTokens,
   fitRouteEncoder,
   loadRouteEncoder,
   type RouteEncoder,
