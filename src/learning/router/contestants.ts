@@ -4,7 +4,7 @@ import { trainKeyword } from './baselines/keyword.ts';
 import { type KnnOptions, trainKnn } from './baselines/knn.ts';
 import { LINEAR_DEFAULTS, type LinearOptions, trainLinear } from './baselines/linear.ts';
 import { type MlpOptions, trainMlpSteps } from './baselines/mlp.ts';
-import { trainRidge } from './baselines/ridge.ts';
+import { RIDGE_DEFAULTS, trainRidge } from './baselines/ridge.ts';
 import type { UtilityWeights } from './candidates.ts';
 import { createFastGrnn, type Judge } from './fastgrnn/fastgrnn-estimator.ts';
 import { type FastGrnnOptions, trainFastGrnnSteps } from './fastgrnn/train.ts';
@@ -47,6 +47,10 @@ export function contestantsOf(options: ContestantOptions): Contestant[] {
       train: (...all) => trainLinear(all.flat(), count, numBuckets, options.linear ?? LINEAR_DEFAULTS),
     },
     { name: 'ridge', train: (...all) => trainRidge(all.flat(), count) },
+    {
+      name: 'cosine ridge',
+      train: (...all) => trainRidge(all.flat(), count, { ...RIDGE_DEFAULTS, isScaled: false }),
+    },
     { name: 'bandit', train: (...all) => trainBandit(all.flat(), count) },
     inSteps('MLP', (train, validation) => trainMlpSteps(train, validation, count, options.mlp)),
     inSteps('FastGRNN', function* trainNetwork(train, validation) {
