@@ -1,6 +1,7 @@
 // What the bench of routing counts, on data whose answer is known.
 import { describe, expect, test } from 'vitest';
 import { createRandom } from '../src/core/random.ts';
+import type { Contestant } from '../src/learning/router/index.ts';
 import { sumsAndLetters } from '../src/learning/router/test-examples.contract.ts';
 import { isServerBuilt } from './support/dist-server.ts';
 
@@ -50,10 +51,10 @@ describe.skipIf(!isServerBuilt)('the bench of routing', () => {
 
   test('a gain that is there is found, and shuffled outcomes have none', async () => {
     const { measureCrossFitted, encodeAll } = await load();
-    const examples = encodeAll(models(300), []).train;
-    const task = { title: 'two', names: ['small', 'large'], costs: [0, 1], only: ['linear', 'ridge', 'MLP'], fastGrnn: { maxEpochs: 4, weightDecay: 0.3 }, numShuffles: 6 }; // prettier-ignore
+    const examples = encodeAll(models(150), []).train;
+    const task = { title: 'two', names: ['small', 'large'], costs: [0, 1], only: ['linear', 'ridge'], fastGrnn: { maxEpochs: 4, weightDecay: 0.3 }, numShuffles: 3 }; // prettier-ignore
     const { rows, controls, winners } = measureCrossFitted(task, examples, examples.map(({ group }) => group), () => {}); // prettier-ignore
-    expect(rows.map(({ name }) => name)).toEqual(['chosen', 'linear', 'ridge', 'MLP', 'ridge, all believed', 'oracle']);
+    expect(rows.map(({ name }) => name)).toEqual(['chosen', 'linear', 'ridge', 'ridge, all believed', 'oracle']);
     expect(winners).toHaveLength(5);
     const [chosen] = rows;
     expect(chosen!.area).toBeGreaterThan(0.1);
@@ -69,7 +70,7 @@ describe.skipIf(!isServerBuilt)('the bench of routing', () => {
   test('what knows more of the outcomes has a larger area, what knows nothing none', async () => {
     const { encodeAll, measurePower, powerTable } = await load();
     const { train } = encodeAll(models(200), []);
-    const ofNoise = [8, 9, 10, 11, 12].map((seed) => {
+    const ofNoise = [8, 9, 10].map((seed) => {
       const random = createRandom(seed);
       const noise = train.map((one) => ({ ...one, outcomes: Float32Array.of(random.next(), random.next()) }));
       return measurePower(noise, [0, 1]);
@@ -87,10 +88,10 @@ describe.skipIf(!isServerBuilt)('the bench of routing', () => {
 
   test('[R17] one model is gone to after good news and left after bad', async () => {
     const { router, hearNews, TEXT_ONLY } = await load();
-    const told = hearNews(
-      { name: 'linear', train: (...all) => router.trainLinear(all.flat(), 2, TEXT_ONLY.numBuckets) },
-      models(800),
-    );
+    // No model is perfect: news could not lift another above it.
+    const data = models(200).map((one) => ({ ...one, outcomes: [one.outcomes[0]!, 0.8] }));
+    const train: Contestant['train'] = (...all) => router.trainLinear(all.flat(), 2, TEXT_ONLY.numBuckets);
+    const told = hearNews({ name: 'linear', train }, data);
     expect(told.before).toBeLessThan(0.9);
     expect(told.numGood).toBeGreaterThan(0);
     expect(told.numBad).toBeGreaterThan(0);

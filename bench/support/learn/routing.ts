@@ -58,8 +58,10 @@ interface Part {
   readonly isQuick: boolean;
   readonly only: readonly string[] | undefined;
   readonly numShuffles: number;
-  /** The questions of all subjects, read and encoded once. */
-  readonly mmlu: () => Promise<{ readonly data: ModelOutcomes[]; readonly examples: RouteExample[] }>;
+  /** The questions of all subjects, read once, */
+  readonly mmlu: () => Promise<ModelOutcomes[]>;
+  /** and encoded once. */
+  readonly encoded: () => Promise<{ readonly data: ModelOutcomes[]; readonly examples: RouteExample[] }>;
   /** Null where it cannot be had: then the terms of the texts have to do. */
   readonly miniLm: string | null;
 }
@@ -68,14 +70,15 @@ export function openPart(options: RoutingOptions): Part {
   const { log = () => {}, show = () => {}, isQuick = false, only, numShuffles = isQuick ? 10 : 20 } = options;
   if (!hasRoutingSuite()) throw new Error(`the routing suite is not at ${routingSuite()}`);
   const miniLm = findMiniLm(log);
-  let mmlu: ReturnType<Part['mmlu']> | null = null;
-  const readAll = async () => {
-    const data = await withVectors({ miniLm, log }, readMmlu());
+  let [read, encoded]: [ReturnType<Part['mmlu']> | null, ReturnType<Part['encoded']> | null] = [null, null];
+  const mmlu = (): ReturnType<Part['mmlu']> => (read ??= withVectors({ miniLm, log }, readMmlu()));
+  const encode = async () => {
+    const data = await mmlu();
     const examples = encodeAll(data, []).train;
     log(`${data.length} questions encoded`);
     return { data, examples };
   };
-  return { log, show, isQuick, only, numShuffles, miniLm, mmlu: () => (mmlu ??= readAll()) };
+  return { log, show, isQuick, only, numShuffles, miniLm, mmlu, encoded: () => (encoded ??= encode()) };
 }
 
 async function withVectors(
@@ -101,7 +104,7 @@ const twoModels = (part: Part) => ({ names: ['small', 'large'], costs: MMLU_COST
 
 /** Questions of subjects none of the training questions is of. */
 export async function measureUnseenSubjects(part: Part): Promise<GainTable> {
-  const { data, examples } = await part.mmlu();
+  const { data, examples } = await part.encoded();
   const task = { ...twoModels(part), title: 'two models, unseen subjects', only: onlyOf(part) };
   const subjects = data.map(({ cluster }) => cluster);
   return gain(part, task, examples, subjects);
@@ -109,7 +112,7 @@ export async function measureUnseenSubjects(part: Part): Promise<GainTable> {
 
 /** Other questions of the same subjects. */
 export async function measureSeenSubjects(part: Part): Promise<GainTable> {
-  const { data, examples } = await part.mmlu();
+  const { data, examples } = await part.encoded();
   const questions = examples.map((one) => ({ ...one, group: one.input.text }));
   const only = part.only ?? (part.isQuick ? ['ridge'] : CHEAP);
   const task = { ...twoModels(part), title: 'two models, seen subjects', only };
@@ -132,14 +135,14 @@ function contestantsOfTwo(part: Part, names: readonly string[]): Contestant[] {
 
 /** Only good of one model, then only bad. */
 export async function measureNews(part: Part): Promise<NewsResult[]> {
-  const { data } = await part.mmlu();
+  const data = await part.mmlu();
   const news = contestantsOfTwo(part, ['linear', 'ridge']).map((contestant) => hearNews(contestant, data));
   part.show(newsTable(news));
   return news;
 }
 
 export async function measureDecisions(part: Part): Promise<SpeedRow[]> {
-  const { data } = await part.mmlu();
+  const data = await part.mmlu();
   const speed = measureSpeed(contestantsOfTwo(part, ['linear', 'ridge', ...NETWORKS]), data);
   part.show(speedTable(speed));
   return speed;
