@@ -48,7 +48,9 @@ export function createInference(
   const cell = rowsOf(layout, params, layout.wh, layout.biasH, mask.wh);
   const part = (at: number, size: number): Float64Array => Float64Array.from(params.subarray(at, at + size));
   const size = numHidden * rank;
-  const [az, bz, ah, bh] = [part(layout.az, size), part(layout.bz, size), part(layout.ah, size), part(layout.bh, size)];
+  const columns = (at: number): Float64Array => Float64Array.from({ length: size }, (_, i) => params[at + (i % numHidden) * rank + Math.floor(i / numHidden)]!); // prettier-ignore
+  // A by columns, so that both halves of a product go through memory in order.
+  const [az, bz, ah, bh] = [columns(layout.az), part(layout.bz, size), columns(layout.ah), part(layout.bh, size)];
   const heads = part(layout.heads, numOutputs * numHidden);
   const headBias = part(layout.headBias, numOutputs);
   const [zeta, nu] = [params[layout.zeta]!, params[layout.nu]!];
@@ -68,7 +70,7 @@ export function createInference(
     for (let r = 0; r < rank; r++) {
       let inner = 0;
       for (let j = 0, at = r * numHidden; j < numHidden; j++, at++) inner += b[at]! * state[j]!;
-      for (let i = 0, at = r; i < numHidden; i++, at += rank) out[i]! += a[at]! * inner;
+      for (let i = 0, at = r * numHidden; i < numHidden; i++, at++) out[i]! += a[at]! * inner;
     }
   };
 
@@ -89,7 +91,7 @@ export function createInference(
       }
       for (let i = 0; i < numHidden; i++) {
         const z = 1 / (1 + Math.exp(-sumZ[i]!));
-        state[i] = (zeta * (1 - z) + nu) * Math.tanh(sumH[i]!) + z * state[i]!;
+        state[i] = (zeta * (1 - z) + nu) * (1 - 2 / (1 + Math.exp(2 * sumH[i]!))) + z * state[i]!;
       }
     }
     for (let o = 0; o < numOutputs; o++) {
