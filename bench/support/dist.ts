@@ -1,7 +1,7 @@
-/**
- * A module of the built library, typed by its source: tools must run what users run. `path` is relative to src/, and the
- * tools live in .cache/tools/bench/support when they run.
- */
+/** Tools live in .cache/tools/bench/support when they run, and in bench/support when a test reads them. */
+const dist = import.meta.url.includes('/.cache/tools/') ? '../../../../dist/' : '../../dist/';
+
+/** A module of the built library, typed by its source: tools must run what users run. `path` is relative to src/. */
 export async function importBuilt<T>(path: string): Promise<T> {
-  return (await import(new URL(`../../../../dist/${path}.js`, import.meta.url).href)) as T;
+  return (await import(new URL(`${dist}${path}.js`, import.meta.url).href)) as T;
 }

@@ -66,7 +66,7 @@ export async function openOrchestra(memory: Memory, numRecords: number) {
   const routing = createRouting({ config, memory, now: clock.now, seed: 1, report });
   await rate(memory);
   log('rated');
-  const loop = createRouterLoop(memory, routing, { trainRouter: async (job) => trainRouter(job, memory.services.sha256) }); // prettier-ignore
+  const loop = createRouterLoop(memory, routing, { trainRouter: async (job) => trainRouter(job, memory.services.sha256), cancel: async () => {} }); // prettier-ignore
   const { version, reason } = await loop.train(TENANT, 'background');
   if (version?.isAccepted !== true) throw new Error(`no router was trained: ${reason}`);
   log(`a router is trained: ${reason}`);

@@ -93,6 +93,7 @@ export function measureIntents(
     ...(i === 0 ? [{ encoding, title: 'linear, terms', contestant: named('linear') }] : []),
     ...NEIGHBOURS.map((k) => ({ encoding, title: `k-NN, ${encoding}, k = ${k}`, contestant: named('k-NN', { knn: { k, prior: 0.1 } }) })), // prettier-ignore
     { encoding, title: `ridge, ${encoding}`, contestant: named('ridge') },
+    { encoding, title: `cosine ridge, ${encoding}`, contestant: named('cosine ridge') },
     ...(isQuick || i < sets.size - 1 ? [] : [{ encoding, title: `FastGRNN, ${encoding}`, contestant: named('FastGRNN') }]), // prettier-ignore
   ]);
   const judged = entrants.map(({ encoding, title, contestant }) => {

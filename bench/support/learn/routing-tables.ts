@@ -3,6 +3,7 @@ import type { Interval } from './bootstrap.ts';
 import type { GainTable } from './routing-cross-fit.ts';
 import type { LearningCurve, NewsResult } from './routing-feedback.ts';
 import type { IntentTable } from './routing-intents.ts';
+import type { Power } from './routing-power.ts';
 import type { SpeedRow } from './routing-speed.ts';
 
 const fixed = (value: number, digits = 4): string => (Number.isNaN(value) ? '–' : value.toFixed(digits));
@@ -61,4 +62,14 @@ export const newsTable = (rows: readonly NewsResult[]): string[][] => [
 export const speedTable = (rows: readonly SpeedRow[]): string[][] => [
   ['µs', 'p50', 'p99'],
   ...rows.map(({ name, p50Us, p99Us }) => [name, p50Us.toFixed(1), p99Us.toFixed(1)]),
+];
+
+export const powerTable = ({ rows, fitted }: Power, title: string): string[][] => [
+  [`${title}: an estimate that explains`, 'area over random', 'by chance'],
+  ...rows.map(({ explained, mean, deviation }) => [`${(100 * explained).toFixed(0)} %`, fixed(mean), `± ${fixed(deviation)}`]), // prettier-ignore
+  ...fitted.map(({ name, explained }) => [
+    `explained by cosine ridge, held out: ${name}`,
+    `${(100 * explained).toFixed(1)} %`,
+    '',
+  ]),
 ];

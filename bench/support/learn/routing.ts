@@ -8,8 +8,9 @@ import { ALPACA_MODELS, hasRoutingSuite, type ModelOutcomes, readAlpaca, readBan
 import { hearNews, learnByFeedback, type LearningCurve, type NewsResult } from './routing-feedback.ts';
 import { encodeIntents, INTENT_LINEAR, type IntentTable, measureIntents } from './routing-intents.ts';
 import { candidatesOf, encodeAll, FREE, TEXT_ONLY } from './routing-models.ts';
+import { measurePower } from './routing-power.ts';
 import { measureSpeed, type SpeedRow } from './routing-speed.ts';
-import { curveTable, gainTable, intentTable, newsTable, speedTable } from './routing-tables.ts';
+import { curveTable, gainTable, intentTable, newsTable, powerTable, speedTable } from './routing-tables.ts';
 import { findMiniLm, modelVectors, tableVectors } from './routing-vectors.ts';
 
 const router = await importBuilt<typeof import('../../../src/learning/router/index.ts')>('learning/router/index');
@@ -18,16 +19,14 @@ const router = await importBuilt<typeof import('../../../src/learning/router/ind
 export const MMLU_COSTS = [0, 1] as const;
 /** In units of a billion parameters; that of the largest is not public and is set to three times the next. */
 export const ALPACA_COSTS = [1, 3, 8, 24] as const;
-const CHEAP = ['keyword', 'k-NN', 'linear', 'ridge'];
+const CHEAP = ['keyword', 'k-NN', 'linear', 'ridge', 'cosine ridge'];
+const NETWORKS = ['MLP', 'FastGRNN'];
 
-export interface SeenSubjects {
+export interface RoutingResult {
   /** Other questions of the same subjects. */
   readonly withinSubjects: GainTable;
   readonly news: readonly NewsResult[];
   readonly speed: readonly SpeedRow[];
-}
-
-export interface RoutingResult extends SeenSubjects {
   readonly intents: IntentTable;
   readonly curves: readonly LearningCurve[];
   /** Questions of subjects none of the training questions is of. */
@@ -47,30 +46,53 @@ export interface RoutingOptions {
   readonly show?: (rows: string[][]) => void;
   /** No networks, fewer shuffles and contestants. */
   readonly isQuick?: boolean;
+  /** Contestants that take part in the tables of models, instead of all. */
+  readonly only?: readonly string[] | undefined;
+  /** Instead of 20, or 10 with `isQuick`. */
+  readonly numShuffles?: number | undefined;
 }
 
 interface Part {
   readonly log: (line: string) => void;
   readonly show: (rows: string[][]) => void;
   readonly isQuick: boolean;
+  readonly only: readonly string[] | undefined;
+  readonly numShuffles: number;
+  /** The questions of all subjects, read once, */
+  readonly mmlu: () => Promise<ModelOutcomes[]>;
+  /** and encoded once. */
+  readonly encoded: () => Promise<{ readonly data: ModelOutcomes[]; readonly examples: RouteExample[] }>;
   /** Null where it cannot be had: then the terms of the texts have to do. */
   readonly miniLm: string | null;
 }
 
-export function openPart({ log = () => {}, show = () => {}, isQuick = false }: RoutingOptions): Part {
+export function openPart(options: RoutingOptions): Part {
+  const { log = () => {}, show = () => {}, isQuick = false, only, numShuffles = isQuick ? 10 : 20 } = options;
   if (!hasRoutingSuite()) throw new Error(`the routing suite is not at ${routingSuite()}`);
-  return { log, show, isQuick, miniLm: findMiniLm(log) };
+  const miniLm = findMiniLm(log);
+  let [read, encoded]: [ReturnType<Part['mmlu']> | null, ReturnType<Part['encoded']> | null] = [null, null];
+  const mmlu = (): ReturnType<Part['mmlu']> => (read ??= withVectors({ miniLm, log }, readMmlu()));
+  const encode = async () => {
+    const data = await mmlu();
+    const examples = encodeAll(data, []).train;
+    log(`${data.length} questions encoded`);
+    return { data, examples };
+  };
+  return { log, show, isQuick, only, numShuffles, miniLm, mmlu, encoded: () => (encoded ??= encode()) };
 }
 
-async function withVectors({ miniLm, log }: Part, data: readonly ModelOutcomes[]): Promise<ModelOutcomes[]> {
+async function withVectors(
+  { miniLm, log }: Pick<Part, 'miniLm' | 'log'>,
+  data: readonly ModelOutcomes[],
+): Promise<ModelOutcomes[]> {
   if (miniLm === null) return [...data];
   const texts = data.map(({ text }) => text);
   const vectors = await modelVectors(miniLm, texts, log);
   return data.map((one, i) => ({ ...one, vector: vectors[i]! }));
 }
 
-const onlyOf = ({ isQuick }: Part): string[] => (isQuick ? ['linear', 'ridge'] : [...CHEAP, 'bandit', 'FastGRNN']);
-const numShufflesOf = ({ isQuick }: Part): number => (isQuick ? 10 : 20);
+const onlyOf = ({ isQuick, only }: Part): readonly string[] =>
+  only ?? (isQuick ? ['linear', 'ridge', 'cosine ridge'] : [...CHEAP, 'bandit', ...NETWORKS]);
 
 function gain(part: Part, task: ModelTask, examples: readonly RouteExample[], clusters: readonly string[]): GainTable {
   const table = measureCrossFitted(task, examples, clusters, part.log);
@@ -78,21 +100,29 @@ function gain(part: Part, task: ModelTask, examples: readonly RouteExample[], cl
   return table;
 }
 
-const twoModels = (part: Part) => ({ names: ['small', 'large'], costs: MMLU_COSTS, fastGrnn: { maxEpochs: 6, weightDecay: 0.3 }, numShuffles: numShufflesOf(part) }); // prettier-ignore
+const twoModels = (part: Part) => ({ names: ['small', 'large'], costs: MMLU_COSTS, fastGrnn: { maxEpochs: 6, weightDecay: 0.3 }, numShuffles: part.numShuffles }); // prettier-ignore
 
 /** Questions of subjects none of the training questions is of. */
 export async function measureUnseenSubjects(part: Part): Promise<GainTable> {
-  const data = await withVectors(part, readMmlu());
+  const { data, examples } = await part.encoded();
   const task = { ...twoModels(part), title: 'two models, unseen subjects', only: onlyOf(part) };
   const subjects = data.map(({ cluster }) => cluster);
-  return gain(part, task, encodeAll(data, []).train, subjects);
+  return gain(part, task, examples, subjects);
 }
 
-export async function measureSeenSubjects(part: Part): Promise<SeenSubjects> {
-  const { show, isQuick } = part;
-  const data = await withVectors(part, readMmlu());
+/** Other questions of the same subjects. */
+export async function measureSeenSubjects(part: Part): Promise<GainTable> {
+  const { data, examples } = await part.encoded();
+  const questions = examples.map((one) => ({ ...one, group: one.input.text }));
+  const only = part.only ?? (part.isQuick ? ['ridge'] : CHEAP);
+  const task = { ...twoModels(part), title: 'two models, seen subjects', only };
+  const subjects = data.map(({ cluster }) => cluster);
+  return gain(part, task, questions, subjects);
+}
+
+function contestantsOfTwo(part: Part, names: readonly string[]): Contestant[] {
   const two = twoModels(part);
-  const contestants = router
+  return router
     .contestantsOf({
       candidates: candidatesOf(two.names),
       weights: FREE,
@@ -100,22 +130,32 @@ export async function measureSeenSubjects(part: Part): Promise<SeenSubjects> {
       numBuckets: TEXT_ONLY.numBuckets,
       fastGrnn: two.fastGrnn,
     }) // prettier-ignore
-    .filter(({ name }) => ['linear', 'ridge', 'FastGRNN'].includes(name));
-  const news = contestants.filter(({ name }) => name !== 'FastGRNN').map((contestant) => hearNews(contestant, data));
-  show(newsTable(news));
-  const speed = measureSpeed(contestants, data);
-  show(speedTable(speed));
-  const questions = encodeAll(data, []).train.map((one) => ({ ...one, group: one.input.text }));
-  const task = { ...two, title: 'two models, seen subjects', only: isQuick ? ['ridge'] : CHEAP };
-  const subjects = data.map(({ cluster }) => cluster);
-  return { withinSubjects: gain(part, task, questions, subjects), news, speed };
+    .filter(({ name }) => names.includes(name));
+}
+
+/** Only good of one model, then only bad. */
+export async function measureNews(part: Part): Promise<NewsResult[]> {
+  const data = await part.mmlu();
+  const news = contestantsOfTwo(part, ['linear', 'ridge']).map((contestant) => hearNews(contestant, data));
+  part.show(newsTable(news));
+  return news;
+}
+
+export async function measureDecisions(part: Part): Promise<SpeedRow[]> {
+  const data = await part.mmlu();
+  const speed = measureSpeed(contestantsOfTwo(part, ['linear', 'ridge', ...NETWORKS]), data);
+  part.show(speedTable(speed));
+  return speed;
 }
 
 export async function measureFourModels(part: Part): Promise<GainTable> {
   const prompts = encodeAll(await withVectors(part, readAlpaca()), []).train;
-  const task = { names: ALPACA_MODELS, costs: ALPACA_COSTS, fastGrnn: { maxEpochs: 5, weightDecay: 0.3 }, numShuffles: numShufflesOf(part) }; // prettier-ignore
+  const task = { names: ALPACA_MODELS, costs: ALPACA_COSTS, fastGrnn: { maxEpochs: 5, weightDecay: 0.3 }, numShuffles: part.numShuffles }; // prettier-ignore
   const groups = prompts.map(({ group }) => group);
-  return gain(part, { ...task, title: 'four models', only: onlyOf(part) }, prompts, groups);
+  const table = gain(part, { ...task, title: 'four models', only: onlyOf(part) }, prompts, groups);
+  const power = measurePower(prompts, ALPACA_COSTS);
+  part.show(powerTable(power, 'four models'));
+  return table;
 }
 
 function readQuestions() {
@@ -162,7 +202,9 @@ export async function measureFeedback({ log, show, miniLm }: Part): Promise<Lear
 export async function measureRouting(options: RoutingOptions = {}): Promise<RoutingResult> {
   const part = openPart(options);
   const mmlu = await measureUnseenSubjects(part);
-  const seen = await measureSeenSubjects(part);
+  const withinSubjects = await measureSeenSubjects(part);
+  const news = await measureNews(part);
+  const speed = await measureDecisions(part);
   const alpaca = await measureFourModels(part);
   const intents = await measureBanking(part);
   const curves = await measureFeedback(part);
@@ -174,7 +216,9 @@ export async function measureRouting(options: RoutingOptions = {}): Promise<Rout
     router_gain_shuffled_most: control.most,
     intent_accuracy: intents.rows.find(({ name }) => name === intents.winner)!.accuracy,
     mmlu,
-    ...seen,
+    withinSubjects,
+    news,
+    speed,
     alpaca,
     intents,
     curves,

@@ -27,14 +27,21 @@ export const route: CommandRunner = async (context) => {
   output.lines(`${oneLine(told.candidate, 80)}  (${told.reason}, confidence ${told.confidence.toFixed(2)})`);
   output.lines(oneLine(told.detail, 400));
   const by = told.version === 0 ? told.policy : `${told.policy}, version ${told.version}`;
-  output.lines(`by ${oneLine(by, 120)}, in ${told.routingMs.toFixed(2)} ms\n`);
-  const rows = told.candidates.map(({ id, quality, score }, i) => [
+  output.lines(`by ${oneLine(by, 120)}, in ${told.routingMs.toFixed(2)} ms`);
+  output.lines(
+    `below a confidence of ${told.minConfidence.toFixed(2)} it is ${oneLine(told.safeDefault, 80)}, the safe default\n`,
+  );
+  const number = (value: number | null): string => (value === null ? '–' : value.toFixed(3));
+  const rows = told.candidates.map(({ id, quality, score, cost, latencyMs, isAble }, i) => [
     oneLine(id, 60),
-    quality.toFixed(3),
-    score.toFixed(3),
+    number(quality),
+    cost === 0 ? '0' : cost.toPrecision(2),
+    (latencyMs / 1000).toFixed(1),
+    number(score),
     told.probs[i]!.toFixed(3),
+    isAble ? '' : 'cannot answer this now',
   ]);
-  output.lines(formatTable([['CANDIDATE', 'QUALITY', 'SCORE', 'PROBABILITY'], ...rows]));
+  output.lines(formatTable([['CANDIDATE', 'QUALITY', 'COST', 'SECONDS', 'SCORE', 'PROBABILITY', ''], ...rows]));
   for (const { name, deviations } of told.features) output.lines(`  ${name}: ${deviations.toFixed(2)} deviations`);
   for (const { similarity } of told.neighbours) output.lines(`  a rated request, ${similarity.toFixed(2)} alike`);
   for (const { text, similarity, recommends } of told.patterns) {

@@ -35,6 +35,7 @@ function harness() {
       jobs.push(structuredClone(job));
       return structuredClone(trainRouter(structuredClone(job), services.sha256));
     },
+    cancel: async () => {},
   };
   const trainer = createRouterTrainer({ store, services, trajectories, versions, blobs, policies: () => policies, work, plan }); // prettier-ignore
   let count = 0;

@@ -1,3 +1,4 @@
+import { RuvLLMError } from '../../core/errors.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
 import type { PolicyMemory } from '../../memory/policies/policies.ts';
 import type { Trajectory } from '../../memory/schemas/trajectory.ts';
@@ -9,7 +10,7 @@ import type { FloatBlobs } from '../versions/blobs.ts';
 import type { LearnedVersion, VersionLog } from '../versions/version-log.ts';
 import { toRatedRoute } from './rated-routes.ts';
 import { getRouterText, putRouterText, ROUTER_LINE } from './router-line.ts';
-import { MAX_ROUTER_EXAMPLES, MIN_ROUTER_EXAMPLES, type RouterOutcome } from './train-router.ts';
+import { MAX_ROUTER_EXAMPLES, MIN_ROUTER_EXAMPLES, type RouterJob, type RouterOutcome } from './train-router.ts';
 
 /** What there is to choose from, and at what price. */
 export interface RouterPlan {
@@ -28,11 +29,16 @@ export interface RouterReport {
   readonly reason: string;
 }
 
+export interface TrainControl {
+  /** Ends it with `aborted`; what served serves on. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Trains routers of tenants, each on its own requests. */
 export interface RouterTrainer {
-  train(tenant: string, loop: 'background' | 'deep' | 'operator'): Promise<RouterReport>;
+  train(tenant: string, loop: 'background' | 'deep' | 'operator', options?: TrainControl): Promise<RouterReport>;
   /** Trains where enough is new; null where not. */
-  maybeTrain(tenant: string): Promise<RouterReport | null>;
+  maybeTrain(tenant: string, options?: TrainControl): Promise<RouterReport | null>;
 }
 
 export interface RouterTrainerContext {
@@ -42,7 +48,7 @@ export interface RouterTrainerContext {
   readonly versions: VersionLog;
   readonly blobs: FloatBlobs;
   readonly policies: () => PolicyMemory;
-  readonly work: Pick<LearningWork, 'trainRouter'>;
+  readonly work: Pick<LearningWork, 'trainRouter' | 'cancel'>;
   readonly plan: RouterPlan;
 }
 
@@ -53,6 +59,10 @@ const SEED = 1;
 const RATED = { field: 'verdict', is: 'in', values: ['success', 'failure', 'partial'] } as const;
 /** What a version can name; the newest are in it. */
 const SOURCES = { background: 'background-loop', deep: 'deep-loop', operator: 'operator' } as const;
+
+function checkAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new RuvLLMError('aborted', 'training of a router was cancelled: what serves stays');
+}
 
 export function createRouterTrainer(context: RouterTrainerContext): RouterTrainer {
   const { trajectories, versions, blobs, work, plan, store } = context;
@@ -66,7 +76,21 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
     return next;
   }
 
-  async function train(tenant: string, loop: keyof typeof SOURCES): Promise<RouterReport> {
+  async function inWorker(job: RouterJob, signal: AbortSignal | undefined): Promise<RouterOutcome> {
+    checkAborted(signal);
+    const stop = (): void => void work.cancel().catch(() => {});
+    signal?.addEventListener('abort', stop, { once: true });
+    try {
+      const outcome = await work.trainRouter(job);
+      // Stopped too late for the worker to hear of it: it was to be stopped all the same.
+      checkAborted(signal);
+      return outcome;
+    } finally {
+      signal?.removeEventListener('abort', stop);
+    }
+  }
+
+  async function train(tenant: string, loop: keyof typeof SOURCES, { signal }: TrainControl): Promise<RouterReport> {
     const found = await trajectories.find(tenant, { conditions: [RATED], order: 'newest', limit: MAX_ROUTER_EXAMPLES });
     const rated = found.toReversed().flatMap((one) => {
       const example = toRatedRoute(one, plan.candidateOf);
@@ -78,7 +102,7 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
       return { numExamples, version: null, reason };
     }
     const { candidates, weights, safeDefault, minConfidence } = plan;
-    const outcome = await work.trainRouter({
+    const job = {
       candidates,
       weights,
       safeDefault,
@@ -87,7 +111,8 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
       serving: await getRouterText(blobs, tenant, await versions.active(tenant, ROUTER_LINE)),
       isDeep: loop !== 'background',
       seed: SEED,
-    });
+    };
+    const outcome = await inWorker(job, signal);
     const learnedFrom = rated.map(({ requestId }) => requestId);
     const version = await writeVersion(tenant, loop, outcome, learnedFrom);
     return { numExamples, version, reason: version.reason };
@@ -146,14 +171,14 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
   }
 
   return {
-    train: (tenant, loop) => inTurn(tenant, () => train(tenant, loop)),
-    async maybeTrain(tenant) {
+    train: (tenant, loop, control = {}) => inTurn(tenant, () => train(tenant, loop, control)),
+    async maybeTrain(tenant, control = {}) {
       const [last] = await versions.history(tenant, ROUTER_LINE, 1);
       const numRated = await store.count(tenant, { kinds: ['trajectory'], filter: { fields: [RATED] } });
       if (numRated < MIN_ROUTER_EXAMPLES) return null;
       // Also where fewer are left: what has expired or was forgotten is to be forgotten by the router, too.
       if (last !== undefined && Math.abs(numRated - (last.metrics['examples'] ?? 0)) < MIN_NEW) return null;
-      return inTurn(tenant, () => train(tenant, numRated >= DEEP_FROM ? 'deep' : 'background'));
+      return inTurn(tenant, () => train(tenant, numRated >= DEEP_FROM ? 'deep' : 'background', control));
     },
   };
 }

@@ -13,8 +13,10 @@ import {
   type RouteInput,
   type RouteRequest,
   saveRouter,
-  selectBest,
+  runSteps,
+  selectBestSteps,
   type Sha256,
+  type Steps,
   type UtilityWeights,
 } from '../router/index.ts';
 import { createOffPolicyValue, type TriedExample } from './off-policy.ts';
@@ -77,7 +79,10 @@ export function isRouterFor(router: Router, candidates: readonly Candidate[]): b
 }
 
 /** Chooses among all ways to route on the older part, and lets the best serve only if it surely beats what serves on the newest. */
-export function trainRouter(job: RouterJob, sha256: Sha256): RouterOutcome {
+export const trainRouter = (job: RouterJob, sha256: Sha256): RouterOutcome => runSteps(trainRouterSteps(job, sha256));
+
+/** The same in pieces of a few milliseconds, the longest a training of one of the simple ways. */
+export function* trainRouterSteps(job: RouterJob, sha256: Sha256): Steps<RouterOutcome> {
   const { candidates, weights, safeDefault, minConfidence, seed } = job;
   if (job.examples.length < MIN_ROUTER_EXAMPLES || job.examples.length > MAX_ROUTER_EXAMPLES)
     throw new RuvLLMError(
@@ -99,7 +104,8 @@ export function trainRouter(job: RouterJob, sha256: Sha256): RouterOutcome {
     some.map((one) => toExample(one, by.encode(one.request), candidates.length, propensityOf(one)));
   const train = toExamples(older, encoder);
   const heldOut = toExamples(newest, encoder);
-  const selection = selectBest(contestants(job, train.length), train, {
+  yield;
+  const selection = yield* selectBestSteps(contestants(job, train.length), train, {
     candidates,
     weights,
     costs: candidates.map(({ pricePerToken }) => pricePerToken),
@@ -128,6 +134,8 @@ export function trainRouter(job: RouterJob, sha256: Sha256): RouterOutcome {
   return { ...shared, next: 'unchanged', gate, text: null };
 }
 
+/** What takes seconds. */
+const DEEP: readonly string[] = ['MLP', 'FastGRNN'];
 const NOTHING_ELSE = { before: [], after: [] };
 
 function readServing({ serving, candidates, weights }: RouterJob, sha256: Sha256): Router | null {
@@ -146,7 +154,7 @@ function contestants({ candidates, weights, safeDefault, isDeep }: RouterJob, nu
   });
   const costs = candidates.map(({ pricePerToken }) => pricePerToken);
   const looking = contestantsOf({ candidates, weights, costs, numBuckets: NUM_BUCKETS }).filter(({ name }) =>
-    name === 'FastGRNN' ? isDeep && numExamples >= MIN_DEEP_EXAMPLES : !name.startsWith('always-'),
+    DEEP.includes(name) ? isDeep && numExamples >= MIN_DEEP_EXAMPLES : !name.startsWith('always-'),
   );
   return [...constants, ...looking];
 }

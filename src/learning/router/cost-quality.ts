@@ -87,50 +87,71 @@ export interface PreparedCurve {
 export function prepareCurve({ estimates, outcomes, costs }: CurveData): PreparedCurve {
   const numRows = estimates.length;
   const start = costs.indexOf(Math.min(...costs));
-  const high = Math.max(...costs);
+  const [low, high] = [costs[start]!, Math.max(...costs)];
   const switches = estimates
     .flatMap((estimate, row) => switchesOf(row, estimate, outcomes[row]!, costs, start))
     .sort((a, b) => b.price - a.price);
+  // Columns, for a bootstrap goes over them thousands of times.
+  const rows = Int32Array.from(switches, ({ row }) => row);
+  const extraCosts = Float64Array.from(switches, ({ cost }) => cost);
+  const gains = Float64Array.from(switches, ({ quality }) => quality);
+  // Equal prices switch together: an order among them would be knowledge the policy does not have.
+  const isTogether = Uint8Array.from(switches, ({ price }, at) => +(switches[at + 1]?.price === price));
+  const table = new Float64Array(numRows * costs.length);
+  outcomes.forEach((row, i) => table.set(row, i * costs.length));
   const once = new Float64Array(numRows).fill(1);
 
-  const curve = (counts: Float64Array = once): CurvePoint[] => {
-    let [total, quality] = [0, 0];
-    for (let row = 0; row < numRows; row++) {
-      total += counts[row]!;
-      quality += counts[row]! * outcomes[row]![start]!;
-    }
-    let cost = total * costs[start]!;
-    const points: CurvePoint[] = [{ cost: cost / total, quality: quality / total }];
-    for (let at = 0; at < switches.length;) {
-      // Equal prices switch together: an order among them would be knowledge the policy does not have.
-      const { price } = switches[at]!;
-      for (; at < switches.length && switches[at]!.price === price; at++) {
-        const one = switches[at]!;
-        cost += counts[one.row]! * one.cost;
-        quality += counts[one.row]! * one.quality;
-      }
-      points.push({ cost: cost / total, quality: quality / total });
-    }
-    return points;
-  };
-  const area = (counts: Float64Array = once): number => {
-    const points = curve(counts);
+  const meansOf = (counts: Float64Array): { means: Float64Array; total: number } => {
     const means = new Float64Array(costs.length);
     let total = 0;
-    for (let row = 0; row < numRows; row++) {
+    for (let row = 0, at = 0; row < numRows; row++) {
       total += counts[row]!;
-      for (let i = 0; i < means.length; i++) means[i]! += counts[row]! * outcomes[row]![i]!;
+      for (let i = 0; i < means.length; i++, at++) means[i]! += counts[row]! * table[at]!;
     }
     for (let i = 0; i < means.length; i++) means[i]! /= total;
-    const hull = hullOf(means, costs);
-    const low = costs[start]!;
-    let [sum, at] = [0, 0];
-    for (let i = 0; i < NUM_BUDGETS; i++) {
-      const budget = low + ((high - low) * i) / (NUM_BUDGETS - 1);
-      while (at + 1 < points.length && points[at + 1]!.cost <= budget) at += 1;
-      sum += between(points[at]!, points[at + 1], budget) - qualityAt(hull, budget);
-    }
-    return sum / NUM_BUDGETS;
+    return { means, total };
   };
-  return { numRows, curve, area };
+  /** Tells every point of the curve, from the cheapest on. */
+  const walk = (
+    counts: Float64Array,
+    first: number,
+    total: number,
+    see: (cost: number, quality: number) => void,
+  ): void => {
+    let [cost, quality] = [total * low, total * first];
+    see(low, first);
+    for (let at = 0; at < rows.length; at++) {
+      cost += counts[rows[at]!]! * extraCosts[at]!;
+      quality += counts[rows[at]!]! * gains[at]!;
+      if (isTogether[at] === 0) see(cost / total, quality / total);
+    }
+  };
+  return {
+    numRows,
+    curve(counts = once) {
+      const { means, total } = meansOf(counts);
+      const points: CurvePoint[] = [];
+      walk(counts, means[start]!, total, (cost, quality) => points.push({ cost, quality }));
+      return points;
+    },
+    area(counts = once) {
+      const { means, total } = meansOf(counts);
+      const hull = hullOf(means, costs);
+      const budgetAt = (i: number): number => low + ((high - low) * i) / (NUM_BUDGETS - 1);
+      let [sum, next] = [0, 0];
+      const last = { cost: low, quality: means[start]! };
+      walk(counts, means[start]!, total, (cost, quality) => {
+        // A point ends the line on which the budgets before it lie.
+        for (; next < NUM_BUDGETS && budgetAt(next) < cost; next++) {
+          const budget = budgetAt(next);
+          const share = (budget - last.cost) / (cost - last.cost);
+          sum += last.quality + share * (quality - last.quality) - qualityAt(hull, budget);
+        }
+        last.cost = cost;
+        last.quality = quality;
+      });
+      for (; next < NUM_BUDGETS; next++) sum += last.quality - qualityAt(hull, budgetAt(next));
+      return sum / NUM_BUDGETS;
+    },
+  };
 }

@@ -13,11 +13,18 @@ export { DEFAULT_SHAPE, initialParams, layoutOf, type NetworkLayout } from './fa
 export { lossOf, type Targets } from './fastgrnn/loss.ts';
 export { createNetwork, type Network } from './fastgrnn/network.ts';
 export { type Mask, sparsityOf, threshold } from './fastgrnn/sparsity.ts';
-export { type FastGrnnOptions, type TrainContext, type TrainedNetwork, trainFastGrnn } from './fastgrnn/train.ts';
+export {
+  type FastGrnnOptions,
+  type TrainContext,
+  type TrainedNetwork,
+  trainFastGrnn,
+  trainFastGrnnSteps,
+} from './fastgrnn/train.ts';
 export { foldsOf } from './folds.ts';
 export { hashTerm } from './features/hashed-terms.ts';
 export {
   type EncoderOptions,
+  expectedTokens,
   fitRouteEncoder,
   loadRouteEncoder,
   type RouteEncoder,
@@ -28,8 +35,18 @@ export { createBandit, trainBandit } from './baselines/bandit.ts';
 export { createConstant } from './baselines/constant.ts';
 export { trainKeyword } from './baselines/keyword.ts';
 export { trainKnn } from './baselines/knn.ts';
+export { type MlpOptions, trainMlp } from './baselines/mlp.ts';
 export { LINEAR_DEFAULTS, type LinearOptions, trainLinear } from './baselines/linear.ts';
 export { RIDGE_DEFAULTS, type RidgeOptions, trainRidge } from './baselines/ridge.ts';
 export { createReservoir, type Reservoir } from './reservoir.ts';
-export { type Contest, type Contestant, judge, selectBest, type Selection, type SelectOptions } from './select-best.ts';
+export { runSteps, runStepsWithPauses, type Steps } from './steps.ts';
+export {
+  type Contest,
+  type Contestant,
+  judge,
+  selectBest,
+  selectBestSteps,
+  type Selection,
+  type SelectOptions,
+} from './select-best.ts';
 export { createRouter, loadRouter, type Router, saveRouter, type Sha256 } from './stored-router.ts';

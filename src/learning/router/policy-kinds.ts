@@ -4,6 +4,7 @@ import { loadConstant } from './baselines/constant.ts';
 import { loadKeyword } from './baselines/keyword.ts';
 import { loadKnn } from './baselines/knn.ts';
 import { loadLinear } from './baselines/linear.ts';
+import { loadMlp, mlpLength } from './baselines/mlp.ts';
 import { loadRidge, ridgeLength } from './baselines/ridge.ts';
 import type { Estimator } from './estimator.ts';
 import { loadFastGrnn } from './fastgrnn/fastgrnn-estimator.ts';
@@ -77,6 +78,10 @@ export const POLICY_KINDS: Readonly<Record<string, PolicyKind>> = {
   ridge: {
     misfit: (state, { numCandidates }) => firstMisfit(state, { weights: ridgeLength(numCandidates) }),
     load: loadRidge,
+  },
+  MLP: {
+    misfit: (state, { numCandidates }) => firstMisfit(state, { params: mlpLength(numCandidates) }),
+    load: loadMlp,
   },
   bandit: {
     misfit: (state, { numCandidates }) => {

@@ -1,15 +1,26 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { prepareCurve } from './cost-quality.ts';
-import { crossFit, fitConfidence, fitShrinkage, splitValidation, type Trainer } from './cross-fit.ts';
+import {
+  crossFitSteps,
+  fitConfidence,
+  fitShrinkage,
+  inOneStep,
+  splitValidation,
+  type Trainer,
+  type TrainerSteps,
+} from './cross-fit.ts';
 import { type DecisionRule, MIN_CONFIDENCE, shrink } from './decision-rule.ts';
 import type { Estimate, Estimator } from './estimator.ts';
 import { checkExample, importanceOf } from './labels.ts';
 import { penaltiesOf, bestOf, type UtilityWeights } from './candidates.ts';
+import { runSteps, type Steps } from './steps.ts';
 import type { Candidate, RouteExample } from './types.ts';
 
 export interface Contestant {
   readonly name: string;
   readonly train: Trainer;
+  /** The same in pieces, where it takes long. */
+  readonly steps?: TrainerSteps;
 }
 
 export interface SelectOptions {
@@ -56,9 +67,18 @@ function meanUtility(examples: readonly RouteExample[], estimates: readonly Esti
 }
 
 /** How one contestant does on groups it has not seen, and the rule that comes of it. */
-export function judge(contestant: Contestant, examples: readonly RouteExample[], options: SelectOptions): Contest {
+export const judge = (contestant: Contestant, examples: readonly RouteExample[], options: SelectOptions): Contest =>
+  runSteps(judgeSteps(contestant, examples, options));
+
+const stepsOf = ({ train, steps }: Contestant): TrainerSteps => steps ?? inOneStep(train);
+
+function* judgeSteps(
+  contestant: Contestant,
+  examples: readonly RouteExample[],
+  options: SelectOptions,
+): Steps<Contest> {
   const { candidates, weights, costs, safeDefault, numFolds = 3, seed = 1 } = options;
-  const estimates = crossFit(examples, contestant.train, { numFolds, seed });
+  const estimates = yield* crossFitSteps(examples, stepsOf(contestant), { numFolds, seed });
   const shrinkage = options.by === 'area' ? fitShrinkage(examples, estimates, costs) : null;
   const platt = fitConfidence(examples, estimates, { candidates, weights, shrinkage });
   const rule = { candidates, weights, shrinkage, platt, safeDefault, minConfidence: MIN_CONFIDENCE };
@@ -73,19 +93,26 @@ export function judge(contestant: Contestant, examples: readonly RouteExample[],
 }
 
 /** Chooses by held-out groups, never by what was trained on, then trains the winner on everything; the first wins among equals. */
-export function selectBest(
+export const selectBest = (
   contestants: readonly Contestant[],
   examples: readonly RouteExample[],
   options: SelectOptions,
-): Selection {
+): Selection => runSteps(selectBestSteps(contestants, examples, options));
+
+/** The same in pieces, so that whoever waits can stop it. */
+export function* selectBestSteps(
+  contestants: readonly Contestant[],
+  examples: readonly RouteExample[],
+  options: SelectOptions,
+): Steps<Selection> {
   if (contestants.length === 0 || examples.length === 0)
     throw new RuvLLMError('invalid_option', `nothing to choose from: ${contestants.length} policies, ${examples.length} examples`); // prettier-ignore
   for (const example of examples) checkExample(example, options.candidates.length);
-  const contests = contestants
-    .map((contestant) => judge(contestant, examples, options))
-    .sort((a, b) => b.heldOut - a.heldOut);
+  const contests: Contest[] = [];
+  for (const contestant of contestants) contests.push(yield* judgeSteps(contestant, examples, options));
+  contests.sort((a, b) => b.heldOut - a.heldOut);
   const [first] = contests;
-  const { train } = contestants.find(({ name }) => name === first!.name)!;
-  const estimator = train(...splitValidation(examples, (options.seed ?? 1) + 1));
-  return { winner: first!.name, estimator, rule: first!.rule, contests };
+  const winner = contestants.find(({ name }) => name === first!.name)!;
+  const estimator = yield* stepsOf(winner)(...splitValidation(examples, (options.seed ?? 1) + 1));
+  return { winner: winner.name, estimator, rule: first!.rule, contests };
 }

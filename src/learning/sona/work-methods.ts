@@ -1,8 +1,8 @@
 import type { MethodList } from '../../core/remote-calls.ts';
 import { clusterWhole } from '../reasoning-bank/k-means.ts';
 import { createRerankWork } from '../rerank-training/train-rerank.ts';
-import type { Sha256 } from '../router/index.ts';
-import { trainRouter } from '../router-training/train-router.ts';
+import { runStepsWithPauses, type Sha256 } from '../router/index.ts';
+import { trainRouterSteps } from '../router-training/train-router.ts';
 import { createAdapterWork, type OpenTrainingModel } from './adapter-work.ts';
 import { createInstantLearner } from './instant-step.ts';
 import type { LearningWork } from './types.ts';
@@ -27,16 +27,20 @@ export function createLearningWork(open: OpenTrainingModel, now: () => number, s
   const instant = createInstantLearner(now);
   const adapters = createAdapterWork(open);
   const rerank = createRerankWork(now);
+  let routers = new AbortController();
   return {
     ...adapters,
     async cancel() {
       rerank.cancelRerank();
+      routers.abort();
+      routers = new AbortController();
       await adapters.cancel();
     },
     instant: async (job) => instant.step(job),
     forgetInstant: async (key) => instant.forget(key),
     cluster: async (vectors, plan) => clusterWhole(vectors, plan),
-    trainRouter: async (job) => trainRouter(job, sha256),
+    trainRouter: (job) =>
+      runStepsWithPauses(trainRouterSteps(job, sha256), { signal: routers.signal, now, what: 'training of a router' }),
     trainReranker: (job) => rerank.trainReranker(job),
   };
 }

@@ -315,6 +315,7 @@ test('[SR7] what people say of routed answers moves the router, and moves it bac
   await open(0);
   const loop = createRouterLoop(memory, routing, {
     trainRouter: async (job) => trainRouter(job, memory.services.sha256),
+    cancel: async () => {},
   });
   const trajectories = createTrajectories(memory.store, memory.services);
   let count = 0;

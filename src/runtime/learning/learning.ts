@@ -30,7 +30,7 @@ export interface Learning {
   /** What computes, on the thread that learns. */
   readonly work: LearningWork;
   /** Another loop, which looks for itself whether it is due; until what comes back is called. */
-  join(loop: () => Promise<unknown>): () => void;
+  join(loop: (signal: AbortSignal) => Promise<unknown>): () => void;
   /** A loaded model takes part until what comes back is called. */
   attach(model: LearningModel): () => void;
   /** What was learned for a tenant is in use after this; costs something the first time only. */
@@ -86,7 +86,7 @@ export function createLearning(context: LearningContext): Learning {
   const steps = new Set<Promise<unknown>>();
   const ending = new AbortController();
   const seen = new Map<string, { readonly tenant: string; readonly modelId: string }>();
-  const others = new Set<() => Promise<unknown>>();
+  const others = new Set<(signal: AbortSignal) => Promise<unknown>>();
   let numGivenUp = 0;
   let isClosed = false;
   const keyOf = (tenant: string, id: string): string => JSON.stringify([tenant, id]);
@@ -101,7 +101,7 @@ export function createLearning(context: LearningContext): Learning {
       else await sona.maybeBackground(tenant, modelId, { signal });
       await sona.reranking.maybeTrain(tenant, signal);
     }
-    for (const loop of others) if (!isClosed) await loop();
+    for (const loop of others) if (!isClosed) await loop(ending.signal);
   }
 
   let cancel = (): void => {};

@@ -28,8 +28,8 @@ export function planOf({ candidates, priced, weights, safeDefault, minConfidence
 export function createRouterLoop(
   memory: Memory,
   routing: Routing,
-  work: Pick<LearningWork, 'trainRouter'>,
-): RouterTrainer & { run(): Promise<void> } {
+  work: Pick<LearningWork, 'trainRouter' | 'cancel'>,
+): RouterTrainer & { run(signal?: AbortSignal): Promise<void> } {
   // prettier-ignore
   const { store, services } = memory;
   const trainer = createRouterTrainer({
@@ -42,21 +42,27 @@ export function createRouterLoop(
     work,
     plan: planOf(routing.config),
   });
-  const train: RouterTrainer['train'] = async (tenant, loop) => {
-    const report = await trainer.train(tenant, loop);
+  const train: RouterTrainer['train'] = async (tenant, loop, control) => {
+    const report = await trainer.train(tenant, loop, control);
     if (report.version?.isAccepted) routing.reload(tenant);
     return report;
   };
-  const maybeTrain: RouterTrainer['maybeTrain'] = async (tenant) => {
-    const report = await trainer.maybeTrain(tenant);
+  const maybeTrain: RouterTrainer['maybeTrain'] = async (tenant, control) => {
+    const report = await trainer.maybeTrain(tenant, control);
     if (report?.version?.isAccepted) routing.reload(tenant);
     return report;
   };
   return {
     train,
     maybeTrain,
-    async run() {
-      for (const tenant of routing.tenants()) await maybeTrain(tenant);
+    async run(signal) {
+      const failed: unknown[] = [];
+      for (const tenant of routing.tenants()) {
+        if (signal?.aborted) break;
+        // What fails for one tenant is no reason that others never learn.
+        await maybeTrain(tenant, { signal }).catch((error: unknown) => failed.push(error));
+      }
+      if (failed.length > 0) throw failed[0];
     },
   };
 }

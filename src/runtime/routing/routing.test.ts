@@ -3,9 +3,13 @@ import { openTestMemory, type TestMemory } from '../../../test/support/test-memo
 import type { HeardPattern } from '../../learning/reasoning-bank/near-patterns.ts';
 import { patternToRecord } from '../../learning/reasoning-bank/pattern.ts';
 import { ROUTER_LINE } from '../../learning/router-training/router-line.ts';
+import { trainRouter } from '../../learning/router-training/train-router.ts';
+import { trajectoryFixture } from '../../learning/trajectories/harness.contract.ts';
+import { createTrajectories } from '../../learning/trajectories/trajectories.ts';
 import { createVersionLog } from '../../learning/versions/version-log.ts';
 import { judgeRoute, toProbs } from './judge-route.ts';
 import { readRouteConfig } from './route-config.ts';
+import { createRouterLoop } from './router-loop.ts';
 import { CONFIG, configOf, FAR_KEY, serveConstant } from './routing.contract.ts';
 import { createRouting } from './routing.ts';
 
@@ -120,6 +124,63 @@ describe('choosing', () => {
     await memory.store.delete('acme', blob.map(({ id }) => id)); // prettier-ignore
     expect(await open().idFor('acme')).toBe('small');
     expect(reports).toHaveLength(1);
+  });
+});
+
+describe('[RO10] an explanation', () => {
+  test('tells cost, time and who cannot answer; what no router knows is null', async () => {
+    const { routing } = open();
+    const told = await routing.explain('acme', { ...question, turns: ['x'.repeat(4000)], isLocalOnly: true });
+    expect(told).toMatchObject({ candidate: 'small', safeDefault: 'small', minConfidence: 0.7, version: 0 });
+    const unknown = { quality: null, score: null, trust: null };
+    expect(told.candidates).toEqual([
+      { id: 'small', kind: 'local', ...unknown, cost: 0, latencyMs: 1000, isAble: true },
+      { id: 'large', kind: 'local', ...unknown, cost: 0, latencyMs: 1000, isAble: true },
+      {
+        id: 'far',
+        kind: 'remote',
+        ...unknown,
+        cost: expect.closeTo(0.004, 10) as number,
+        latencyMs: 1000,
+        isAble: false,
+      },
+    ]);
+  });
+
+  test('of a router has its numbers and its version', async () => {
+    const { routing, serve } = open();
+    await serve('acme', 1, 0.9);
+    const told = await routing.explain('acme', question);
+    expect(told).toMatchObject({ candidate: 'large', policy: 'always large', version: 1, reason: 'fixed' });
+    expect(told.candidates.map(({ quality, score, trust }) => [quality, score, trust])).toEqual([[0, 0, 1], [1, 1, 1], [0, 0, 1]]); // prettier-ignore
+  });
+});
+
+describe('the loop that trains routers', () => {
+  test('[RT7] what fails for one tenant is told, and others learn all the same; after a stop nobody does', async () => {
+    const { routing, idFor } = open();
+    const trajectories = createTrajectories(memory.store, memory.services);
+    for (const tenant of ['acme', 'other']) {
+      await idFor(tenant);
+      for (let i = 0; i < 24; i++) {
+        const one = trajectoryFixture(i + 1, { model: 'large', query: `question ${i}`, prompt: null, embedding: null, space: null }); // prettier-ignore
+        await trajectories.add(tenant, one);
+        await trajectories.rate(tenant, one.requestId, { source: 'api', score: 1, correction: null, comment: null });
+      }
+    }
+    let numAsked = 0;
+    const loop = createRouterLoop(memory, routing, {
+      async trainRouter(job) {
+        if (numAsked++ === 0) throw new Error('the first is lost');
+        return trainRouter(job, memory.services.sha256);
+      },
+      cancel: async () => {},
+    });
+    await loop.run(AbortSignal.abort());
+    expect(numAsked).toBe(0);
+    await expect(loop.run()).rejects.toThrow('the first is lost');
+    expect(numAsked).toBe(2);
+    expect([await idFor('acme'), await idFor('other')].sort()).toEqual(['large', 'small']);
   });
 });
 

@@ -1,6 +1,6 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { type HeardPattern, hearPatterns, nearPatterns } from '../../learning/reasoning-bank/near-patterns.ts';
-import { explainDecision, type RouteDecision, type RouteInput } from '../../learning/router/index.ts';
+import { expectedTokens, explainDecision, type RouteDecision, type RouteInput } from '../../learning/router/index.ts';
 import { routedTurns } from '../../learning/router-training/rated-routes.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { createCandidateHealth } from './candidate-health.ts';
@@ -35,6 +35,7 @@ interface Considered {
   readonly policyMs: number;
   readonly judged: JudgedRoute;
   readonly scores: readonly number[];
+  readonly able: readonly boolean[];
   readonly state: Omit<RouteChoice['state'], 'candidate'>;
 }
 
@@ -83,7 +84,7 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
     const able = ableOf(question);
     const judged = judgeRoute(decision, found, able, rules);
     const scores = able.map((one, i) => (one ? (decision?.scores[i] ?? 0) : -Infinity));
-    return { known, input, decision, found, judged, scores, state, policyMs };
+    return { known, input, decision, found, judged, scores, able, state, policyMs };
   }
 
   /** Those that can be reached and can do it; where none can be reached, all that can do it. */
@@ -118,16 +119,24 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
     },
     async explain(tenant, question) {
       const startMs = now();
-      const { known, input, decision, found, judged } = await consider(tenant, question);
+      const { known, input, decision, found, judged, able } = await consider(tenant, question);
       const plain = {
         policy: 'safe default',
-        candidates: ids.map((id) => ({ id, quality: 0, score: 0, trust: 0 })),
+        candidates: ids.map(() => ({ quality: null, score: null, trust: null })),
         features: [],
         neighbours: [],
       };
       const told = known.router === null ? plain : explainDecision(known.router, input!, decision!);
+      const numTokens = expectedTokens(question.turns.at(-1) ?? '');
       return {
         ...told,
+        candidates: candidates.map(({ id, kind }, i) => {
+          const { quality, score, trust } = told.candidates[i]!;
+          const { pricePerToken, latencyMs } = config.priced[i]!;
+          return { id, kind, quality, score, trust, cost: pricePerToken * numTokens, latencyMs, isAble: able[i]! };
+        }),
+        safeDefault: ids[safeDefault]!,
+        minConfidence,
         candidate: ids[judged.candidate]!,
         confidence: judged.confidence,
         reason: judged.why.kind,

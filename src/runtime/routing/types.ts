@@ -40,9 +40,31 @@ export interface RouteChoice {
   readonly state: RouteState;
 }
 
+/** What a decision knew of one candidate; null where no router is trained that could know it. */
+export interface ExplainedCandidate {
+  readonly id: string;
+  readonly kind: RouteCandidate['kind'];
+  readonly quality: number | null;
+  /** Quality less what time and money take away. */
+  readonly score: number | null;
+  /** How far quality differences between requests are believed for it. */
+  readonly trust: number | null;
+  /** Expected price of this request, in the currency of the configuration. */
+  readonly cost: number;
+  /** Expected until the first token. */
+  readonly latencyMs: number;
+  /** False: it cannot do what is asked, or was down a moment ago. */
+  readonly isAble: boolean;
+}
+
 /** A decision with all its reasons. */
-export interface ExplainedRoute extends Omit<RouteExplanation, 'reason'> {
+export interface ExplainedRoute extends Omit<RouteExplanation, 'reason' | 'candidates'> {
   readonly reason: ChoiceKind;
+  readonly candidates: readonly ExplainedCandidate[];
+  /** Who answers when nobody is sure, */
+  readonly safeDefault: string;
+  /** which is below this confidence. */
+  readonly minConfidence: number;
   readonly version: number;
   readonly probs: readonly number[];
   /** How far patterns were heard, at most 0.3. */

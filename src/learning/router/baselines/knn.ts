@@ -12,6 +12,20 @@ export interface KnnOptions {
   readonly prior: number;
 }
 
+/** In four sums: one alone waits for itself at every step. */
+function dot(a: Float32Array, b: Float32Array): number {
+  let [s0, s1, s2, s3] = [0, 0, 0, 0];
+  let i = 0;
+  for (; i + 4 <= a.length; i += 4) {
+    s0 += a[i]! * b[i]!;
+    s1 += a[i + 1]! * b[i + 1]!;
+    s2 += a[i + 2]! * b[i + 2]!;
+    s3 += a[i + 3]! * b[i + 3]!;
+  }
+  for (; i < a.length; i++) s0 += a[i]! * b[i]!;
+  return s0 + s1 + s2 + s3;
+}
+
 /** Mean outcome of the nearest examples by cosine, weighted by similarity and importance. */
 export function createKnn(
   rows: Float32Array[],
@@ -24,9 +38,7 @@ export function createKnn(
   const nearest = ({ embedding }: RouteInput): { index: number; similarity: number }[] => {
     const top: { index: number; similarity: number }[] = [];
     for (let index = 0; index < rows.length; index++) {
-      const row = rows[index]!;
-      let similarity = 0;
-      for (let i = 0; i < row.length; i++) similarity += row[i]! * embedding[i]!;
+      const similarity = dot(rows[index]!, embedding);
       if (top.length === options.k && similarity <= top[top.length - 1]!.similarity) continue;
       let at = top.length;
       while (at > 0 && top[at - 1]!.similarity < similarity) at -= 1;

@@ -23,21 +23,37 @@ export function sumEquations(
   const rights = Array.from({ length: numFolds }, () => new Float64Array(numTargets * width));
   const squares = Array.from({ length: numFolds }, () => new Float64Array(numTargets));
   rows.forEach((row, r) => {
-    const [gram, right, weight] = [grams[folds[r]!]!, rights[folds[r]!]!, weights[r]!];
-    for (let i = 0; i < width; i++) {
-      const value = weight * row[i]!;
-      if (value === 0) continue;
-      for (let j = 0; j <= i; j++) gram[i * width + j]! += value * row[j]!;
-    }
+    const [right, weight] = [rights[folds[r]!]!, weights[r]!];
     for (let t = 0; t < numTargets; t++) {
       const target = targets[r]![t]!;
       squares[folds[r]!]![t]! += weight * target * target;
       if (target !== 0) for (let i = 0; i < width; i++) right[t * width + i]! += weight * target * row[i]!;
     }
   });
+  grams.forEach((gram, fold) => addProducts(gram, rows, weights, rows.flatMap((_, r) => (folds[r] === fold ? [r] : [])))); // prettier-ignore
   for (const gram of grams)
     for (let i = 0; i < width; i++) for (let j = 0; j < i; j++) gram[j * width + i] = gram[i * width + j]!;
   return { width, numTargets, grams, rights, squares };
+}
+
+/** Adds the weighted products of the chosen rows to the lower half, four rows at a time: one by one it would wait for the memory of the gram. */
+function addProducts(
+  gram: Float64Array,
+  rows: readonly Float64Array[],
+  weights: ArrayLike<number>,
+  chosen: readonly number[],
+): void {
+  const width = Math.sqrt(gram.length);
+  const none = new Float64Array(width);
+  for (let at = 0; at < chosen.length; at += 4) {
+    const [a, b, c, d] = [0, 1, 2, 3].map((k) => rows[chosen[at + k] ?? -1] ?? none) as [Float64Array, Float64Array, Float64Array, Float64Array]; // prettier-ignore
+    const [wa, wb, wc, wd] = [0, 1, 2, 3].map((k) => weights[chosen[at + k] ?? -1] ?? 0) as [number, number, number, number]; // prettier-ignore
+    for (let i = 0; i < width; i++) {
+      const [va, vb, vc, vd] = [wa * a[i]!, wb * b[i]!, wc * c[i]!, wd * d[i]!];
+      const row = i * width;
+      for (let j = 0; j <= i; j++) gram[row + j]! += va * a[j]! + vb * b[j]! + vc * c[j]! + vd * d[j]!;
+    }
+  }
 }
 
 /** The sum of all folds but one; of all for −1. */

@@ -101,3 +101,28 @@ test('[R17] what an outcome teaches is first of all for requests like it', () =>
   expect(like).toBeGreaterThan(0.8);
   expect(unlike).toBeLessThan(0.3);
 });
+
+test('[R21] by cosine, a direction that hardly varies is not believed like one that does', () => {
+  // Two directions of the embedding: the second a hundredth as long, and no other feature says anything.
+  const random = createRandom(11);
+  const made = Array.from({ length: 200 }, (_, i) => {
+    const [long, short] = [random.next() - 0.5, (random.next() - 0.5) / 100];
+    const features = new Float32Array(128);
+    features.set([long * 3, short * 300], 32);
+    const input = { ...examples[0]!.input, segments: [features], embedding: Float32Array.of(long, short) };
+    return {
+      input,
+      outcomes: Float32Array.of(0.5 + 0.2 * Math.sign(long), 0.5 + 0.2 * Math.sign(short)),
+      group: String(i),
+    };
+  });
+  const spread = (isScaled: boolean, candidate: number): number => {
+    const estimator = trainRidge(made, 2, { ...RIDGE_DEFAULTS, ridges: [30], directions: [2], isScaled });
+    const told = made.map(({ input }) => estimator.estimate(input).qualities[candidate]!);
+    return Math.max(...told) - Math.min(...told);
+  };
+  expect(spread(true, 0)).toBeGreaterThan(0.2);
+  expect(spread(true, 1)).toBeGreaterThan(0.2);
+  expect(spread(false, 0)).toBeGreaterThan(0.2);
+  expect(spread(false, 1)).toBeLessThan(0.15);
+});

@@ -11,7 +11,10 @@ import {
   sumEquations,
 } from './normal-equations.ts';
 
-/** The constant first, then the features: those of the embedding last, in order of how much they vary. */
+/**
+ * The constant first, then the features: those of the embedding last, in order of how much they vary. By cosine they come before the
+ * others, which then are what can be left out.
+ */
 const WIDTH = NUM_FEATURES + 1;
 export interface RidgeOptions {
   /** Added to the squared length of every feature; one is chosen. */
@@ -20,13 +23,21 @@ export interface RidgeOptions {
   readonly directions: readonly number[];
   /** Whether to believe in no differences between requests is a choice as well. */
   readonly mayBeConstant: boolean;
+  /**
+   * Whether the embedding's directions count alike, however little they vary, or as in the unit vector: then nearness of requests is
+   * their cosine, and what few requests differ by has to be learned from many.
+   */
+  readonly isScaled: boolean;
 }
 
 export const RIDGE_DEFAULTS: RidgeOptions = {
   ridges: [30, 300, 3000, 30_000],
   directions: [0, 8, 24, 48, 96],
   mayBeConstant: true,
+  isScaled: true,
 };
+/** About as long as the features of the query, which a penalty is for as well. */
+const COSINE_SCALE = 5;
 const NUM_FOLDS = 4;
 const SEED = 5;
 /** Of an error that is laid to the candidate as such, when learning from one outcome. */
@@ -34,15 +45,25 @@ const MEAN_SHARE = 0.05;
 /** Of an error that one outcome takes away for a request just like it. */
 const LEARNING_RATE = 0.3;
 
-function rowOf(input: RouteInput): Float64Array {
+function rowOf(input: RouteInput, isScaled: boolean): Float64Array {
   const features = input.segments.at(-1)!;
   const row = new Float64Array(WIDTH);
   const states = NUM_QUERY_FEATURES + input.embedding.length;
+  const size = input.embedding.length;
+  const others = isScaled ? 1 : 1 + size;
   row[0] = 1;
-  row.set(features.subarray(0, NUM_QUERY_FEATURES), 1);
-  row.set(features.subarray(states), 1 + NUM_QUERY_FEATURES);
-  row.set(features.subarray(NUM_QUERY_FEATURES, states), 1 + NUM_FEATURES - input.embedding.length);
+  row.set(features.subarray(0, NUM_QUERY_FEATURES), others);
+  row.set(features.subarray(states), others + NUM_QUERY_FEATURES);
+  if (isScaled) row.set(features.subarray(NUM_QUERY_FEATURES, states), 1 + NUM_FEATURES - size);
+  else for (let i = 0; i < size; i++) row[1 + i] = COSINE_SCALE * input.embedding[i]!;
   return row;
+}
+
+/** How many of the first columns may be used, by what was asked for. */
+function sizesOf({ directions, isScaled }: RidgeOptions, numDirections: number): number[] {
+  const counts = directions.map((count) => Math.min(count, numDirections));
+  if (isScaled) return counts.map((count) => WIDTH - numDirections + count);
+  return [...counts.filter((count) => count > 0).map((count) => 1 + count), WIDTH];
 }
 
 /**
@@ -51,12 +72,11 @@ function rowOf(input: RouteInput): Float64Array {
  */
 function fitHeldOut(
   equations: NormalEquations,
-  numDirections: number,
+  sizes: readonly number[],
   options: RidgeOptions,
   numApart = 0,
 ): Float64Array {
   const { width, numTargets, grams, rights } = equations;
-  const sizes = options.directions.map((count) => width - numDirections + Math.min(count, numDirections));
   const choices = [
     ...(options.mayBeConstant ? [{ size: 1, ridge: 1 }] : []),
     ...options.ridges.flatMap((ridge) => sizes.map((size) => ({ size, ridge }))),
@@ -93,7 +113,7 @@ function fitHeldOut(
 }
 
 /** f32[numCandidates × WIDTH] */
-function createRidge(weights: Float32Array): Estimator {
+function createRidge(weights: Float32Array, isScaled: boolean): Estimator {
   const numCandidates = weights.length / WIDTH;
   const predict = (candidate: number, row: Float64Array): number => {
     let sum = 0;
@@ -101,14 +121,14 @@ function createRidge(weights: Float32Array): Estimator {
     return sum;
   };
   return {
-    name: 'ridge',
+    name: isScaled ? 'ridge' : 'cosine ridge',
     estimate(input) {
-      const row = rowOf(input);
+      const row = rowOf(input, isScaled);
       const qualities = Float64Array.from({ length: numCandidates }, (_, i) => predict(i, row));
       return { qualities, confidence: NaN, why: { kind: 'best', detail: 'least squares' } };
     },
     update({ input, candidate, quality, propensity }) {
-      const row = rowOf(input);
+      const row = rowOf(input, isScaled);
       const error = quality - predict(candidate, row);
       const share = 1 - (1 - LEARNING_RATE) ** importanceOf(propensity);
       const at = candidate * WIDTH;
@@ -118,7 +138,7 @@ function createRidge(weights: Float32Array): Estimator {
       const step = ((1 - MEAN_SHARE) * share * error) / Math.max(1, length);
       for (let i = 1; i < WIDTH; i++) weights[at + i]! += step * row[i]!;
     },
-    save: () => ({ kind: 'ridge', numbers: {}, arrays: { weights } }),
+    save: () => ({ kind: 'ridge', numbers: { isScaled: +isScaled }, arrays: { weights } }),
   };
 }
 
@@ -134,10 +154,10 @@ export function trainRidge(
   const weights = new Float32Array(numCandidates * WIDTH);
   if (examples.length === 0) {
     for (let i = 0; i < numCandidates; i++) weights[i * WIDTH] = 0.5;
-    return createRidge(weights);
+    return createRidge(weights, options.isScaled);
   }
-  const rows = examples.map(({ input }) => rowOf(input));
-  const numDirections = examples[0]!.input.embedding.length;
+  const rows = examples.map(({ input }) => rowOf(input, options.isScaled));
+  const sizes = sizesOf(options, examples[0]!.input.embedding.length);
   const numFolds = Math.min(NUM_FOLDS, new Set(examples.map(({ group }) => group)).size);
   const folds = foldsOf(examples, numFolds, SEED);
   const isWhole = examples.every(({ outcomes, propensities }) => propensities === undefined && !outcomes.some(Number.isNaN)); // prettier-ignore
@@ -148,9 +168,9 @@ export function trainRidge(
       return Float64Array.from({ length: numCandidates + 1 }, (_, i) => (i < numCandidates ? outcomes[i]! - level : level)); // prettier-ignore
     });
     const equations = sumEquations(rows, targets, new Float64Array(rows.length).fill(1), folds, numFolds);
-    const fitted = fitHeldOut(equations, numDirections, options, 1);
+    const fitted = fitHeldOut(equations, sizes, options, 1);
     for (let i = 0; i < weights.length; i++) weights[i] = fitted[i]! + fitted[weights.length + (i % WIDTH)]!;
-    return createRidge(weights);
+    return createRidge(weights, options.isScaled);
   }
   for (let candidate = 0; candidate < numCandidates; candidate++) {
     const known = examples.flatMap(({ outcomes }, r) => (Number.isNaN(outcomes[candidate]!) ? [] : [r]));
@@ -161,10 +181,12 @@ export function trainRidge(
     const targets = known.map((r) => Float64Array.of(examples[r]!.outcomes[candidate]!));
     const importances = known.map((r) => importanceOf(examples[r]!.propensities?.[candidate] ?? 1));
     const equations = sumEquations(known.map((r) => rows[r]!), targets, importances, known.map((r) => folds[r]!), numFolds); // prettier-ignore
-    weights.set(fitHeldOut(equations, numDirections, options), candidate * WIDTH);
+    weights.set(fitHeldOut(equations, sizes, options), candidate * WIDTH);
   }
-  return createRidge(weights);
+  return createRidge(weights, options.isScaled);
 }
 
-export const loadRidge = ({ arrays }: PolicyState): Estimator => createRidge(arrays['weights'] as Float32Array);
+/** Before there was a choice all were scaled. */
+export const loadRidge = ({ arrays, numbers }: PolicyState): Estimator =>
+  createRidge(arrays['weights'] as Float32Array, numbers['isScaled'] !== 0);
 export const ridgeLength = (numCandidates: number): number => numCandidates * WIDTH;

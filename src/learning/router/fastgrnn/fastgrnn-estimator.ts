@@ -1,9 +1,9 @@
 import type { Estimator } from '../estimator.ts';
 import { CONTEXT_BUCKETS, type PolicyState, type RouteInput } from '../types.ts';
 import { bestOf } from '../candidates.ts';
+import { createInference } from './inference.ts';
 import { DEFAULT_SHAPE, layoutOf } from './layout.ts';
 import { sigmoid, softmax } from './loss.ts';
-import { createNetwork } from './network.ts';
 import type { Mask } from './sparsity.ts';
 import { rawConfidence } from './train.ts';
 
@@ -20,11 +20,11 @@ export type Judge = 'quality' | 'choice';
 export function createFastGrnn(state: FastGrnnState, judge: Judge = 'quality'): Estimator {
   const { params, mask, numCandidates } = state;
   const layout = layoutOf({ ...DEFAULT_SHAPE, numCandidates });
-  const network = createNetwork(layout, mask);
+  const infer = createInference(layout, params, mask);
   return {
     name: 'FastGRNN',
     estimate(input: RouteInput) {
-      const outputs = network.forward(params, input.segments);
+      const outputs = infer(input.segments);
       const qualities =
         judge === 'quality'
           ? Float64Array.from({ length: numCandidates }, (_, i) => sigmoid(outputs[layout.qualityAt + i]!))

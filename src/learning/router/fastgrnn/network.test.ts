@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createRandom } from '../../../core/random.ts';
-import { initialParams, layoutOf } from './layout.ts';
+import { createInference } from './inference.ts';
+import { DEFAULT_SHAPE, initialParams, layoutOf } from './layout.ts';
 import { lossOf, type Targets } from './loss.ts';
 import { createNetwork } from './network.ts';
 import { threshold } from './sparsity.ts';
@@ -110,4 +111,19 @@ test('a longer conversation than the scratch holds is read to its end', () => {
   const long = [...network.forward(params, many)];
   expect([...network.forward(params, many.slice(0, 19))]).not.toEqual(long);
   expect([...network.forward(params, many)]).toEqual(long);
+});
+
+test('[R3] what decides is the same function, with all that is fixed multiplied in', () => {
+  const whole = layoutOf({ ...DEFAULT_SHAPE, numCandidates: 4 });
+  const own = initialParams(whole, 9, new Float32Array(whole.numParams));
+  for (let i = 0; i < own.length; i++) own[i]! += 0.3 * (random.next() - 0.5);
+  const mask = threshold(own, whole);
+  const network = createNetwork(whole, mask);
+  const infer = createInference(whole, own, mask);
+  const input = (): Float32Array => Float32Array.from({ length: 128 }, () => random.next() * 6 - 2);
+  for (const count of [1, 5, 2]) {
+    const given = Array.from({ length: count }, input);
+    const expected = network.forward(own, given);
+    infer(given).forEach((value, i) => expect(value).toBeCloseTo(expected[i]!, 10));
+  }
 });

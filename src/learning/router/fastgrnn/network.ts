@@ -44,7 +44,7 @@ export interface Network {
 }
 
 /** Keeps the deviation of a constant input from dividing by zero. */
-const NORM_EPSILON = 1e-5;
+export const NORM_EPSILON = 1e-5;
 const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
 
 function makeTape(layout: NetworkLayout, maxSteps: number): Tape {

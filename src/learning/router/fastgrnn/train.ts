@@ -1,10 +1,11 @@
 import { RuvLLMError } from '../../../core/errors.ts';
 import { integerOption, numberOption, resolveOptions } from '../../../core/options.ts';
 import { createRandom } from '../../../core/random.ts';
+import { clipNorm, createAdamState, stepAdam } from '../../lora-training/adam.ts';
 import { bestOf, type UtilityWeights } from '../candidates.ts';
 import { checkExample, targetsOf, utilitiesOf } from '../labels.ts';
+import { runSteps, type Steps } from '../steps.ts';
 import type { Candidate, RouteExample } from '../types.ts';
-import { createAdam } from './adam.ts';
 import { DEFAULT_SHAPE, initialParams, layoutOf, type NetworkLayout } from './layout.ts';
 import { lossOf, sigmoid, type Targets } from './loss.ts';
 import { createNetwork, type Network } from './network.ts';
@@ -34,7 +35,6 @@ export interface TrainContext {
   readonly start?: { readonly params: Float32Array; readonly mask: Mask };
   /** Adds the gradient of a penalty on the parameters, such as EWC's, to `out`. */
   readonly penaltyGradient?: (params: Float32Array, out: Float32Array) => void;
-  readonly signal?: AbortSignal;
   readonly options?: FastGrnnOptions;
 }
 
@@ -46,6 +46,8 @@ export interface TrainedNetwork {
   readonly validationLoss: number;
 }
 
+/** Longer gradients are shortened to this. */
+const MAX_NORM = 5;
 /** Epochs in which all of W may move, before the largest tenth is chosen for the first time. */
 const DENSE_EPOCHS = 1;
 /** Epochs after those in which the choice is made anew at the end of each (iterative hard thresholding); then it stands. */
@@ -91,7 +93,10 @@ function meanLoss(
 }
 
 /** Trains on copies; what was given is as it was, whatever happens. */
-export function trainFastGrnn(context: TrainContext): TrainedNetwork {
+export const trainFastGrnn = (context: TrainContext): TrainedNetwork => runSteps(trainFastGrnnSteps(context));
+
+/** The same, batch by batch. */
+export function* trainFastGrnnSteps(context: TrainContext): Steps<TrainedNetwork> {
   const options = resolveTrainOptions(context.options);
   const { candidates, weights } = context;
   const layout = layoutOf({ ...DEFAULT_SHAPE, numCandidates: candidates.length });
@@ -113,9 +118,8 @@ export function trainFastGrnn(context: TrainContext): TrainedNetwork {
 
   const gradient = new Float32Array(layout.numParams);
   const outputGradient = new Float64Array(layout.numOutputs);
-  const isMatrix = (i: number): boolean =>
-    (i >= layout.wz && i < layout.biasZ) || (i >= layout.heads && i < layout.headBias);
-  const adam = createAdam(layout.numParams, { ...options, maxNorm: 5, isDecayed: isMatrix });
+  const adam = createAdamState(layout.numParams);
+  const keep = 1 - options.learningRate * options.weightDecay;
   const random = createRandom(options.seed + 1);
   const order = Int32Array.from(examples, (_, i) => i);
   let mask = context.start?.mask ?? null;
@@ -129,7 +133,6 @@ export function trainFastGrnn(context: TrainContext): TrainedNetwork {
       [order[i], order[j]] = [order[j]!, order[i]!];
     }
     for (let from = 0; from < order.length; from += options.batchSize) {
-      context.signal?.throwIfAborted();
       const batch = order.subarray(from, from + options.batchSize);
       gradient.fill(0);
       for (const index of batch) {
@@ -141,13 +144,19 @@ export function trainFastGrnn(context: TrainContext): TrainedNetwork {
         network.backward(params, outputGradient, gradient);
       }
       context.penaltyGradient?.(params, gradient);
-      adam.step(params, gradient);
+      checkGradient(gradient);
+      // Gains, biases and ζ, ν have no reason to be small: only matrices are pulled to zero, apart from the gradient.
+      scale(params, layout.wz, layout.biasZ, keep);
+      scale(params, layout.heads, layout.headBias, keep);
+      stepAdam(params, gradient, adam, options);
       // Decay and a penalty reach entries that have no gradient: what is cut stays cut.
       if (mask !== null && context.penaltyGradient !== undefined) clearOutside(params, layout, mask);
+      yield;
     }
     if (context.start === undefined && epoch >= DENSE_EPOCHS && epoch <= lastThreshold) {
       const kept = threshold(params, layout);
-      adam.forget((i) => i >= layout.wz && i < layout.az && params[i] === 0);
+      // What was cut starts without momentum if it comes back.
+      for (let i = layout.wz; i < layout.az; i++) if (params[i] === 0) adam.first[i] = adam.second[i] = 0;
       if (epoch === lastThreshold) {
         mask = kept;
         network = createNetwork(layout, mask);
@@ -160,8 +169,20 @@ export function trainFastGrnn(context: TrainContext): TrainedNetwork {
     else if (epoch - best.numEpochs >= options.patience) break;
   }
   if (best === null || !Number.isFinite(best.validationLoss))
-    throw new RuvLLMError('invalid_option', `training came to a validation loss of ${best?.validationLoss}: nothing was changed`); // prettier-ignore
+    throw new RuvLLMError('bad_gradient', `training came to a validation loss of ${best?.validationLoss}: nothing was changed`); // prettier-ignore
   return best;
+}
+
+function scale(params: Float32Array, from: number, end: number, factor: number): void {
+  for (let i = from; i < end; i++) params[i]! *= factor;
+}
+
+/** Shortens a gradient that is too long; throws before anything is changed when it is not finite. */
+function checkGradient(gradient: Float32Array): void {
+  if (Number.isFinite(clipNorm(gradient, MAX_NORM))) return;
+  const at = gradient.findIndex((value) => !Number.isFinite(value));
+  const what = at < 0 ? 'the gradient is too long for a number' : `the gradient of parameter ${at} of ${gradient.length} is ${gradient[at]}`; // prettier-ignore
+  throw new RuvLLMError('bad_gradient', `${what}: nothing was changed`, { data: { parameter: at } });
 }
 
 function clearOutside(params: Float32Array, layout: NetworkLayout, mask: Mask): void {

@@ -83,6 +83,9 @@ function vectorTerms({ vector }: RouteRequest, width: number): SparseVector {
   return { indices: Int32Array.from({ length: width }, (_, i) => i), values: vector };
 }
 
+/** What a text is expected to cost, before any model has tokenized it. */
+export const expectedTokens = (text: string): number => Math.ceil(text.length / CHARACTERS_PER_TOKEN);
+
 const wholeOf = (turns: readonly string[]): string => turns.at(-1) ?? '';
 
 /** Learns rarity, directions and scales from texts, without looking at any outcome. */
@@ -150,7 +153,7 @@ function createRouteEncoder(options: Required<EncoderOptions>, arrays: EncoderAr
         query: whole.features.subarray(0, NUM_QUERY_FEATURES),
         terms,
         embedding: whole.embedding.map((value) => (length > 0 ? value / length : 0)),
-        numTokens: Math.ceil(text.length / CHARACTERS_PER_TOKEN),
+        numTokens: expectedTokens(text),
         text: text.toLowerCase(),
       };
     },

@@ -1,0 +1,170 @@
+import { RuvLLMError } from '../../../core/errors.ts';
+import { integerOption, numberOption, resolveOptions } from '../../../core/options.ts';
+import { createRandom } from '../../../core/random.ts';
+import { clipNorm, createAdamState, stepAdam } from '../../lora-training/adam.ts';
+import type { Estimator } from '../estimator.ts';
+import { sigmoid } from '../fastgrnn/loss.ts';
+import { importanceOf } from '../labels.ts';
+import { runSteps, type Steps } from '../steps.ts';
+import { NUM_FEATURES, type PolicyState, type RouteExample } from '../types.ts';
+
+export interface MlpOptions {
+  /** Default 0.001. */
+  readonly learningRate?: number;
+  /** Default 20. */
+  readonly maxEpochs?: number;
+  /** Epochs without a better validation loss before it stops. Default 3. */
+  readonly patience?: number;
+  /** Default 0.3. */
+  readonly weightDecay?: number;
+  /** Default 1. */
+  readonly seed?: number;
+}
+
+const NUM_HIDDEN = 32;
+const BATCH_SIZE = 32;
+const MAX_NORM = 5;
+/** Of W1: one row of the features and a bias for each hidden unit. */
+const WIDTH = NUM_FEATURES + 1;
+const HEADS = NUM_HIDDEN * WIDTH;
+const HEAD_WIDTH = NUM_HIDDEN + 1;
+
+export const mlpLength = (numCandidates: number): number => HEADS + numCandidates * HEAD_WIDTH;
+
+/** tanh(W1 x + b1), then a quality for each candidate; `hidden` and `logits` are filled. */
+function forward(params: Float32Array, input: Float32Array, hidden: Float64Array, logits: Float64Array): void {
+  for (let i = 0; i < NUM_HIDDEN; i++) {
+    const at = i * WIDTH;
+    let sum = params[at + NUM_FEATURES]!;
+    for (let j = 0; j < NUM_FEATURES; j++) sum += params[at + j]! * input[j]!;
+    hidden[i] = Math.tanh(sum);
+  }
+  for (let c = 0; c < logits.length; c++) {
+    const at = HEADS + c * HEAD_WIDTH;
+    let sum = params[at + NUM_HIDDEN]!;
+    for (let i = 0; i < NUM_HIDDEN; i++) sum += params[at + i]! * hidden[i]!;
+    logits[c] = sum;
+  }
+}
+
+/** Adds what one example owes, given the derivative by each logit. */
+function backward(
+  params: Float32Array,
+  input: Float32Array,
+  hidden: Float64Array,
+  owed: Float64Array,
+  gradient: Float32Array,
+): void {
+  for (let i = 0; i < NUM_HIDDEN; i++) {
+    let own = 0;
+    for (let c = 0; c < owed.length; c++) {
+      const at = HEADS + c * HEAD_WIDTH + i;
+      own += owed[c]! * params[at]!;
+      gradient[at]! += owed[c]! * hidden[i]!;
+    }
+    own *= 1 - hidden[i]! * hidden[i]!;
+    const at = i * WIDTH;
+    for (let j = 0; j < NUM_FEATURES; j++) gradient[at + j]! += own * input[j]!;
+    gradient[at + NUM_FEATURES]! += own;
+  }
+  for (let c = 0; c < owed.length; c++) gradient[HEADS + c * HEAD_WIDTH + NUM_HIDDEN]! += owed[c]!;
+}
+
+/** Cross-entropy of the known outcomes, weighted by 1 / propensity; `owed` is its derivative by each logit. */
+function lossOf(logits: Float64Array, { outcomes, propensities }: RouteExample, owed: Float64Array): number {
+  let loss = 0;
+  for (let c = 0; c < logits.length; c++) {
+    const outcome = outcomes[c]!;
+    const weight = Number.isNaN(outcome) ? 0 : importanceOf(propensities?.[c] ?? 1);
+    const logit = logits[c]!;
+    owed[c] = weight === 0 ? 0 : weight * (sigmoid(logit) - outcome);
+    if (weight > 0) loss += weight * (Math.max(logit, 0) + Math.log1p(Math.exp(-Math.abs(logit))) - outcome * logit);
+  }
+  return loss;
+}
+
+function createMlp(params: Float32Array): Estimator {
+  const numCandidates = (params.length - HEADS) / HEAD_WIDTH;
+  const hidden = new Float64Array(NUM_HIDDEN);
+  const logits = new Float64Array(numCandidates);
+  return {
+    name: 'MLP',
+    estimate({ segments }) {
+      forward(params, segments.at(-1)!, hidden, logits);
+      return {
+        qualities: logits.map(sigmoid),
+        confidence: NaN,
+        why: { kind: 'best', detail: `a network of ${NUM_HIDDEN} hidden units` },
+      };
+    },
+    update() {},
+    save: () => ({ kind: 'MLP', numbers: {}, arrays: { params } }),
+  };
+}
+
+/** Gradient and loss of one example at given parameters: what the tests differentiate. */
+export function mlpGradient(params: Float32Array, example: RouteExample, gradient: Float32Array): number {
+  const hidden = new Float64Array(NUM_HIDDEN);
+  const logits = new Float64Array(example.outcomes.length);
+  const owed = new Float64Array(logits.length);
+  const input = example.input.segments.at(-1)!;
+  forward(params, input, hidden, logits);
+  const loss = lossOf(logits, example, owed);
+  backward(params, input, hidden, owed, gradient);
+  return loss;
+}
+
+/** One hidden layer over the features of the whole text: what a recurrent network has to beat. It learns in batches only. */
+export const trainMlp = (
+  train: readonly RouteExample[],
+  validation: readonly RouteExample[],
+  numCandidates: number,
+  options?: MlpOptions,
+): Estimator => runSteps(trainMlpSteps(train, validation, numCandidates, options));
+
+export function* trainMlpSteps(
+  train: readonly RouteExample[],
+  validation: readonly RouteExample[],
+  numCandidates: number,
+  given?: MlpOptions,
+): Steps<Estimator> {
+  const options = resolveOptions<Required<MlpOptions>>('MLP', given, {
+    learningRate: numberOption(1e-3, 1e-7, 1),
+    maxEpochs: integerOption(20, 1, 1000),
+    patience: integerOption(3, 1, 1000),
+    weightDecay: numberOption(0.3, 0, 100),
+    seed: integerOption(1, 0, 2 ** 32 - 1),
+  });
+  const random = createRandom(options.seed);
+  const params = new Float32Array(mlpLength(numCandidates));
+  for (let i = 0; i < HEADS; i++) params[i] = (2 * random.next() - 1) * Math.sqrt(1 / NUM_FEATURES);
+  if (train.length === 0) return createMlp(params);
+  const gradient = new Float32Array(params.length);
+  const judged = validation.length > 0 ? validation : train;
+  const adam = createAdamState(params.length);
+  const keep = 1 - options.learningRate * options.weightDecay;
+  const order = Int32Array.from(train, (_, i) => i);
+  let best = { params: params.slice(), loss: Infinity, epoch: 0 };
+  for (let epoch = 1; epoch <= options.maxEpochs && epoch - best.epoch <= options.patience; epoch++) {
+    for (let i = order.length - 1; i > 0; i--) {
+      const j = Math.floor(random.next() * (i + 1));
+      [order[i], order[j]] = [order[j]!, order[i]!];
+    }
+    for (let from = 0; from < order.length; from += BATCH_SIZE) {
+      const batch = order.subarray(from, from + BATCH_SIZE);
+      gradient.fill(0);
+      for (const index of batch) mlpGradient(params, train[index]!, gradient);
+      for (let i = 0; i < gradient.length; i++) gradient[i]! /= batch.length;
+      const norm = clipNorm(gradient, MAX_NORM);
+      if (!Number.isFinite(norm)) throw new RuvLLMError('bad_gradient', `the gradient of ${batch.length} requests in epoch ${epoch} has the norm ${norm}`); // prettier-ignore
+      for (let i = 0; i < params.length; i++) params[i]! *= keep;
+      stepAdam(params, gradient, adam, options);
+      yield;
+    }
+    const loss = judged.reduce((sum, one) => sum + mlpGradient(params, one, gradient), 0) / judged.length;
+    if (loss < best.loss) best = { params: params.slice(), loss, epoch };
+  }
+  return createMlp(best.params);
+}
+
+export const loadMlp = ({ arrays }: PolicyState): Estimator => createMlp(arrays['params'] as Float32Array);

@@ -1,0 +1,99 @@
+// What the bench of routing counts, on data whose answer is known.
+import { describe, expect, test } from 'vitest';
+import { createRandom } from '../src/core/random.ts';
+import type { Contestant } from '../src/learning/router/index.ts';
+import { sumsAndLetters } from '../src/learning/router/test-examples.contract.ts';
+import { isServerBuilt } from './support/dist-server.ts';
+
+const load = async () => ({
+  ...(await import('../bench/support/learn/routing-cross-fit.ts')),
+  ...(await import('../bench/support/learn/routing-feedback.ts')),
+  ...(await import('../bench/support/learn/routing-intents.ts')),
+  ...(await import('../bench/support/learn/routing-models.ts')),
+  ...(await import('../bench/support/learn/routing-power.ts')),
+  ...(await import('../bench/support/learn/routing-tables.ts')),
+  router: await import('../src/learning/router/index.ts'),
+});
+const WORDS = [
+  'card lost stolen street',
+  'money wrong account sent',
+  'pin forgot number blocked',
+  'rate euro dollar today',
+];
+
+/** Four words of one intent each, in any order. */
+function intents(count: number) {
+  const random = createRandom(4);
+  return Array.from({ length: count }, (_, i) => {
+    const words = WORDS[i % 4]!.split(' ');
+    const text = Array.from({ length: 5 }, () => words[Math.floor(random.next() * 4)]!).join(' ');
+    return { text: `${text} ${i}`, group: String(i), cluster: String(i % 4), outcomes: WORDS.map((_, j) => +(j === i % 4)) }; // prettier-ignore
+  });
+}
+const models = (count: number) =>
+  sumsAndLetters(count, 3).map(({ text, isHard, group }) => ({ text, group, cluster: group, outcomes: [+!isHard, 1] }));
+
+describe.skipIf(!isServerBuilt)('the bench of routing', () => {
+  test('the learning curve goes over 0 … 5000 feedbacks; of random feedback nothing is learned', async () => {
+    const { router, curveTable, encodeIntents, learnByFeedback } = await load();
+    const set = encodeIntents(intents(400));
+    const curves = [
+      learnByFeedback('ridge', router.trainRidge([], 4), set, 'right or wrong'),
+      learnByFeedback('ridge, random feedback', router.trainRidge([], 4), set, 'random'),
+    ];
+    const [header, learned, random] = curveTable(curves);
+    expect(header).toEqual(['feedbacks', '0', '100', '300', '1000', '2000', '5000']);
+    expect(learned![0]).toBe('ridge');
+    expect(Number(learned![1])).toBeLessThanOrEqual(0.4);
+    expect(Number(learned!.at(-1))).toBeGreaterThan(0.9);
+    expect(Number(random!.at(-1))).toBeLessThan(0.6);
+  });
+
+  test('a gain that is there is found, and shuffled outcomes have none', async () => {
+    const { measureCrossFitted, encodeAll } = await load();
+    const examples = encodeAll(models(150), []).train;
+    const task = { title: 'two', names: ['small', 'large'], costs: [0, 1], only: ['linear', 'ridge'], fastGrnn: { maxEpochs: 4, weightDecay: 0.3 }, numShuffles: 3 }; // prettier-ignore
+    const { rows, controls, winners } = measureCrossFitted(task, examples, examples.map(({ group }) => group), () => {}); // prettier-ignore
+    expect(rows.map(({ name }) => name)).toEqual(['chosen', 'linear', 'ridge', 'ridge, all believed', 'oracle']);
+    expect(winners).toHaveLength(5);
+    const [chosen] = rows;
+    expect(chosen!.area).toBeGreaterThan(0.1);
+    expect(chosen!.byCluster.low).toBeGreaterThan(0.05);
+    expect(chosen!.ofOracle).toBeGreaterThan(0.9);
+    for (const { most, difference, byRequest } of controls) {
+      expect(most).toBeLessThan(0.05);
+      expect(difference).toBeGreaterThan(0.05);
+      expect(byRequest.low).toBeGreaterThan(0);
+    }
+  });
+
+  test('what knows more of the outcomes has a larger area, what knows nothing none', async () => {
+    const { encodeAll, measurePower, powerTable } = await load();
+    const { train } = encodeAll(models(200), []);
+    const ofNoise = [8, 9, 10].map((seed) => {
+      const random = createRandom(seed);
+      const noise = train.map((one) => ({ ...one, outcomes: Float32Array.of(random.next(), random.next()) }));
+      return measurePower(noise, [0, 1]);
+    });
+    for (const power of ofNoise) {
+      const areas = power.rows.map(({ mean }) => mean);
+      expect(areas.toSorted((a, b) => a - b)).toEqual(areas);
+      expect(powerTable(power, 'two')).toHaveLength(1 + areas.length + 2);
+    }
+    const explained = ofNoise.flatMap(({ fitted }) => fitted.map((one) => one.explained));
+    expect(explained.reduce((sum, one) => sum + one, 0) / explained.length).toBeLessThan(0);
+    const known = measurePower(train, [0, 1]);
+    expect(known.fitted.at(-1)!.explained).toBeGreaterThan(0.7);
+  });
+
+  test('[R17] one model is gone to after good news and left after bad', async () => {
+    const { router, hearNews, TEXT_ONLY } = await load();
+    // No model is perfect: news could not lift another above it.
+    const data = models(200).map((one) => ({ ...one, outcomes: [one.outcomes[0]!, 0.8] }));
+    const train: Contestant['train'] = (...all) => router.trainLinear(all.flat(), 2, TEXT_ONLY.numBuckets);
+    const told = hearNews({ name: 'linear', train }, data);
+    expect(told.before).toBeLessThan(0.9);
+    expect(told.numGood).toBeGreaterThan(0);
+    expect(told.numBad).toBeGreaterThan(0);
+  });
+});

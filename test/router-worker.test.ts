@@ -1,0 +1,140 @@
+// Routers trained on the thread that learns, as it is in the package: stopped, lost and started again.
+import { afterAll, describe, expect, test } from 'vitest';
+import { createPolicyMemory } from '../src/memory/policies/policies.ts';
+import { createTestServices, createTestStore } from '../src/memory/test-store.contract.ts';
+import { loadRouter } from '../src/learning/router/index.ts';
+import { candidate, FREE, sumsAndLetters } from '../src/learning/router/test-examples.contract.ts';
+import { getRouterText, ROUTER_LINE } from '../src/learning/router-training/router-line.ts';
+import { createRouterTrainer } from '../src/learning/router-training/router-trainer.ts';
+import { type RouterJob, trainRouter } from '../src/learning/router-training/train-router.ts';
+import { trajectoryFixture } from '../src/learning/trajectories/harness.contract.ts';
+import { createTrajectories } from '../src/learning/trajectories/trajectories.ts';
+import { createFloatBlobs } from '../src/learning/versions/blobs.ts';
+import { createVersionLog } from '../src/learning/versions/version-log.ts';
+import { isServerBuilt } from './support/dist-server.ts';
+import { importDist } from './support/import-dist.ts';
+
+const { openLearningWork } = isServerBuilt
+  ? await importDist<typeof import('../src/platform/node/learning/open-learning.ts')>(
+      'platform/node/learning/open-learning.js',
+    )
+  : { openLearningWork: null! };
+const opened = isServerBuilt ? openLearningWork() : null;
+afterAll(() => opened?.end());
+
+const candidates = [candidate('small'), candidate('large')];
+const plan = {
+  candidates,
+  weights: FREE,
+  safeDefault: 0,
+  minConfidence: 0.7,
+  candidateOf: ({ model }: { model: string }) => candidates.findIndex(({ id }) => id === model),
+};
+
+function harness() {
+  const services = createTestServices();
+  const store = createTestStore(services);
+  const trajectories = createTrajectories(store, services);
+  const versions = createVersionLog(store, services);
+  const blobs = createFloatBlobs(store, services);
+  const policies = createPolicyMemory(store, services);
+  const jobs: RouterJob[] = [];
+  const work = {
+    trainRouter(job: RouterJob) {
+      jobs.push(job);
+      return opened!.work.trainRouter(job);
+    },
+    cancel: () => opened!.work.cancel(),
+  };
+  const trainer = createRouterTrainer({ store, services, trajectories, versions, blobs, policies: () => policies, work, plan }); // prettier-ignore
+  let count = 0;
+  async function tell(times: number, qualityOf: (isHard: boolean, model: string) => number): Promise<void> {
+    for (const { text: query, isHard } of sumsAndLetters(times, count + 1)) {
+      const model = count % 2 === 0 ? 'large' : 'small';
+      const one = trajectoryFixture(++count, { model, query, sessionId: null, prompt: null, embedding: null, space: null }); // prettier-ignore
+      await trajectories.add('acme', one);
+      const score = qualityOf(isHard, model);
+      await trajectories.rate('acme', one.requestId, { source: 'api', score, correction: null, comment: null });
+    }
+  }
+  const serving = async () => {
+    const active = await versions.active('acme', ROUTER_LINE);
+    return { version: active?.version ?? 0, text: await getRouterText(blobs, 'acme', active) };
+  };
+  return { services, trainer, versions, policies, tell, serving, jobs };
+}
+/** The large one for what is hard, the small one for the rest. */
+const byKind = (isHard: boolean, model: string): number => +(isHard === (model === 'large'));
+
+describe.skipIf(!isServerBuilt)('a router trained on the learning thread', () => {
+  test('[RT1] is the one training here would give, and the stored policy names what won', async () => {
+    const { services, trainer, policies, tell, serving, jobs } = harness();
+    await tell(280, byKind);
+    const { version } = await trainer.train('acme', 'deep');
+    expect(version).toMatchObject({ isAccepted: true, contents: { kind: 'router' } });
+    const { text } = await serving();
+    const here = trainRouter(jobs[0]!, services.sha256);
+    expect(text).toBe(here.text);
+    const { contests, winner } = here;
+    expect(contests[0]!.name).toBe(winner);
+    expect(contests.map(({ name }) => name).sort()).toEqual(
+      [
+        'FastGRNN',
+        'MLP',
+        'always large',
+        'always small',
+        'bandit',
+        'cosine ridge',
+        'k-NN',
+        'keyword',
+        'linear',
+        'ridge',
+      ].sort(),
+    );
+    expect(contests.every(({ heldOut }) => heldOut <= contests[0]!.heldOut)).toBe(true);
+    expect(version!.contents).toMatchObject({ winner });
+    expect(await policies.get('acme', 'router')).toMatchObject({ reason: expect.stringContaining(winner) as string });
+    const { encoder, policy } = loadRouter(text!, services.sha256);
+    expect(policy.name).toBe(winner);
+    const right = sumsAndLetters(100, 78).filter(
+      (one) => policy.decide(encoder.encode({ turns: [one.text] })).candidate === +one.isHard,
+    );
+    expect(right.length).toBeGreaterThanOrEqual(95);
+  }, 60_000);
+
+  test('[RT7] stops when it is told to: the old version serves, and the next training is whole', async () => {
+    const { trainer, versions, tell, serving } = harness();
+    await tell(240, byKind);
+    await trainer.train('acme', 'background');
+    const before = await serving();
+    expect(before.version).toBe(1);
+    await tell(1200, (isHard, model) => 1 - byKind(isHard, model));
+    const stop = new AbortController();
+    let isOver = false;
+    const training = trainer.train('acme', 'deep', { signal: stop.signal }).finally(() => (isOver = true));
+    const refused = expect(training).rejects.toMatchObject({ code: 'aborted' });
+    await opened!.work.forgetInstant('nobody'); // the thread answers others while it trains
+    expect(isOver).toBe(false);
+    stop.abort();
+    await refused;
+    expect(await serving()).toEqual(before);
+    expect(await versions.history('acme', ROUTER_LINE)).toHaveLength(1);
+    expect((await trainer.train('acme', 'background')).version).toMatchObject({ version: 2, isAccepted: true });
+    await expect(trainer.train('acme', 'deep', { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'aborted' }); // prettier-ignore
+  }, 60_000);
+
+  test('[RT7] a thread that is lost in the middle takes nothing with it', async () => {
+    const { trainer, versions, tell, serving } = harness();
+    await tell(240, byKind);
+    await trainer.train('acme', 'background');
+    const before = await serving();
+    await tell(1200, (isHard, model) => 1 - byKind(isHard, model));
+    const refused = expect(trainer.train('acme', 'deep')).rejects.toMatchObject({ code: 'io' });
+    await opened!.work.forgetInstant('nobody');
+    await opened!.end();
+    await refused;
+    expect(await serving()).toEqual(before);
+    expect(await versions.history('acme', ROUTER_LINE)).toHaveLength(1);
+    expect((await trainer.train('acme', 'background')).version).toMatchObject({ version: 2, isAccepted: true });
+  }, 60_000);
+});

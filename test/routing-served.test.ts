@@ -1,0 +1,114 @@
+// `ruvllm serve --route-config` and `ruvllm route`, as processes.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isServerBuilt } from './support/dist-server.ts';
+import { createServeFolder, type ServeFolder, type ServeProcess } from './support/serve-process.ts';
+
+const bin = fileURLToPath(new URL('../bin/ruvllm.mjs', import.meta.url));
+const FAR_KEY = 'sk-never-to-be-shown';
+const CANDIDATES = [
+  { kind: 'local', id: 'near', model: 'small' },
+  { kind: 'local', id: 'wide', model: 'large', latency: 'high' },
+  { kind: 'remote', id: 'far', url: 'http://127.0.0.1:9/v1', apiKeyEnv: 'FAR_KEY', model: 'far-1', pricePerMTokens: { input: 100, output: 300 } }, // prettier-ignore
+];
+const folder = mkdtempSync(join(tmpdir(), 'ruvllm-routing-served-'));
+let serving: ServeFolder;
+let server: ServeProcess;
+
+function file(name: string, content: unknown): string {
+  const path = join(folder, name);
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return path;
+}
+const run = (...args: string[]) =>
+  spawnSync(process.execPath, [bin, ...args], {
+    env: { ...serving.environment, FAR_KEY },
+    encoding: 'utf8',
+    input: '',
+  });
+
+beforeAll(async () => {
+  serving = createServeFolder({ contextLength: 128 });
+  if (!isServerBuilt) return;
+  process.env['FAR_KEY'] = FAR_KEY;
+  (serving.environment as Record<string, string>)['FAR_KEY'] = FAR_KEY;
+  const config = file('routes.json', { candidates: CANDIDATES, default: 'near' });
+  server = await serving.start(`small=${serving.model}`, `large=${serving.model}`, '--context', '128', '--route-config', config); // prettier-ignore
+}, 60_000);
+afterAll(() => {
+  serving.dispose();
+  rmSync(folder, { recursive: true, force: true });
+  delete process.env['FAR_KEY'];
+});
+
+describe.skipIf(!isServerBuilt)('serve --route-config', () => {
+  const post = (path: string, body: object) =>
+    fetch(server.url + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }); // prettier-ignore
+
+  test('[RO1] the name that chooses is served, by the safe default as long as nothing is known', async () => {
+    const list = (await (await fetch(`${server.url}/v1/models`)).json()) as { data: { id: string }[] };
+    expect(list.data.map(({ id }) => id)).toEqual(['small', 'large', 'auto']);
+    const response = await post('/v1/completions', { model: 'auto', prompt: 'once', max_tokens: 2 });
+    expect([response.status, response.headers.get('x-route')]).toEqual([200, 'near']);
+    expect(await response.json()).toMatchObject({ choices: [{ finish_reason: 'length' }] });
+  });
+
+  test('[RO10] /v1/route and `route` say who would answer, at what cost, and why', async () => {
+    const prompt = 'x'.repeat(400);
+    const told = (await (await post('/v1/route', { prompt })).json()) as object;
+    const expected = {
+      candidate: 'near',
+      reason: 'safe-default',
+      detail: 'no router is trained for this tenant',
+      version: 0,
+      safeDefault: 'near',
+      minConfidence: 0.7,
+      candidates: [
+        { id: 'near', kind: 'local', quality: null, score: null, trust: null, cost: 0, latencyMs: 1000, isAble: true },
+        { id: 'wide', kind: 'local', quality: null, score: null, trust: null, cost: 0, latencyMs: 4000, isAble: true },
+        {
+          id: 'far',
+          kind: 'remote',
+          quality: null,
+          score: null,
+          trust: null,
+          cost: 0.04,
+          latencyMs: 1000,
+          isAble: true,
+        },
+      ],
+    };
+    expect(told).toMatchObject({ object: 'route', ...expected });
+    expect(JSON.parse(run('route', prompt, '--url', server.url, '--json').stdout)).toMatchObject(expected);
+    const { stdout, status } = run('route', prompt, '--url', server.url);
+    expect(status).toBe(0);
+    expect(stdout).toContain('near  (safe-default, confidence 0.00)\nno router is trained for this tenant\n');
+    expect(stdout).toContain('below a confidence of 0.70 it is near, the safe default');
+    expect(stdout).toMatch(/far +– +0\.040 +1\.0 +– +0\.333/);
+  });
+
+  test.each([
+    ['a model that is not served', { candidates: [{ kind: 'local', id: 'a', model: 'other' }], default: 'a' }, 'needs the model "other"'], // prettier-ignore
+    ['a name that is a model', { candidates: CANDIDATES.slice(0, 1), default: 'near', alias: 'small' }, '"small" is the name of a model'], // prettier-ignore
+    ['what is no JSON', `{ "key": "${FAR_KEY}"`, 'it is not JSON'],
+    ['what it does not know', { candidates: CANDIDATES.slice(0, 1), default: 'near', colour: 1 }, 'colour'],
+  ])('[RO8] refuses %s before it listens', (_name, content, says) => {
+    const path = file('bad.json', content);
+    const { status, stdout, stderr } = run('serve', `small=${serving.model}`, '--port', '0', '--route-config', path);
+    expect(status).toBe(2);
+    expect(stderr).toContain(says);
+    expect(stdout + stderr).not.toContain(FAR_KEY);
+  });
+
+  test('without the option nothing is routed, and /v1/route says so', async () => {
+    const plain = await serving.start(`small=${serving.model}`, '--context', '128', '--memory', join(folder, 'other'));
+    const body = JSON.stringify({ prompt: 'hello' });
+    const response = await fetch(`${plain.url}/v1/route`, { method: 'POST', headers: { 'content-type': 'application/json' }, body }); // prettier-ignore
+    expect(response.status).toBe(501);
+    expect(((await response.json()) as { error: { message: string } }).error.message).toContain('--route-config');
+  });
+});
