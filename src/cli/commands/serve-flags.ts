@@ -80,7 +80,7 @@ export const SERVE_FLAGS: readonly Flag[] = [
     name: '--learning-rate',
     value: 'n',
     read: readNumber,
-    description: 'how far one feedback moves the model; default 0.002',
+    description: 'how far one feedback moves the model; default 0.02',
   },
   { name: '--no-learning', value: null, description: 'feedback is kept, and changes no answer' },
   { name: '--log', value: null, description: 'write a JSON line for every request to stderr' },

@@ -81,8 +81,9 @@ export function createSonaHarness(given: SonaOptions = {}) {
     serve: async (tenant, adapters) => void served.set(tenant, adapters),
   };
 
-  function open(options: SonaOptions = given) {
-    const work = createLearningWork(openTinyModel, () => performance.now(), services.sha256);
+  let work = createLearningWork(openTinyModel, () => performance.now(), services.sha256);
+  function open(options: SonaOptions = {}) {
+    work = createLearningWork(openTinyModel, () => performance.now(), services.sha256);
     return createSona({
       store,
       services,
@@ -90,7 +91,7 @@ export function createSonaHarness(given: SonaOptions = {}) {
       work,
       model: (id) => (isLoaded && id === 'small' ? model : null),
       createAdapter: async (architecture, factors) => ({ architecture, factors, contentHash: hashFactors(factors) }),
-      options: { rank: 2, numLayers: 2, learningRate: 0.02, fisherSamples: 4, ...options },
+      options: { rank: 2, numLayers: 2, learningRate: 0.02, fisherSamples: 4, ...given, ...options },
     });
   }
 
@@ -127,6 +128,8 @@ export function createSonaHarness(given: SonaOptions = {}) {
     served,
     model,
     open,
+    /** What computes for the one that was opened last. */
+    work: () => work,
     add,
     setLoaded: (value: boolean) => (isLoaded = value),
     /** Mean loss of an answer under what serves. */

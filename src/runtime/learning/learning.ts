@@ -100,6 +100,26 @@ export function createLearning(context: LearningContext): Learning {
     for (const loop of others) if (!isClosed) await loop();
   }
 
+  /** Feedback that teaches nothing at once; null: it does. */
+  async function whyNothing(
+    tenant: string,
+    { score, correction }: GivenFeedback,
+    before: Trajectory | null,
+    after: Trajectory,
+  ): Promise<string | null> {
+    if (score === null && correction === null) return 'nothing to learn: a comment is kept, and not learned from';
+    const isSame = before?.quality === after.quality && before.correction === after.correction;
+    if (!isSame || !(await sona.taught(tenant, after.model)).includes(after.requestId)) return null;
+    return 'nothing to learn: the same was said of this answer before, and is learned';
+  }
+
+  // What is in use would outlive the tenant it was learned from.
+  const stay = memory.beforeErase(async (tenant) => {
+    for (const [key, one] of seen) if (one.tenant === tenant) seen.delete(key);
+    for (const model of models.keys()) prepared.delete(keyOf(tenant, model));
+    await sona.leaveTenant(tenant, [...models.keys()]);
+  });
+
   let cancel = (): void => {};
   let looping: Promise<void> = Promise.resolve();
   const plan = (): void => {
@@ -167,11 +187,15 @@ export function createLearning(context: LearningContext): Learning {
       const key = keyOf(tenant, requestId);
       await expected.get(key);
       await pending.get(key);
-      const { verdict, quality } = await trajectories.rate(tenant, requestId, given);
+      const before = await trajectories.get(tenant, requestId);
+      const after = await trajectories.rate(tenant, requestId, given);
+      const { verdict, quality } = after;
+      const known = await whyNothing(tenant, given, before, after);
+      if (known !== null) return { requestId, verdict, quality, learned: Promise.resolve(nothingOf(known)) };
       const learned = sona.instantAdapt(tenant, requestId).catch((error: unknown): InstantReport => {
         if (!(error instanceof RuvLLMError) || error.code !== 'not_loaded') tell('learning from one answer', error);
         const reason = error instanceof Error ? error.message : String(error);
-        return { isApplied: false, reason, lossBefore: null, lossAfter: null, elapsedMs: 0 };
+        return nothingOf(reason);
       });
       steps.add(learned);
       void learned.finally(() => steps.delete(learned));
@@ -185,6 +209,7 @@ export function createLearning(context: LearningContext): Learning {
     async close() {
       isClosed = true;
       cancel();
+      stay();
       // A loop that nobody stops goes on with its next piece, for minutes.
       ending.abort();
       await work.cancel().catch(() => {});
@@ -195,3 +220,11 @@ export function createLearning(context: LearningContext): Learning {
     },
   };
 }
+
+const nothingOf = (reason: string): InstantReport => ({
+  isApplied: false,
+  reason,
+  lossBefore: null,
+  lossAfter: null,
+  elapsedMs: 0,
+});
