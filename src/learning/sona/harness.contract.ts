@@ -6,6 +6,7 @@ import { createRandom } from '../../core/random.ts';
 import { openGguf } from '../../gguf/index.ts';
 import { createReferencePackFactory } from '../../kernels/reference/reference-pack.ts';
 import { createTestServices, createTestStore } from '../../memory/test-store.contract.ts';
+import type { MemoryStore } from '../../memory/types.ts';
 import { createTrainingModel } from '../lora-training/training-model.ts';
 import { trajectoryFixture } from '../trajectories/harness.contract.ts';
 import { createTrajectories, type NewTrajectory } from '../trajectories/trajectories.ts';
@@ -50,10 +51,10 @@ export const hashFactors = (factors: readonly LowRankFactors[]): string => {
   return hash.digest('hex');
 };
 
-/** All of learning on a tiny model and a store that lives as long as the harness. */
-export function createSonaHarness(given: SonaOptions = {}) {
+/** All of learning on a tiny model and a store that lives as long as the harness, or one that is given. */
+export function createSonaHarness(given: SonaOptions = {}, other: MemoryStore | null = null) {
   const services = createTestServices();
-  const store = createTestStore(services);
+  const store = (other as ReturnType<typeof createTestStore> | null) ?? createTestStore(services);
   const trajectories = createTrajectories(store, services);
   const served = new Map<string, Served>();
   let isLoaded = true;

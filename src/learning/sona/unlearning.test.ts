@@ -178,7 +178,7 @@ describe('forgetting (LF1)', () => {
   });
 });
 
-describe('loops that have nothing new to go on', () => {
+describe('loops that have nothing new to go on (LB10)', () => {
   test('a version that was taken back is not made again of the same', async () => {
     await teach();
     const sona = harness.open({ backgroundEveryMs: 1000 });
