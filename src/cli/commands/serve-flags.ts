@@ -82,6 +82,12 @@ export const SERVE_FLAGS: readonly Flag[] = [
     read: readNumber,
     description: 'how far one feedback moves the model; default 0.02',
   },
+  {
+    name: '--implicit-feedback',
+    value: null,
+    description:
+      'asking again, asking differently or leaving says something of an answer: to the router, not to the model',
+  },
   { name: '--no-learning', value: null, description: 'feedback is kept, and changes no answer' },
   { name: '--log', value: null, description: 'write a JSON line for every request to stderr' },
   {

@@ -12,6 +12,7 @@ import {
   type NewTrajectory,
   type Trajectories,
 } from '../../learning/trajectories/trajectories.ts';
+import { createImplicitSignals, type HeardSignal, IMPLICIT_SCORES, IMPLICIT_WORDS } from './implicit-signals.ts';
 import { createRateLimit } from './rate-limit.ts';
 
 export interface FeedbackReceipt {
@@ -40,6 +41,8 @@ export interface Learning {
   expect(tenant: string, requestId: string, written: Promise<void>): void;
   /** A request that ended; makes nobody wait. */
   observe(tenant: string, trajectory: NewTrajectory): void;
+  /** A request whose client left in the middle of the answer: kept only where implicit signals are wanted. */
+  observeStopped(tenant: string, trajectory: NewTrajectory): void;
   feedback(tenant: string, requestId: string, given: GivenFeedback): Promise<FeedbackReceipt>;
   /** Resolves when all that was observed is kept, and all single steps are taken. */
   settle(): Promise<void>;
@@ -54,6 +57,8 @@ export interface LearningContext {
   /** Hears of what went wrong where nobody waits for it. */
   readonly report: (message: string) => void;
   readonly options?: SonaOptions;
+  /** Whether asking again, asking differently and leaving say something of an answer. Default false. */
+  readonly implicitFeedback?: boolean;
 }
 
 /** How often it is looked whether a loop is due. */
@@ -76,6 +81,7 @@ export function createLearning(context: LearningContext): Learning {
     createAdapter,
     ...(context.options === undefined ? {} : { options: context.options }),
   });
+  const signals = context.implicitFeedback === true ? createImplicitSignals() : null;
   const limit = createRateLimit(() => services.now(), FEEDBACK_LIMIT);
   const prepared = new Map<string, Promise<void>>();
   const pending = new Map<string, Promise<void>>();
@@ -117,8 +123,36 @@ export function createLearning(context: LearningContext): Learning {
   const stay = memory.beforeErase(async (tenant) => {
     for (const [key, one] of seen) if (one.tenant === tenant) seen.delete(key);
     for (const model of models.keys()) prepared.delete(keyOf(tenant, model));
+    signals?.forget(tenant);
     await sona.leaveTenant(tenant, [...models.keys()]);
   });
+
+  function keep(tenant: string, trajectory: NewTrajectory): void {
+    if (pending.size >= MAX_PENDING) {
+      if (numGivenUp++ === 0) report(`${MAX_PENDING} requests wait to be kept for learning: more are given up`);
+      return;
+    }
+    const key = keyOf(tenant, trajectory.requestId);
+    const keeping = trajectories
+      .add(tenant, trajectory)
+      .catch((error: unknown) => tell('keeping a request for learning', error))
+      .finally(() => pending.delete(key));
+    pending.set(key, keeping);
+  }
+
+  /** What somebody did is heard where nobody said anything; whoever says something later has the last word. */
+  function suppose(tenant: string, { requestId, signal }: HeardSignal): void {
+    const supposing = (async () => {
+      const key = keyOf(tenant, requestId);
+      await pending.get(key);
+      const known = await trajectories.get(tenant, requestId);
+      if (known === null || known.feedback.length > 0) return;
+      const given = { score: IMPLICIT_SCORES[signal], correction: null, comment: IMPLICIT_WORDS[signal] };
+      await trajectories.rate(tenant, requestId, { source: 'implicit', ...given });
+    })().catch((error: unknown) => tell('keeping a signal', error));
+    steps.add(supposing);
+    void supposing.finally(() => steps.delete(supposing));
+  }
 
   let cancel = (): void => {};
   let looping: Promise<void> = Promise.resolve();
@@ -171,16 +205,14 @@ export function createLearning(context: LearningContext): Learning {
       return preparing;
     },
     observe(tenant, trajectory) {
-      if (pending.size >= MAX_PENDING) {
-        if (numGivenUp++ === 0) report(`${MAX_PENDING} requests wait to be kept for learning: more are given up`);
-        return;
-      }
-      const key = keyOf(tenant, trajectory.requestId);
-      const keeping = trajectories
-        .add(tenant, trajectory)
-        .catch((error: unknown) => tell('keeping a request for learning', error))
-        .finally(() => pending.delete(key));
-      pending.set(key, keeping);
+      const heard = signals?.notice(tenant, trajectory) ?? null;
+      keep(tenant, trajectory);
+      if (heard !== null) suppose(tenant, heard);
+    },
+    observeStopped(tenant, trajectory) {
+      if (signals === null) return;
+      keep(tenant, trajectory);
+      suppose(tenant, { requestId: trajectory.requestId, signal: 'stop' });
     },
     async feedback(tenant, requestId, given) {
       limit.take(tenant);

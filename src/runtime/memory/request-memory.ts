@@ -81,7 +81,7 @@ export interface RequestMemoryContext {
   wallClock(): number;
   report(message: string): void;
   /** Hears of every request that went well; default: nobody learns. */
-  readonly learning?: Pick<Learning, 'observe' | 'expect'> | null;
+  readonly learning?: Pick<Learning, 'observe' | 'observeStopped' | 'expect'> | null;
 }
 
 /** Longer texts say no more about what a request is about. */
@@ -188,12 +188,10 @@ export function createRequestMemory(
         isRetryable: outcome.error.isRetryable,
       },
     });
-    if (outcome.error === null) {
-      learning?.observe(
-        tenant,
-        trajectoryOf({ ...call, model }, recalled, outcome, { createdMs: Math.floor(wallClock()), query, embedded }),
-      );
-    }
+    const toTrajectory = () =>
+      trajectoryOf({ ...call, model }, recalled, outcome, { createdMs: Math.floor(wallClock()), query, embedded });
+    if (outcome.error === null) learning?.observe(tenant, toTrajectory());
+    else if (outcome.error.code === 'aborted' && outcome.text !== '') learning?.observeStopped(tenant, toTrajectory());
     if (session === null || outcome.error !== null) return;
     const turn = {
       query: clipText(query, MAX_TURN_TEXT).text,
