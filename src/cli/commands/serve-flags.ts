@@ -89,6 +89,7 @@ export const SERVE_FLAGS: readonly Flag[] = [
       'asking again, asking differently or leaving says something of an answer: to the router, not to the model',
   },
   { name: '--no-learning', value: null, description: 'feedback is kept, and changes no answer' },
+  { name: '--no-dashboard', value: null, description: 'no page at /, only the API' },
   { name: '--log', value: null, description: 'write a JSON line for every request to stderr' },
   {
     name: '--shutdown-timeout',

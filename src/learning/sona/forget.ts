@@ -3,6 +3,8 @@ import { hashText, nameId } from '../../memory/common/ids.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
 import type { FieldCondition, JsonValue, MemoryStore } from '../../memory/types.ts';
 import type { ReasoningBank } from '../reasoning-bank/bank.ts';
+import { RERANKER_LINE } from '../graph-attention/reranker-store.ts';
+import type { RerankTrainer } from '../rerank-training/rerank-trainer.ts';
 import { forgetRouters } from '../router-training/router-line.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import type { FloatBlobs } from '../versions/blobs.ts';
@@ -29,6 +31,7 @@ export interface ForgetContext {
   readonly micros: MicroStore;
   readonly checkpoints: Checkpoints;
   readonly bank: ReasoningBank;
+  readonly reranking: Pick<RerankTrainer, 'forget'>;
   readonly servings: Servings;
   model(id: string): LearningModel | null;
   inTurn<T>(tenant: string, modelId: string, run: () => Promise<T>): Promise<T>;
@@ -139,6 +142,8 @@ export function createForgetting(context: ForgetContext) {
           if (reason !== null) relearned.push({ model, reason });
         }
         relearned.push(...(await forgetRouters({ versions, blobs }, tenant, gone)));
+        const ranking = await context.reranking.forget(tenant, gone);
+        if (ranking !== null) relearned.push({ model: RERANKER_LINE, reason: ranking });
       }
       await store.delete(tenant, notes);
       return { numTrajectories: removed.length, relearned };
@@ -156,6 +161,7 @@ export function createForgetting(context: ForgetContext) {
         await context.inTurn(tenant, model, () => takeOut(tenant, model, gone));
       }
       await forgetRouters({ versions, blobs }, tenant, gone);
+      await context.reranking.forget(tenant, gone);
       await store.delete(
         tenant,
         records.map(({ id }) => id),

@@ -92,6 +92,7 @@ export function createSonaHarness(given: SonaOptions = {}, other: MemoryStore | 
       work,
       model: (id) => (isLoaded && id === 'small' ? model : null),
       createAdapter: async (architecture, factors) => ({ architecture, factors, contentHash: hashFactors(factors) }),
+      report: () => {},
       options: { rank: 2, numLayers: 2, learningRate: 0.02, fisherSamples: 4, ...given, ...options },
     });
   }

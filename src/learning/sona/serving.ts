@@ -3,6 +3,7 @@ import type { MicroLoraState } from '../micro-lora/types.ts';
 import type { FloatBlobs } from '../versions/blobs.ts';
 import type { LearnedVersion, VersionLog } from '../versions/version-log.ts';
 import { adapterLine, getLearnedAdapter } from './learned-adapter.ts';
+import { microFactorsOf } from './micro-factors.ts';
 import type { MicroStore } from './micro-store.ts';
 import type { InstantOutcome, LearningModel, LearningWork } from './types.ts';
 
@@ -26,10 +27,6 @@ export interface ServingContext {
 }
 
 export const servingKey = (tenant: string, modelId: string): string => JSON.stringify([tenant, modelId]);
-
-export function microConfig({ architecture, hiddenDim, vocabSize }: LearningModel) {
-  return { architecture, hiddenDim, vocabSize, rank: 2, alpha: 16 };
-}
 
 /** What serves each tenant: as it is kept, and as the models have it. */
 export function createServings({ versions, blobs, micros, work, createAdapter }: ServingContext) {
@@ -111,12 +108,3 @@ export function createServings({ versions, blobs, micros, work, createAdapter }:
   };
 }
 export type Servings = ReturnType<typeof createServings>;
-
-/** As `createMicroLora` lays them out: A, then B. */
-function microFactorsOf(model: LearningModel, state: MicroLoraState | null): readonly LowRankFactors[] {
-  if (state === null) return [];
-  const { hiddenDim, vocabSize, rank, alpha } = microConfig(model);
-  const a = state.parameters.slice(0, rank * hiddenDim);
-  const b = state.parameters.slice(rank * hiddenDim);
-  return [{ target: 'output', layer: -1, numCols: hiddenDim, numRows: vocabSize, rank, scale: alpha / rank, a, b }];
-}

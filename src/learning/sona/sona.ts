@@ -2,6 +2,7 @@ import type { Adapter, LowRankFactors } from '../../adapters/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
 import type { FieldCondition, MemoryStore } from '../../memory/types.ts';
+import { createRerankTrainer, type RerankReport, type RerankTrainer } from '../rerank-training/rerank-trainer.ts';
 import { createReasoningBank, type DistillationReport, type ReasoningBank } from '../reasoning-bank/bank.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import { createFloatBlobs } from '../versions/blobs.ts';
@@ -11,9 +12,10 @@ import { consolidate, type ConsolidateReport } from './consolidate.ts';
 import { lessonOf } from './examples.ts';
 import { createForgetting, type ForgetReport, refusedVersion } from './forget.ts';
 import { adapterLine } from './learned-adapter.ts';
+import { microConfig } from './micro-factors.ts';
 import { createMicroStore } from './micro-store.ts';
 import { resolveSonaOptions, type SonaOptions } from './options.ts';
-import { createServings, microConfig, servingKey } from './serving.ts';
+import { createServings, servingKey } from './serving.ts';
 import type { InstantOutcome, LearningModel, LearningWork } from './types.ts';
 
 export type { ForgetReport } from './forget.ts';
@@ -21,6 +23,7 @@ export type InstantReport = Pick<InstantOutcome, 'isApplied' | 'reason' | 'lossB
 
 export interface DeepReport {
   readonly bank: DistillationReport;
+  readonly reranker: RerankReport;
   readonly adapter: ConsolidateReport;
 }
 
@@ -67,6 +70,7 @@ export interface Sona {
   reset(tenant: string, modelId: string): Promise<void>;
   readonly versions: VersionLog;
   readonly bank: ReasoningBank;
+  readonly reranking: RerankTrainer;
   stats(): SonaStats;
   /** Writes what waits to be written. */
   close(): Promise<void>;
@@ -80,6 +84,8 @@ export interface SonaContext {
   /** Null: no such model is loaded. */
   model(id: string): LearningModel | null;
   createAdapter(architecture: string, factors: readonly LowRankFactors[]): Promise<Adapter>;
+  /** Hears of what goes wrong where nobody waits for it. */
+  readonly report: (message: string) => void;
   readonly options?: SonaOptions;
 }
 
@@ -98,6 +104,7 @@ export function createSona(context: SonaContext): Sona {
   const micros = createMicroStore(store, services);
   const checkpoints = createCheckpoints(store, services);
   const bank = createReasoningBank({ store, services, trajectories, cluster: work.cluster });
+  const reranking = createRerankTrainer({ store, services, trajectories, versions, blobs, work, options, report: context.report }); // prettier-ignore
   const shared = { trajectories, versions, blobs, checkpoints, work, services, options };
   const servings = createServings({
     versions,
@@ -209,6 +216,7 @@ export function createSona(context: SonaContext): Sona {
     micros,
     checkpoints,
     bank,
+    reranking,
     servings,
     model: (id) => context.model(id),
     inTurn,
@@ -255,6 +263,7 @@ export function createSona(context: SonaContext): Sona {
   return {
     versions,
     bank,
+    reranking,
     instantAdapt: async (tenant, requestId) => {
       const trajectory = await trajectories.get(tenant, requestId);
       return inTurn(tenant, trajectory?.model ?? '', () => instant(tenant, requestId));
@@ -265,13 +274,14 @@ export function createSona(context: SonaContext): Sona {
       inTurn(tenant, modelId, async () => {
         stats.numDeep++;
         const report = await bank.distil(tenant);
+        const reranker = await reranking.train(tenant, 'deep', given?.signal);
         const how = {
           loop: 'deep',
           limitMs: options.deepLimitMs,
           numEpochs: DEEP_EPOCHS,
           isFromScratch: false,
         } as const;
-        return { bank: report, adapter: await run(tenant, modelOf(modelId), how, given) };
+        return { bank: report, reranker, adapter: await run(tenant, modelOf(modelId), how, given) };
       }),
     shouldTriggerBackground,
     async adapterOf(tenant, modelId, version) {

@@ -15,6 +15,7 @@ import {
 import { createImplicitSignals, type HeardSignal, IMPLICIT_SCORES, IMPLICIT_WORDS } from './implicit-signals.ts';
 import { createRateLimit } from './rate-limit.ts';
 
+/** What became of a feedback. */
 export interface FeedbackReceipt {
   readonly requestId: string;
   readonly verdict: Trajectory['verdict'];
@@ -79,9 +80,11 @@ export function createLearning(context: LearningContext): Learning {
     work,
     model: (id) => models.get(id) ?? null,
     createAdapter,
+    report,
     ...(context.options === undefined ? {} : { options: context.options }),
   });
   const signals = context.implicitFeedback === true ? createImplicitSignals() : null;
+  const endReranking = memory.useRerank(sona.reranking.rerank);
   const limit = createRateLimit(() => services.now(), FEEDBACK_LIMIT);
   const prepared = new Map<string, Promise<void>>();
   const pending = new Map<string, Promise<void>>();
@@ -102,6 +105,7 @@ export function createLearning(context: LearningContext): Learning {
       const { signal } = ending;
       if (await sona.shouldTriggerDeep(tenant, modelId)) await sona.deepOptimize(tenant, modelId, { signal });
       else await sona.maybeBackground(tenant, modelId, { signal });
+      await sona.reranking.maybeTrain(tenant, signal);
     }
     for (const loop of others) if (!isClosed) await loop();
   }
@@ -242,6 +246,7 @@ export function createLearning(context: LearningContext): Learning {
       isClosed = true;
       cancel();
       stay();
+      endReranking();
       // A loop that nobody stops goes on with its next piece, for minutes.
       ending.abort();
       await work.cancel().catch(() => {});

@@ -27,6 +27,7 @@ const COMPRESSION = {
   gunzip: (bytes: Uint8Array, maxBytes: number) => decompress(bytes, { maxOutputLength: maxBytes }),
 };
 
+/** How a memory is opened; every field has a default. */
 export interface OpenMemoryOptions extends MemoryOptions {
   /** A folder, or `postgres://…`. Default: the user's own folder. */
   readonly place?: string;
