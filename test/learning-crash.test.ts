@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isHeldOut } from '../src/learning/sona/examples.ts';
 import { isServerBuilt } from './support/dist-server.ts';
 import { createServeFolder, type ServeFolder, type ServeProcess } from './support/serve-process.ts';
 
@@ -46,8 +47,12 @@ async function ask(name: string, maxTokens = 8): Promise<{ id: string; text: str
   const body = await call<{ id: string; choices: { text: string }[] }>('/v1/completions', { model: 'stories', prompt, max_tokens: maxTokens, temperature: 0 }); // prettier-ignore
   return { id: body.id, text: body.choices[0]!.text };
 }
-const answers = async (): Promise<string[]> =>
-  Promise.all(NAMES.slice(0, 4).map(async (name) => (await ask(name)).text));
+/** Asked and forgotten: what is only looked at must not say how the model should stay. */
+async function answers(): Promise<string[]> {
+  const asked = await Promise.all(NAMES.slice(0, 4).map((name) => ask(name)));
+  for (const { id } of asked) await call('/admin/learning/forget', { requestId: id.replace('cmpl-', '') });
+  return asked.map(({ text }) => text);
+}
 
 const start = async (): Promise<void> => {
   server = await serving.start(`stories=${model}`, '--context', '256');
@@ -57,10 +62,14 @@ async function kill(): Promise<void> {
   server.process.kill('SIGKILL');
   await server.exit;
 }
+/** Until enough of them are held out to judge by. */
 async function teach(correction: (name: string) => string): Promise<void> {
-  for (const name of NAMES) {
-    const { id } = await ask(name);
-    await call('/v1/feedback', { request_id: id, correction: correction(name) });
+  let numHeldOut = 0;
+  for (let i = 0; i < 58 && (numHeldOut < 5 || i < 20); i++) {
+    const name = NAMES[i % NAMES.length]!;
+    const requestId = (await ask(name)).id.replace('cmpl-', '');
+    numHeldOut += Number(isHeldOut(requestId));
+    await call('/admin/learning/feedback', { requestId, correction: correction(name), waitMs: 60_000 });
   }
 }
 const historyOf = () => call<{ serves: number; versions: { version: number }[] }>('/admin/learning/history', {});
@@ -73,26 +82,28 @@ afterAll(() => serving.dispose());
 
 describe.skipIf(!canRun)('a server that is killed', () => {
   test('[LE8] while loop B trains serves what single answers taught before, and loop B goes on to a version', async () => {
-    await teach((name) => `purple. The ${name} was purple all day, and its purple friends were purple too.`);
+    await teach((name) => `purple. The ${name} was purple all day.`);
     const taught = await answers();
     const cut = call('/admin/learning/run', { waitMs: 50_000 });
     const isCut = expect(cut).rejects.toThrow();
-    await new Promise((resolve) => setTimeout(resolve, 700));
+    await new Promise((resolve) => setTimeout(resolve, 500));
     await kill();
     await isCut;
     await start();
     expect(await answers()).toEqual(taught);
     expect(await historyOf()).toMatchObject({ serves: 0, versions: [] });
-    const run = await call<{ state: string; reason: string }>('/admin/learning/run', { waitMs: 50_000 });
+    const again = () => call<{ state: string; reason: string | null }>('/admin/learning/run', { waitMs: 20_000 });
+    let run = await again();
+    while (run.state === 'running') run = await again();
     console.log(run.reason);
     expect(run).toMatchObject({ state: 'done', report: { version: 1, isAccepted: true } });
-  }, 120_000);
+  }, 300_000);
 
   test('[LE9] while loop C trains serves the version before, to the bit, and after a restart still', async () => {
     const before = await answers();
     const cut = call('/admin/learning/run', { loop: 'deep', waitMs: 50_000 });
     const isCut = expect(cut).rejects.toThrow();
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    await new Promise((resolve) => setTimeout(resolve, 800));
     await kill();
     await isCut;
     await start();
@@ -101,7 +112,7 @@ describe.skipIf(!canRun)('a server that is killed', () => {
     await kill();
     await start();
     expect(await answers()).toEqual(before);
-  }, 120_000);
+  }, 300_000);
 
   test('[LE10] local commands run a loop, export what serves, and are understood by the adapters', async () => {
     server.process.kill('SIGTERM');
@@ -126,5 +137,5 @@ describe.skipIf(!canRun)('a server that is killed', () => {
     expect(json('learn', 'history', ...named)).toMatchObject({ serves: 0, versions: [{ version: 1 }] });
     const { id } = (json('learn', 'status') as { models: { model: string }[] }).models.map((one) => ({ id: one.model }))[0]!; // prettier-ignore
     expect(id).toBe('stories');
-  }, 120_000);
+  }, 300_000);
 });
