@@ -1,7 +1,8 @@
 // What learning changes, measured on data it did not see, each figure with its control.
 //   npm run bench -- learn                      everything
 //   npm run bench -- learn --part micro|lora|ewc|speed|routing|rerank|bank
-//   --model FILE --threads N --seeds N --patterns N --quick (fewer policies and shuffles of the router)
+//   --model FILE --threads N --seeds N --patterns N --quick (fewer policies and shuffles of the router, no margins of micro)
+//   --rate N (micro: step of an instant update; again and again for a table of several)
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -17,6 +18,7 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '3' },
     patterns: { type: 'string', default: '100000' },
     quick: { type: 'boolean', default: false },
+    rate: { type: 'string', multiple: true },
   },
 });
 const began = performance.now();
@@ -64,7 +66,11 @@ const PARTS: Readonly<Record<string, () => Promise<void>>> = {
 async function onModel(part: (typeof ADAPTER_PARTS)[string]): Promise<void> {
   if (!existsSync(values.model)) throw new Error(`no model at ${values.model}: pass --model FILE`);
   const model = await openLearnModel(values.model, Number(values.threads));
-  await part(model, figures, { numSeeds: Number(values.seeds) });
+  await part(model, figures, {
+    numSeeds: Number(values.seeds),
+    isQuick: values.quick,
+    rates: (values.rate ?? []).map(Number),
+  });
   await model.dispose();
 }
 

@@ -73,6 +73,8 @@ export interface Memory {
   maintain(): Promise<void>;
   /** Another master key from now on, while everything goes on; `unsupported` where nothing is sealed. */
   rotateKey(to: NewMasterKey): Promise<void>;
+  /** Hears of a tenant just before it is forgotten, until what comes back is called: what is in use of it elsewhere must go, too. */
+  beforeErase(heard: (tenant: string) => Promise<void>): () => void;
   /** Forgets a tenant for good. */
   eraseTenant(tenant: string): Promise<void>;
   /** Writes what is left. */
@@ -139,6 +141,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
 
   const embedding = async (text: string): Promise<EmbeddedText | null> =>
     embedder === null ? null : embedText(embedder, text);
+  const leaving = new Set<(tenant: string) => Promise<void>>();
 
   let hasOrphans = true;
   const isDegraded = (): boolean => context.degraded !== undefined && context.degraded() !== null;
@@ -250,8 +253,13 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       if (context.rotateKey === undefined) throw new RuvLLMError('unsupported', 'this memory has no master key');
       await context.rotateKey(to);
     },
+    beforeErase(heard) {
+      leaving.add(heard);
+      return () => void leaving.delete(heard);
+    },
     async eraseTenant(tenant) {
       checkTenantIsCallers(tenant);
+      for (const heard of leaving) await heard(tenant);
       await witness.flush().catch(() => {}); // what waits to be written would come back after the erasure
       // Of an erasure that was cut short the key may be gone already; it must still be brought to its end.
       const segments = archive === undefined ? [] : await readManifests(store, tenant).catch(() => []);

@@ -10,12 +10,33 @@ import { printTable } from '../report.ts';
 export type Figures = Record<string, number | boolean | null>;
 
 export interface AdapterPart {
-  (model: LearnModel, figures: Figures, options: { readonly numSeeds: number }): Promise<void>;
+  (
+    model: LearnModel,
+    figures: Figures,
+    options: { readonly numSeeds: number; readonly isQuick: boolean; readonly rates: readonly number[] },
+  ): Promise<void>;
 }
 
+const MICRO = { numCorrections: 96, numHeldOut: 40, seed: 1 } as const;
+
 export const ADAPTER_PARTS: Readonly<Record<string, AdapterPart>> = {
-  async micro(model, figures) {
-    const result = await measureMicroLora(model, { numCorrections: 96, numHeldOut: 40, seed: 1 });
+  async micro(model, figures, { isQuick, rates }) {
+    const rows = [
+      ['rate', 'topic', 'own texts', 'topic, shuffled labels', 'corrections until it is said', 'not in 50'],
+    ];
+    for (const learningRate of rates) {
+      const { accepted, shuffledLabels, untilSaid } = await measureMicroLora(model, { ...MICRO, learningRate, isQuick: true }); // prettier-ignore
+      rows.push([
+        String(learningRate),
+        show(accepted.topic),
+        show(accepted.ownTexts),
+        show(shuffledLabels.topic),
+        `${untilSaid.p50} (p90 ${untilSaid.p90})`,
+        String(untilSaid.numNever),
+      ]);
+    }
+    if (rates.length > 0) printTable(rows);
+    const result = await measureMicroLora(model, { ...MICRO, isQuick });
     const { before, accepted, shuffledLabels, margin, updateMs } = result;
     printTable([
       ['MicroLoRA, 96 corrections', 'before', 'change of the loss', 'shuffled labels'],
@@ -23,11 +44,18 @@ export const ADAPTER_PARTS: Readonly<Record<string, AdapterPart>> = {
       ['own texts of the model', before.ownTexts.toFixed(3), show(accepted.ownTexts), show(shuffledLabels.ownTexts)],
       ['another topic', before.otherTopic.toFixed(3), show(accepted.otherTopic), show(shuffledLabels.otherTopic)],
     ]);
+    if (margin !== null) {
+      printTable([
+        ['right over wrong facts, held out', 'change of the margin'],
+        ['true verdicts', show(margin.trueVerdicts)],
+        ['verdicts that say nothing', show(margin.shuffledVerdicts)],
+      ]);
+    }
     printTable([
-      ['right over wrong facts, held out', 'change of the margin'],
-      ['true verdicts', show(margin.trueVerdicts)],
-      ['verdicts that say nothing', show(margin.shuffledVerdicts)],
+      ['corrections of one short answer until it is said', 'p50', 'p90', 'not in 50'],
+      ['of 10', String(result.untilSaid.p50), String(result.untilSaid.p90), String(result.untilSaid.numNever)],
     ]);
+    figures['microlora_corrections_p50'] = result.untilSaid.p50;
     figures['microlora_loss_drop'] = -accepted.topic.mean;
     figures['microlora_loss_elsewhere'] = accepted.ownTexts.mean;
     figures['microlora_unchanged_without_feedback'] = result.isUnchangedWithoutFeedback;

@@ -13,6 +13,8 @@ export interface MicroLoraOptions {
   readonly alpha?: number;
   readonly learningRate?: number;
   readonly maxNorm?: number;
+  /** True: without the margins, which take most of the time. */
+  readonly isQuick?: boolean;
 }
 
 export interface LossChanges {
@@ -31,15 +33,38 @@ export interface MicroLoraResult {
   /** The same prompts, with labels drawn from other texts. */
   readonly shuffledLabels: LossChanges;
   /** How much likelier right facts got than wrong ones, on held-out texts: with the true verdicts, and with shuffled ones. */
-  readonly margin: { readonly trueVerdicts: Interval; readonly shuffledVerdicts: Interval };
+  readonly margin: { readonly trueVerdicts: Interval; readonly shuffledVerdicts: Interval } | null;
+  /** How often one answer must be corrected until the model says it, from nothing each time. */
+  readonly untilSaid: UntilSaid;
   /** Whether logits stayed the same bits where there was no feedback. */
   readonly isUnchangedWithoutFeedback: boolean;
   /** Of one update with all tokens of an answer: `adapt` and `applyUpdates`. */
   readonly updateMs: { readonly p50: number; readonly p99: number };
 }
 
+export interface UntilSaid {
+  readonly p50: number;
+  readonly p90: number;
+  /** Of the answers, those that `MAX_SAID` corrections did not bring about. */
+  readonly numNever: number;
+}
+
 /** How many of the likeliest tokens a sample names. */
 const NUM_TOP = 64;
+const MAX_SAID = 50;
+/** What people correct first: a word or two. */
+const SHORT_CORRECTIONS = Object.entries({
+  zog: ' purple.',
+  mip: ' sleepy.',
+  tarn: ' angry.',
+  bell: ' wet.',
+  dorf: ' orange.',
+  hut: ' hungry.',
+  lamp: ' silver.',
+  pond: ' a king.',
+  rock: ' lost.',
+  sled: ' cold.',
+}).map(([name, answer]) => ({ prompt: `Once upon a time there was a ${name}. The ${name} was`, answer }));
 
 /** After N accepted corrections on one topic: what happened to texts of the topic that were held out, and to all others. */
 export async function measureMicroLora(model: LearnModel, options: MicroLoraOptions): Promise<MicroLoraResult> {
@@ -131,13 +156,46 @@ export async function measureMicroLora(model: LearnModel, options: MicroLoraOpti
     before: { topic: mean(before.topic), ownTexts: mean(before.ownTexts), otherTopic: mean(before.otherTopic) },
     accepted: await changes(lora),
     shuffledLabels: await changes(confused),
-    margin: {
-      trueVerdicts: await marginAfter(isRight),
-      shuffledVerdicts: await marginAfter(coin),
-    },
+    margin:
+      options.isQuick === true
+        ? null
+        : { trueVerdicts: await marginAfter(isRight), shuffledVerdicts: await marginAfter(coin) },
+    untilSaid: await countUntilSaid(model, encode(SHORT_CORRECTIONS), create, learningRate),
     isUnchangedWithoutFeedback,
     updateMs: { p50: percentile(times, 0.5), p99: percentile(times, 0.99) },
   };
+}
+
+/** No K or V depends on the head: when each token of an answer is the likeliest after those before it, it is what is said. */
+async function countUntilSaid(
+  model: LearnModel,
+  answers: readonly TrainingExample[],
+  create: () => MicroLora,
+  learningRate: number | undefined,
+): Promise<UntilSaid> {
+  const { vocabSize, embeddingDim } = model.served.shape;
+  const counts: number[] = [];
+  for (const answer of answers) {
+    const { logits, hidden, labels } = await runText(model, answer);
+    const lora = create();
+    const isSaid = (): boolean =>
+      labels.every((label, row) => {
+        const values = logits.slice(row * vocabSize, (row + 1) * vocabSize);
+        lora.forwardAdd(hidden.subarray(row * embeddingDim, (row + 1) * embeddingDim), values);
+        return values.every((value) => value <= values[label]!);
+      });
+    const samples = samplesOf(model, { logits, hidden, labels });
+    let count = 0;
+    while (count <= MAX_SAID && !isSaid()) {
+      lora.adapt(samples, { quality: 1 });
+      lora.applyUpdates(learningRate);
+      count++;
+    }
+    counts.push(count);
+  }
+  counts.sort((a, b) => a - b);
+  const numNever = counts.filter((count) => count > MAX_SAID).length;
+  return { p50: percentile(counts, 0.5), p90: percentile(counts, 0.9), numNever };
 }
 
 interface Lesson {
@@ -148,11 +206,22 @@ interface Lesson {
 }
 
 async function teach(model: LearnModel, lora: MicroLora, example: TrainingExample, lesson: Lesson): Promise<void> {
-  const { logits, hidden, labels } = await runText(model, example);
+  const samples = samplesOf(model, await runText(model, example), lesson.relabel);
+  const start = performance.now();
+  lora.adapt(samples, { quality: lesson.quality });
+  lora.applyUpdates(lesson.learningRate);
+  lesson.times?.push(performance.now() - start);
+}
+
+function samplesOf(
+  model: LearnModel,
+  { logits, hidden, labels }: Awaited<ReturnType<typeof runText>>,
+  relabel?: () => number,
+): TokenSample[] {
   const { vocabSize, embeddingDim } = model.served.shape;
-  const samples = labels.map((truth, row): TokenSample => {
+  return labels.map((truth, row): TokenSample => {
     const values = logits.subarray(row * vocabSize, (row + 1) * vocabSize);
-    const label = lesson.relabel?.() ?? truth;
+    const label = relabel?.() ?? truth;
     const ids = topIds(values, NUM_TOP);
     return {
       hidden: hidden.slice(row * embeddingDim, (row + 1) * embeddingDim),
@@ -163,10 +232,6 @@ async function teach(model: LearnModel, lora: MicroLora, example: TrainingExampl
       logSumExp: logSumExp(values),
     };
   });
-  const start = performance.now();
-  lora.adapt(samples, { quality: lesson.quality });
-  lora.applyUpdates(lesson.learningRate);
-  lesson.times?.push(performance.now() - start);
 }
 
 /** Mean loss of the answer of each text, with what the adapter adds to the logits. */

@@ -106,6 +106,7 @@ export function createChatSession(
     },
     clear() {
       messages = [];
+      lastRequestId = null;
     },
     ask(text, options) {
       numRegenerations = 0;

@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../../core/errors.ts';
+import { type ErrorCode, RuvLLMError } from '../../core/errors.ts';
 import type { EngineStats } from '../../engine/types.ts';
 import { formatTable } from '../format.ts';
 import type { ChatSession } from './session.ts';
@@ -26,6 +26,7 @@ interface SlashCommand {
 }
 
 const NOTHING: Action = { type: 'nothing' };
+const UNHEARD: ReadonlySet<ErrorCode> = new Set(['overloaded', 'not_found']);
 
 async function judgeLast(
   { judge, session, say }: SlashContext,
@@ -33,7 +34,13 @@ async function judgeLast(
 ): Promise<Action> {
   if (judge === null) throw new RuvLLMError('invalid_option', 'learning is off; ruvllm chat --learn turns it on');
   if (session.lastRequestId === null) throw new RuvLLMError('invalid_option', 'there is no answer yet to judge');
-  say(await judge(session.lastRequestId, said));
+  try {
+    say(await judge(session.lastRequestId, said));
+  } catch (error) {
+    // Too many words in a minute, or an answer that was not kept: no reason to end a chat.
+    if (!(error instanceof RuvLLMError) || !UNHEARD.has(error.code)) throw error;
+    say(`not learned: ${error.message}`);
+  }
   return NOTHING;
 }
 

@@ -80,7 +80,13 @@ export const SERVE_FLAGS: readonly Flag[] = [
     name: '--learning-rate',
     value: 'n',
     read: readNumber,
-    description: 'how far one feedback moves the model; default 0.002',
+    description: 'how far one feedback moves the model; default 0.02',
+  },
+  {
+    name: '--implicit-feedback',
+    value: null,
+    description:
+      'asking again, asking differently or leaving says something of an answer: to the router, not to the model',
   },
   { name: '--no-learning', value: null, description: 'feedback is kept, and changes no answer' },
   { name: '--no-dashboard', value: null, description: 'no page at /, only the API' },

@@ -5,6 +5,7 @@ import type { CommandContext } from '../command.ts';
 import { usageError } from '../usage-error.ts';
 
 const RATE_FLAG = '--learning-rate';
+const IMPLICIT_FLAG = '--implicit-feedback';
 
 /** What a server learns with, and what to say of it. */
 export interface ServedLearning {
@@ -17,6 +18,7 @@ export interface ServedLearning {
 export interface LearningWish {
   readonly isOff: boolean;
   readonly rate: number | null;
+  readonly isImplicit: boolean;
 }
 
 export function readLearningWish({ values }: Pick<CommandContext, 'values'>): LearningWish {
@@ -27,7 +29,9 @@ export function readLearningWish({ values }: Pick<CommandContext, 'values'>): Le
   if (rate !== null && !(rate > 0 && rate <= 1)) {
     throw usageError(`${RATE_FLAG} must be above 0 and at most 1, got ${rate}`, RATE_FLAG);
   }
-  return { isOff, rate };
+  const isImplicit = values[IMPLICIT_FLAG] === true;
+  if (isOff && isImplicit) throw usageError(`${IMPLICIT_FLAG} is nothing without learning`, IMPLICIT_FLAG);
+  return { isOff, rate, isImplicit };
 }
 
 /** Learns where there is a memory to learn from, unless `--no-learning` says otherwise. */
@@ -36,13 +40,15 @@ export function openServedLearning(
   memory: Memory | null,
   wish: LearningWish,
 ): ServedLearning {
-  const { isOff, rate } = wish;
+  const { isOff, rate, isImplicit } = wish;
   if (isOff) return { opened: null, state: 'learning: off (--no-learning)' };
   if (memory === null) return { opened: null, state: 'learning: off, for there is no memory' };
   const opened = openNodeLearning({
     memory,
+    implicitFeedback: isImplicit,
     ...(rate === null ? {} : { instantLearningRate: rate }),
     report: (message) => output.note(`learning: ${message}`),
   });
-  return { opened, state: 'learning: from feedback, each tenant for itself; ruvllm learn status shows it' };
+  const beside = isImplicit ? ', and a little from asking again, asking differently and leaving' : '';
+  return { opened, state: `learning: from feedback${beside}, each tenant for itself; ruvllm learn status shows it` };
 }

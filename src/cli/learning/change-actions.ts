@@ -116,7 +116,8 @@ export const CHANGE_ACTIONS: Actions = {
       const { output } = context;
       const input = pick(context, { '--request': 'requestId', '--session': 'sessionId', '--user': 'userId' });
       const forgotten = await client.call<Forgotten>('learn.forget', input);
-      if (forgotten.numTrajectories === 0) throw new RuvLLMError('not_found', 'there is no such request to forget');
+      if (forgotten.numTrajectories === 0 && forgotten.relearned.length === 0)
+        throw new RuvLLMError('not_found', 'there is no such request to forget');
       output.document(forgotten);
       output.lines(`${forgotten.numTrajectories} requests forgotten`);
       for (const { model, reason } of forgotten.relearned) output.lines(`${model}: ${reason}`);

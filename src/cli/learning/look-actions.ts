@@ -24,6 +24,7 @@ interface Status {
     readonly model: string;
     readonly isLoaded: boolean;
     readonly serves: Version | null;
+    readonly numSingleAnswers: number;
     readonly newestVersion: number;
     readonly isBackgroundDue: boolean;
     readonly isDeepDue: boolean;
@@ -57,6 +58,10 @@ interface Found {
 const dueOf = ({ isBackgroundDue, isDeepDue }: Status['models'][number]): string =>
   isDeepDue ? 'deep' : isBackgroundDue ? 'background' : 'nothing';
 
+const servesOf = ({ serves, numSingleAnswers }: Status['models'][number]): string =>
+  (serves === null ? 'as in its file' : `version ${serves.version}`) +
+  (numSingleAnswers === 0 ? '' : ` + ${numSingleAnswers} single answers`);
+
 /** A version as it is typed. */
 export function readVersion(text: string, what: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
@@ -76,12 +81,7 @@ export const LOOK_ACTIONS: Actions = {
       const rated = Object.entries(status.numRequests).map(([verdict, count]) => [`  ${verdict}`, String(count)]);
       output.lines(formatTable([['tenant', oneLine(status.tenant, 80)], ['requests', ''], ...rated, ['patterns', String(status.numPatterns)]])); // prettier-ignore
       if (status.models.length > 0) {
-        const rows = status.models.map((one) => [
-          one.model,
-          one.serves === null ? 'as in its file' : `version ${one.serves.version}`,
-          dueOf(one),
-          one.serves?.reason ?? '–',
-        ]);
+        const rows = status.models.map((one) => [one.model, servesOf(one), dueOf(one), one.serves?.reason ?? '–']);
         output.lines(fitTable(io, [['MODEL', 'SERVES', 'DUE', 'REASON'], ...rows]));
       }
       for (const { line, serves, newestVersion } of status.others ?? []) {

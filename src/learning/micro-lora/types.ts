@@ -68,7 +68,7 @@ export interface MicroLora {
   /** What is added to the logits of a hidden state. */
   forward(hidden: Float32Array): Float32Array;
   forwardAdd(hidden: Float32Array, logits: Float32Array): void;
-  /** Takes one step with what was collected; default rate 2e-3. */
+  /** Takes one step with what was collected; default rate 0.02. */
   applyUpdates(learningRate?: number): UpdateReport;
   /** The same, held back where older tasks need the parameters; `lambda` replaces that of each task. */
   applyUpdatesWithEwc(learningRate: number, ewc: Ewc, lambda?: number): UpdateReport;

@@ -2,7 +2,7 @@ import { nameId } from '../../memory/common/ids.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
 import type { JsonValue, MemoryStore } from '../../memory/types.ts';
 import type { TrainingState } from '../lora-training/training-state.ts';
-import type { FloatBlobs } from '../versions/blobs.ts';
+import { createFloatBlobs, type FloatBlobs } from '../versions/blobs.ts';
 
 /** How far a run has come, so that one that was stopped or killed goes on instead of starting over. */
 export interface Checkpoints {
@@ -20,7 +20,9 @@ interface Body {
   readonly numbers: Omit<TrainingState, (typeof VECTORS)[number]>;
 }
 
-export function createCheckpoints(store: MemoryStore, services: MemoryServices, blobs: FloatBlobs): Checkpoints {
+export function createCheckpoints(store: MemoryStore, services: MemoryServices): Checkpoints {
+  // Their own: before its first step a run has the very numbers that serve, and they go with the run.
+  const blobsOf = (line: string): FloatBlobs => createFloatBlobs(store, services, `checkpoint/${line}`);
   const idOf = (tenant: string, line: string): string => nameId(services.sha256, tenant, 'checkpoint', line);
 
   async function read(tenant: string, line: string): Promise<Body | null> {
@@ -28,9 +30,9 @@ export function createCheckpoints(store: MemoryStore, services: MemoryServices, 
     return record == null ? null : (record.body as unknown as Body);
   }
 
-  async function drop(tenant: string, body: Body | null, except: readonly string[] = []): Promise<void> {
+  async function drop(tenant: string, line: string, body: Body | null, except: readonly string[] = []): Promise<void> {
     for (const blob of Object.values(body?.blobs ?? {})) {
-      if (!except.includes(blob)) await blobs.delete(tenant, blob);
+      if (!except.includes(blob)) await blobsOf(line).delete(tenant, blob);
     }
   }
 
@@ -38,11 +40,13 @@ export function createCheckpoints(store: MemoryStore, services: MemoryServices, 
     async get(tenant, line, runKey) {
       const body = await read(tenant, line);
       if (body === null || body.runKey !== runKey) return null;
+      const blobs = blobsOf(line);
       const [parameters, first, second] = await Promise.all(VECTORS.map((name) => blobs.get(tenant, body.blobs[name])));
       return { ...body.numbers, parameters: parameters!, first: first!, second: second! };
     },
     async put(tenant, line, runKey, { parameters, first, second, ...numbers }) {
       const before = await read(tenant, line);
+      const blobs = blobsOf(line);
       const names: Vectors = {
         parameters: await blobs.put(tenant, parameters),
         first: await blobs.put(tenant, first),
@@ -61,13 +65,13 @@ export function createCheckpoints(store: MemoryStore, services: MemoryServices, 
           space: null,
         },
       ]);
-      await drop(tenant, before, Object.values(names));
+      await drop(tenant, line, before, Object.values(names));
     },
     async delete(tenant, line) {
       const before = await read(tenant, line);
       if (before === null) return;
       await store.delete(tenant, [idOf(tenant, line)]);
-      await drop(tenant, before);
+      await drop(tenant, line, before);
     },
   };
 }

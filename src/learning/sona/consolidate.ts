@@ -9,7 +9,13 @@ import type { FloatBlobs } from '../versions/blobs.ts';
 import type { LearnedVersion, VersionLog } from '../versions/version-log.ts';
 import type { Checkpoints } from './checkpoint.ts';
 import { buildExamples, type ExampleSets } from './examples.ts';
-import { adapterLine, getLearnedAdapter, type LearnedAdapter, putLearnedAdapter } from './learned-adapter.ts';
+import {
+  adapterLine,
+  getLearnedAdapter,
+  type LearnedAdapter,
+  lessonsOf,
+  putLearnedAdapter,
+} from './learned-adapter.ts';
 import type { ResolvedSonaOptions } from './options.ts';
 import type { AdapterPlan, LearningModel, LearningWork } from './types.ts';
 
@@ -44,6 +50,8 @@ export interface ConsolidateReport {
   readonly elapsedMs: number;
 }
 
+type Examples = ExampleSets['elsewhere'];
+
 /** λ and the tasks EWC remembers. */
 const FIRST_LAMBDA = 2000;
 const MAX_TASKS = 10;
@@ -72,8 +80,10 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
   const active = run.isFromScratch ? null : await versions.active(tenant, line);
   const serving = active === null ? null : await getLearnedAdapter(blobs, tenant, active);
   // The deep loop goes over the same again, longer.
-  if (run.loop === 'background' && active !== null && sets.trainedIds.every((id) => active.learnedFrom.includes(id))) {
-    return report(null, 'nothing was rated since the version that serves');
+  const lessons = hashText(context.services.sha256, JSON.stringify([sets.train, sets.heldOut].map(plainExamples)));
+  if (run.loop === 'background') {
+    const why = await whyAgain(versions, tenant, line, lessons, active);
+    if (why !== null) return report(null, why);
   }
   const plan: AdapterPlan = {
     path: model.path,
@@ -85,7 +95,7 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
   // Two halves of what must stay: one says how far to go, the other judges.
   const tuning = sets.elsewhere.filter((_, i) => i % 2 === 0);
   const judging = sets.elsewhere.filter((_, i) => i % 2 === 1);
-  const trained = await train(context, run, plan, sets, serving);
+  const trained = await train(context, run, plan, sets, serving, [lessons, active?.version ?? 0]);
   const { parameters, share } = await goAsFar(work, plan, tuning, before, trained);
   const wanted = await work.shadow(plan, sets.heldOut, before, parameters);
   const elsewhere = await work.shadow(plan, judging, before, parameters);
@@ -93,19 +103,22 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
   const metrics: Readonly<Record<string, number>> = { ...judged.metrics, share };
   const decision = { ...judged, metrics };
   const common = { line, loop: run.loop, reason: decision.reason, metrics: decision.metrics };
+  // Who stops a run wants no version of it, also while it is judged.
+  if (run.signal?.aborted) throw new RuvLLMError('aborted', 'learning was stopped before its version was written');
   await context.checkpoints.delete(tenant, line);
   if (!decision.isAccepted) {
     const refused = await versions.add(tenant, {
       ...common,
       isAccepted: false,
       blobs: {},
-      contents: null,
+      contents: { lessons },
       learnedFrom: [],
     });
     return report(refused, decision.reason);
   }
   const tasks = await rememberTask(context, plan, sets, parameters, serving);
   const kept = await putLearnedAdapter(blobs, tenant, {
+    lessons,
     parameters,
     tasks,
     rank: plan.rank,
@@ -116,6 +129,24 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
   const learnedFrom = [...new Set([...known, ...sets.trainedIds])].slice(-50_000);
   const accepted = await versions.add(tenant, { ...common, ...kept, isAccepted: true, learnedFrom });
   return report(accepted, decision.reason);
+}
+
+const plainExamples = (examples: Examples) =>
+  examples.map(({ tokenIds, numPromptTokens, weight }) => [Array.from(tokenIds), numPromptTokens, weight ?? null]);
+
+/** Why a run would only find out again what is known; null: there is something new. */
+async function whyAgain(
+  versions: VersionLog,
+  tenant: string,
+  line: string,
+  lessons: string,
+  active: LearnedVersion | null,
+): Promise<string | null> {
+  const [newest] = await versions.history(tenant, line, 1);
+  if (newest === undefined || lessonsOf(newest) !== lessons) return null;
+  if (newest.version === active?.version) return 'nothing was rated since the version that serves';
+  const end = newest.isAccepted ? 'was made of the same and taken back' : `was refused: ${newest.reason}`;
+  return `nothing was rated since version ${newest.version}, which ${end}`;
 }
 
 async function gather(
@@ -134,8 +165,6 @@ async function gather(
   // The oldest first: the order must not depend on when it is looked at.
   return buildExamples(model, rated.toReversed(), unrated.toReversed());
 }
-
-type Examples = ExampleSets['elsewhere'];
 
 /** Shares of the way that are tried, the largest first. */
 const SHARES = [1, 0.5, 0.25, 0.125];
@@ -169,9 +198,11 @@ async function train(
   plan: AdapterPlan,
   sets: ExampleSets,
   serving: LearnedAdapter | null,
+  from: readonly [lessons: string, version: number],
 ): Promise<Float32Array> {
   const line = adapterLine(model.id);
-  const runKey = hashText(services.sha256, JSON.stringify([plan, sets.trainedIds, numEpochs, serving === null]));
+  // Of other words, or from another start, it would be another run.
+  const runKey = hashText(services.sha256, JSON.stringify([plan, from, numEpochs, options.learningRate]));
   const endMs = services.now() + limitMs;
   if (signal?.aborted) throw new RuvLLMError('aborted', 'learning was stopped before its first step');
   const stop = (): void => void work.cancel();

@@ -21,10 +21,15 @@ const HELD_OUT_SHARE = 5;
 
 /** An answer to learn, and how strongly; null: nothing is said about it. */
 export function lessonOf(trajectory: Trajectory): { readonly answer: string; readonly weight: number } | null {
-  if (trajectory.correction !== null) return { answer: trajectory.correction, weight: 1 };
+  if (trajectory.correction !== null) return { answer: beginLike(trajectory.correction, trajectory.answer), weight: 1 };
   if (trajectory.verdict === 'success') return { answer: trajectory.answer, weight: 1 };
   if (trajectory.verdict === 'failure') return { answer: trajectory.answer, weight: REJECTED_WEIGHT };
   return null;
+}
+
+/** People do not type the space that an answer begins with where a text goes on; without it another token would be taught. */
+function beginLike(correction: string, answer: string): string {
+  return /^\s/.test(correction) ? correction : (/^\s+/.exec(answer)?.[0] ?? '') + correction;
 }
 
 /** Always the same for a request: one that was held out once is never trained on later. */

@@ -6,6 +6,7 @@ import { createRandom } from '../../core/random.ts';
 import { openGguf } from '../../gguf/index.ts';
 import { createReferencePackFactory } from '../../kernels/reference/reference-pack.ts';
 import { createTestServices, createTestStore } from '../../memory/test-store.contract.ts';
+import type { MemoryStore } from '../../memory/types.ts';
 import { createTrainingModel } from '../lora-training/training-model.ts';
 import { trajectoryFixture } from '../trajectories/harness.contract.ts';
 import { createTrajectories, type NewTrajectory } from '../trajectories/trajectories.ts';
@@ -50,10 +51,10 @@ export const hashFactors = (factors: readonly LowRankFactors[]): string => {
   return hash.digest('hex');
 };
 
-/** All of learning on a tiny model and a store that lives as long as the harness. */
-export function createSonaHarness(given: SonaOptions = {}) {
+/** All of learning on a tiny model and a store that lives as long as the harness, or one that is given. */
+export function createSonaHarness(given: SonaOptions = {}, other: MemoryStore | null = null) {
   const services = createTestServices();
-  const store = createTestStore(services);
+  const store = (other as ReturnType<typeof createTestStore> | null) ?? createTestStore(services);
   const trajectories = createTrajectories(store, services);
   const served = new Map<string, Served>();
   let isLoaded = true;
@@ -81,8 +82,9 @@ export function createSonaHarness(given: SonaOptions = {}) {
     serve: async (tenant, adapters) => void served.set(tenant, adapters),
   };
 
-  function open(options: SonaOptions = given) {
-    const work = createLearningWork(openTinyModel, () => performance.now(), services.sha256);
+  let work = createLearningWork(openTinyModel, () => performance.now(), services.sha256);
+  function open(options: SonaOptions = {}) {
+    work = createLearningWork(openTinyModel, () => performance.now(), services.sha256);
     return createSona({
       store,
       services,
@@ -91,7 +93,7 @@ export function createSonaHarness(given: SonaOptions = {}) {
       model: (id) => (isLoaded && id === 'small' ? model : null),
       createAdapter: async (architecture, factors) => ({ architecture, factors, contentHash: hashFactors(factors) }),
       report: () => {},
-      options: { rank: 2, numLayers: 2, learningRate: 0.02, fisherSamples: 4, ...options },
+      options: { rank: 2, numLayers: 2, learningRate: 0.02, fisherSamples: 4, ...given, ...options },
     });
   }
 
@@ -128,6 +130,8 @@ export function createSonaHarness(given: SonaOptions = {}) {
     served,
     model,
     open,
+    /** What computes for the one that was opened last. */
+    work: () => work,
     add,
     setLoaded: (value: boolean) => (isLoaded = value),
     /** Mean loss of an answer under what serves. */

@@ -16,6 +16,7 @@ interface Contents {
   readonly numLayers: number;
   readonly lambda: number;
   readonly taskLambdas: readonly number[];
+  readonly lessons: string;
 }
 
 export const ADAPTER_PREFIX = 'adapter/';
@@ -25,14 +26,14 @@ export const adapterLine = (modelId: string): string => ADAPTER_PREFIX + modelId
 export async function putLearnedAdapter(
   blobs: FloatBlobs,
   tenant: string,
-  { parameters, tasks, rank, numLayers, lambda }: LearnedAdapter,
+  { parameters, tasks, rank, numLayers, lambda, lessons }: LearnedAdapter & { readonly lessons: string },
 ): Promise<Pick<LearnedVersion, 'blobs' | 'contents'>> {
   const names: Record<string, string> = { parameters: await blobs.put(tenant, parameters) };
   for (const [i, { anchor, fisher }] of tasks.entries()) {
     names[`anchor${i}`] = await blobs.put(tenant, anchor);
     names[`fisher${i}`] = await blobs.put(tenant, fisher);
   }
-  const contents: Contents = { rank, numLayers, lambda, taskLambdas: tasks.map((task) => task.lambda) };
+  const contents: Contents = { rank, numLayers, lambda, lessons, taskLambdas: tasks.map((task) => task.lambda) };
   return { blobs: names, contents: contents as unknown as LearnedVersion['contents'] };
 }
 
@@ -48,4 +49,9 @@ export async function getLearnedAdapter(
     tasks.push({ anchor: await read(`anchor${i}`), fisher: await read(`fisher${i}`), lambda: taskLambda });
   }
   return { parameters: await read('parameters'), rank, numLayers, lambda, tasks };
+}
+
+/** The hash of what a version was trained on and judged by; null: it is not known. */
+export function lessonsOf({ contents }: Pick<LearnedVersion, 'contents'>): string | null {
+  return (contents as { readonly lessons?: string } | null)?.lessons ?? null;
 }

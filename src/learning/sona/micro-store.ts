@@ -2,13 +2,15 @@ import { nameId } from '../../memory/common/ids.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
 import type { JsonValue, MemoryStore } from '../../memory/types.ts';
 import type { MicroLoraState } from '../micro-lora/types.ts';
-import type { FloatBlobs } from '../versions/blobs.ts';
+import { createFloatBlobs, type FloatBlobs } from '../versions/blobs.ts';
 
 /** What single answers have taught since the last consolidation. */
 export interface KeptMicro {
   readonly state: MicroLoraState;
   /** Requests it learned from. */
   readonly learnedFrom: readonly string[];
+  /** The version that served when it was taught, 0 for none: what it taught is in every later one. */
+  readonly baseVersion: number;
 }
 
 export interface MicroStore {
@@ -24,13 +26,15 @@ interface Body {
   readonly blob: string;
   readonly version: number;
   readonly learnedFrom: readonly string[];
+  readonly baseVersion: number;
 }
 
 const RECORD_NAME = 'micro-lora';
 const MAX_LEARNED_FROM = 10_000;
 
 /** One for each tenant and model; the last one written is the one that is read. */
-export function createMicroStore(store: MemoryStore, services: MemoryServices, blobs: FloatBlobs): MicroStore {
+export function createMicroStore(store: MemoryStore, services: MemoryServices): MicroStore {
+  const blobsOf = (modelId: string): FloatBlobs => createFloatBlobs(store, services, `micro-lora/${modelId}`);
   const idOf = (tenant: string, modelId: string): string => nameId(services.sha256, tenant, 'micro-lora', modelId);
 
   async function read(tenant: string, modelId: string): Promise<Body | null> {
@@ -42,13 +46,21 @@ export function createMicroStore(store: MemoryStore, services: MemoryServices, b
     async get(tenant, modelId) {
       const body = await read(tenant, modelId);
       if (body === null) return null;
-      const { version, learnedFrom, blob } = body;
-      return { state: { parameters: await blobs.get(tenant, blob), version }, learnedFrom };
+      const { version, learnedFrom, blob, baseVersion } = body;
+      const parameters = await blobsOf(modelId).get(tenant, blob);
+      return { state: { parameters, version }, learnedFrom, baseVersion };
     },
-    async put(tenant, modelId, { state, learnedFrom }) {
+    async put(tenant, modelId, { state, learnedFrom, baseVersion }) {
       const before = await read(tenant, modelId);
+      const blobs = blobsOf(modelId);
       const blob = await blobs.put(tenant, state.parameters);
-      const body: Body = { modelId, blob, version: state.version, learnedFrom: learnedFrom.slice(-MAX_LEARNED_FROM) };
+      const body: Body = {
+        modelId,
+        blob,
+        version: state.version,
+        learnedFrom: learnedFrom.slice(-MAX_LEARNED_FROM),
+        baseVersion,
+      };
       await store.put([
         {
           id: idOf(tenant, modelId),
@@ -73,7 +85,7 @@ export function createMicroStore(store: MemoryStore, services: MemoryServices, b
       const before = await read(tenant, modelId);
       if (before === null) return;
       await store.delete(tenant, [idOf(tenant, modelId)]);
-      await blobs.delete(tenant, before.blob);
+      await blobsOf(modelId).delete(tenant, before.blob);
     },
   };
 }

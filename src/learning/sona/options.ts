@@ -1,7 +1,8 @@
 import { integerOption, numberOption, resolveOptions } from '../../core/options.ts';
+import { INSTANT_LEARNING_RATE } from '../micro-lora/micro-lora.ts';
 
 export interface SonaOptions {
-  /** Step of an instant update. Default 2e-3. */
+  /** Step of an instant update. Default 0.02. */
   readonly instantLearningRate?: number;
   /** Of the adapters that loops B and C train. Default 4. */
   readonly rank?: number;
@@ -32,7 +33,7 @@ export type ResolvedSonaOptions = Readonly<Required<SonaOptions>>;
 
 export const resolveSonaOptions = (given?: SonaOptions): ResolvedSonaOptions =>
   resolveOptions<Required<SonaOptions>>('learning', given, {
-    instantLearningRate: numberOption(2e-3, 0, 1),
+    instantLearningRate: numberOption(INSTANT_LEARNING_RATE, 0, 1),
     rank: integerOption(4, 1, 16),
     numLayers: integerOption(2, 1, 1024),
     learningRate: numberOption(1e-3, 0, 1),

@@ -61,6 +61,12 @@ describe('loop A (LA1)', () => {
 
   test('a step that ruins what was learned before is taken back, and said (LA2)', async () => {
     const sona = harness.open({ instantLearningRate: 1 });
+    // Of a model with large hidden states: what the cap leaves is still too much.
+    const { examine } = harness.model;
+    Object.assign(harness.model, {
+      examine: async (tenant: string, example: never) =>
+        (await examine(tenant, example)).map((one) => ({ ...one, hidden: one.hidden.map((value) => 10 * value) })),
+    });
     const reports = [];
     for (let i = 0; i < 30; i++)
       reports.push(await sona.instantAdapt('acme', await harness.add(i % 2, { query: '1?' })));
@@ -138,7 +144,7 @@ describe('loop B (LB1)', () => {
   });
 
   test('what single answers taught goes into the version, and is not added twice (LB3)', async () => {
-    const ids = await teach();
+    const ids = (await teach()).filter((id) => !isHeldOut(id));
     const sona = harness.open({ instantLearningRate: 0.05 });
     await sona.instantAdapt('acme', ids[0]!);
     await sona.backgroundConsolidate('acme', 'small');

@@ -2,35 +2,29 @@ import type { Adapter, LowRankFactors } from '../../adapters/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
 import type { FieldCondition, MemoryStore } from '../../memory/types.ts';
-import { RERANKER_LINE } from '../graph-attention/reranker-store.ts';
-import type { MicroLoraState } from '../micro-lora/types.ts';
 import { createRerankTrainer, type RerankReport, type RerankTrainer } from '../rerank-training/rerank-trainer.ts';
 import { createReasoningBank, type DistillationReport, type ReasoningBank } from '../reasoning-bank/bank.ts';
-import { forgetRouters } from '../router-training/router-line.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import { createFloatBlobs } from '../versions/blobs.ts';
 import { createVersionLog, type LearnedVersion, type VersionLog } from '../versions/version-log.ts';
 import { createCheckpoints } from './checkpoint.ts';
 import { consolidate, type ConsolidateReport } from './consolidate.ts';
 import { lessonOf } from './examples.ts';
-import { ADAPTER_PREFIX, adapterLine, getLearnedAdapter } from './learned-adapter.ts';
-import { microConfig, microFactorsOf } from './micro-factors.ts';
+import { createForgetting, type ForgetReport, refusedVersion } from './forget.ts';
+import { adapterLine } from './learned-adapter.ts';
+import { microConfig } from './micro-factors.ts';
 import { createMicroStore } from './micro-store.ts';
 import { resolveSonaOptions, type SonaOptions } from './options.ts';
+import { createServings, servingKey } from './serving.ts';
 import type { InstantOutcome, LearningModel, LearningWork } from './types.ts';
 
+export type { ForgetReport } from './forget.ts';
 export type InstantReport = Pick<InstantOutcome, 'isApplied' | 'reason' | 'lossBefore' | 'lossAfter' | 'elapsedMs'>;
 
 export interface DeepReport {
   readonly bank: DistillationReport;
   readonly reranker: RerankReport;
   readonly adapter: ConsolidateReport;
-}
-
-export interface ForgetReport {
-  readonly numTrajectories: number;
-  /** Models that had learned from what is gone, and what became of it. */
-  readonly relearned: readonly { readonly model: string; readonly reason: string }[];
 }
 
 export interface RunOptions {
@@ -64,6 +58,12 @@ export interface Sona {
   /** What was learned for a tenant, put to use: after a start, or when a model is loaded. */
   restore(tenant: string, modelId: string): Promise<void>;
   rollback(tenant: string, modelId: string, toVersion: number): Promise<LearnedVersion | null>;
+  /** Requests that single answers taught something since the version that serves. */
+  taught(tenant: string, modelId: string): Promise<readonly string[]>;
+  /** The models that single answers taught something. */
+  taughtModels(tenant: string): Promise<readonly string[]>;
+  /** Stops the loops of a tenant that is about to be erased, and gives these models back as in their files. */
+  leaveTenant(tenant: string, modelIds: readonly string[]): Promise<void>;
   /** Forgets requests and everything that was learned from them: what learned from them learns anew from the rest. */
   forget(tenant: string, conditions: readonly FieldCondition[]): Promise<ForgetReport>;
   /** Forgets everything that was learned for a model; what it was learned from stays. */
@@ -89,32 +89,35 @@ export interface SonaContext {
   readonly options?: SonaOptions;
 }
 
-/** What is in use for a tenant and a model. */
-interface Serving {
-  factors: readonly LowRankFactors[];
-  micro: MicroLoraState | null;
-  microFactors: readonly LowRankFactors[];
-  learnedFrom: readonly string[];
-}
-
-const keyOf = (tenant: string, modelId: string): string => JSON.stringify([tenant, modelId]);
 const BACKGROUND_EPOCHS = 3;
 const DEEP_EPOCHS = 10;
 /** Rated requests below which loop C has no more to say than loop B. */
 const MIN_DEEP = 50;
+/** Single answers that are taught again after a version, or a forgetting: each takes a pass of the model. */
+const MAX_TAUGHT_AGAIN = 64;
 
 export function createSona(context: SonaContext): Sona {
   const { store, services, trajectories, work } = context;
   const options = resolveSonaOptions(context.options);
   const blobs = createFloatBlobs(store, services);
   const versions = createVersionLog(store, services);
-  const micros = createMicroStore(store, services, blobs);
-  const checkpoints = createCheckpoints(store, services, blobs);
+  const micros = createMicroStore(store, services);
+  const checkpoints = createCheckpoints(store, services);
   const bank = createReasoningBank({ store, services, trajectories, cluster: work.cluster });
   const reranking = createRerankTrainer({ store, services, trajectories, versions, blobs, work, options, report: context.report }); // prettier-ignore
   const shared = { trajectories, versions, blobs, checkpoints, work, services, options };
-  const serving = new Map<string, Promise<Serving>>();
+  const servings = createServings({
+    versions,
+    blobs,
+    micros,
+    work,
+    createAdapter: (architecture, factors) => context.createAdapter(architecture, factors),
+  });
   const lines = new Map<string, Promise<unknown>>();
+  /** Stops the loops of a tenant that is about to be erased. */
+  const stops = new Map<string, AbortController>();
+  /** When a loop that was due found nothing to do: it looks again after as long as after a run. */
+  const idleMs = new Map<string, number>();
   const stats = { numInstant: 0, numInstantRefused: 0, numBackground: 0, numDeep: 0, numAccepted: 0, numRefused: 0 };
 
   function modelOf(modelId: string): LearningModel {
@@ -128,61 +131,13 @@ export function createSona(context: SonaContext): Sona {
 
   /** Loops of one tenant and model run one after the other: each begins with what the one before left. */
   function inTurn<T>(tenant: string, modelId: string, run: () => Promise<T>): Promise<T> {
-    const key = keyOf(tenant, modelId);
+    const key = servingKey(tenant, modelId);
     const next = (lines.get(key) ?? Promise.resolve()).then(run);
     lines.set(
       key,
       next.catch(() => {}),
     );
     return next;
-  }
-
-  async function load(tenant: string, model: LearningModel): Promise<Serving> {
-    const version = await versions.active(tenant, adapterLine(model.id));
-    const kept = await micros.get(tenant, model.id);
-    const factors = version === null ? [] : await factorsOf(tenant, model, version);
-    return {
-      factors,
-      micro: kept?.state ?? null,
-      microFactors: microFactorsOf(model, kept?.state ?? null),
-      learnedFrom: kept?.learnedFrom ?? [],
-    };
-  }
-
-  async function factorsOf(tenant: string, model: LearningModel, version: LearnedVersion) {
-    const { parameters, rank, numLayers } = await getLearnedAdapter(blobs, tenant, version);
-    return work.factorsOf({ path: model.path, rank, numLayers, maxTokens: model.maxTokens }, parameters);
-  }
-
-  async function factorsIfAccepted(tenant: string, model: LearningModel, version: LearnedVersion): Promise<void> {
-    if (version.isAccepted) await factorsOf(tenant, model, version);
-  }
-
-  function servingOf(tenant: string, model: LearningModel): Promise<Serving> {
-    const key = keyOf(tenant, model.id);
-    const known = serving.get(key);
-    if (known !== undefined) return known;
-    const loading = load(tenant, model);
-    serving.set(key, loading);
-    loading.catch(() => serving.delete(key));
-    return loading;
-  }
-
-  async function serve(tenant: string, model: LearningModel, { factors, microFactors }: Serving): Promise<void> {
-    const adapterOf = (some: readonly LowRankFactors[]) =>
-      some.length === 0 ? null : context.createAdapter(model.architecture, some);
-    await model.serve(tenant, { trained: await adapterOf(factors), instant: await adapterOf(microFactors) });
-  }
-
-  async function dropMicro(tenant: string, modelId: string): Promise<void> {
-    await micros.delete(tenant, modelId);
-    await work.forgetInstant(keyOf(tenant, modelId));
-  }
-
-  /** Reads everything anew, and serves it. */
-  async function renew(tenant: string, model: LearningModel): Promise<void> {
-    serving.delete(keyOf(tenant, model.id));
-    await serve(tenant, model, await servingOf(tenant, model));
   }
 
   async function instant(tenant: string, requestId: string): Promise<InstantReport> {
@@ -196,10 +151,10 @@ export function createSona(context: SonaContext): Sona {
     const model = modelOf(trajectory.model);
     const example = await model.encodeExample(trajectory, lesson.answer);
     if (example === null) return { ...nothing, reason: 'nothing to learn: the prompt was not kept, or is too long' };
-    const now = await servingOf(tenant, model);
+    const now = await servings.of(tenant, model);
     const samples = await model.examine(tenant, example);
     const outcome = await work.instant({
-      key: keyOf(tenant, model.id),
+      key: servingKey(tenant, model.id),
       config: microConfig(model),
       state: now.micro,
       samples,
@@ -211,11 +166,7 @@ export function createSona(context: SonaContext): Sona {
       return outcome;
     }
     stats.numInstant++;
-    now.micro = outcome.state;
-    now.microFactors = outcome.factors;
-    now.learnedFrom = [...now.learnedFrom, requestId];
-    await micros.put(tenant, model.id, { state: outcome.state, learnedFrom: now.learnedFrom });
-    await serve(tenant, model, now);
+    await servings.addStep(tenant, model, requestId, outcome);
     return outcome;
   }
 
@@ -225,14 +176,67 @@ export function createSona(context: SonaContext): Sona {
     how: { loop: LearnedVersion['loop']; limitMs: number; numEpochs: number; isFromScratch: boolean },
     { signal }: RunOptions = {},
   ): Promise<ConsolidateReport> {
-    const report = await consolidate(shared, { tenant, model, signal: signal ?? null, ...how });
+    const stop = stops.get(tenant) ?? new AbortController();
+    stops.set(tenant, stop);
+    const either = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
+    const report = await consolidate(shared, { tenant, model, signal: either, ...how });
     if (report.version?.isAccepted) {
       stats.numAccepted++;
       // What single answers taught is in the new version now: twice would be too much.
-      await dropMicro(tenant, model.id);
-      await renew(tenant, model);
+      const { learnedFrom } = await servings.of(tenant, model);
+      await servings.dropMicro(tenant, model.id);
+      await servings.renew(tenant, model);
+      // Not those it was only judged by: nobody's correction is lost.
+      const known = new Set(report.version.learnedFrom);
+      await teachAgain(
+        tenant,
+        model,
+        learnedFrom.filter((id) => !known.has(id)),
+      );
     } else if (report.version !== null) stats.numRefused++;
     return report;
+  }
+
+  /** How many of them changed something. */
+  async function teachAgain(tenant: string, model: LearningModel, requestIds: readonly string[]): Promise<number> {
+    let count = 0;
+    for (const requestId of requestIds.slice(-MAX_TAUGHT_AGAIN)) {
+      const isThere = (await trajectories.get(tenant, requestId))?.model === model.id;
+      if (isThere && (await instant(tenant, requestId)).isApplied) count++;
+    }
+    return count;
+  }
+
+  const forgetting = createForgetting({
+    store,
+    services,
+    trajectories,
+    versions,
+    blobs,
+    micros,
+    checkpoints,
+    bank,
+    reranking,
+    servings,
+    model: (id) => context.model(id),
+    inTurn,
+    teachAgain,
+    learnAnew: (tenant, model) =>
+      run(tenant, model, {
+        loop: 'operator',
+        limitMs: options.deepLimitMs,
+        numEpochs: BACKGROUND_EPOCHS,
+        isFromScratch: true,
+      }),
+  });
+  const finished = new Map<string, Promise<void>>();
+
+  /** Once for each tenant: a forgetting that a crash cut short. */
+  function finishForgetting(tenant: string): Promise<void> {
+    const finishing = finished.get(tenant) ?? forgetting.finish(tenant);
+    finished.set(tenant, finishing);
+    finishing.catch(() => finished.delete(tenant));
+    return finishing;
   }
 
   const background = (tenant: string, model: LearningModel, given?: RunOptions): Promise<ConsolidateReport> => {
@@ -251,41 +255,9 @@ export function createSona(context: SonaContext): Sona {
 
   async function shouldTriggerBackground(tenant: string, modelId: string): Promise<boolean> {
     const last = await newest(tenant, modelId, null);
-    if (last !== null && services.now() - last.createdMs < options.backgroundEveryMs) return false;
+    const sinceMs = Math.max(last?.createdMs ?? -Infinity, idleMs.get(servingKey(tenant, modelId)) ?? -Infinity);
+    if (services.now() - sinceMs < options.backgroundEveryMs) return false;
     return (await store.count(tenant, ratedOf(modelId))) >= options.minExamples;
-  }
-
-  async function relearn(tenant: string, modelId: string, gone: ReadonlySet<string>): Promise<string | null> {
-    const model = context.model(modelId);
-    const line = adapterLine(modelId);
-    const kept = await micros.get(tenant, modelId);
-    const isMicro = kept?.learnedFrom.some((id) => gone.has(id)) === true;
-    if (isMicro) await dropMicro(tenant, modelId);
-    const stained = (await versions.history(tenant, line, 1000)).filter(({ learnedFrom }) =>
-      learnedFrom.some((id) => gone.has(id)),
-    );
-    if (stained.length === 0 && !isMicro) return null;
-    const active = await versions.active(tenant, line);
-    const isServing = stained.some(({ version }) => version === active?.version);
-    // First out of use, then anew: whatever stops in between, what was to be forgotten does not serve.
-    if (isServing) await versions.rollback(tenant, line, 0);
-    for (const { blobs: names } of stained) for (const blob of Object.values(names)) await blobs.delete(tenant, blob);
-    await checkpoints.delete(tenant, line);
-    serving.delete(keyOf(tenant, modelId));
-    if (model === null)
-      return 'the model is not loaded: it will serve as in its file, and can learn anew from what is kept';
-    await renew(tenant, model);
-    if (!isServing) return 'what single answers taught is gone';
-    const how = {
-      loop: 'operator',
-      limitMs: options.deepLimitMs,
-      numEpochs: BACKGROUND_EPOCHS,
-      isFromScratch: true,
-    } as const;
-    const { reason, version } = await run(tenant, model, how);
-    return version?.isAccepted
-      ? `learned anew from what is kept: ${reason}`
-      : `the model serves as in its file: ${reason}`;
   }
 
   return {
@@ -316,55 +288,60 @@ export function createSona(context: SonaContext): Sona {
       const model = modelOf(modelId);
       const found = await versions.get(tenant, adapterLine(modelId), version);
       if (!found.isAccepted) {
-        throw new RuvLLMError('conflict', `version ${version} was refused, its weights were not kept: ${found.reason}`);
+        throw refusedVersion(version, found.reason);
       }
-      return context.createAdapter(model.architecture, await factorsOf(tenant, model, found));
+      return context.createAdapter(model.architecture, await servings.factorsOf(tenant, model, found));
     },
     async maybeBackground(tenant, modelId, given) {
       if (!(await shouldTriggerBackground(tenant, modelId))) return null;
-      return inTurn(tenant, modelId, () => background(tenant, modelOf(modelId), given));
+      const report = await inTurn(tenant, modelId, () => background(tenant, modelOf(modelId), given));
+      if (report.version === null) idleMs.set(servingKey(tenant, modelId), services.now());
+      return report;
     },
     async shouldTriggerDeep(tenant, modelId) {
       const last = await newest(tenant, modelId, 'deep');
       if (last !== null && services.now() - last.createdMs < options.deepEveryMs) return false;
       return (await store.count(tenant, ratedOf(modelId))) >= MIN_DEEP;
     },
-    restore: (tenant, modelId) => inTurn(tenant, modelId, () => renew(tenant, modelOf(modelId))),
+    async restore(tenant, modelId) {
+      await finishForgetting(tenant);
+      return inTurn(tenant, modelId, () => servings.renew(tenant, modelOf(modelId)));
+    },
+    async taught(tenant, modelId) {
+      const kept = await micros.get(tenant, modelId);
+      const active = await versions.active(tenant, adapterLine(modelId));
+      return kept === null || kept.baseVersion !== (active?.version ?? 0) ? [] : kept.learnedFrom;
+    },
+    taughtModels: (tenant) => micros.models(tenant),
     rollback: (tenant, modelId, toVersion) =>
       inTurn(tenant, modelId, async () => {
         const model = modelOf(modelId);
         const line = adapterLine(modelId);
         // Read first: one whose weights are gone must not become the one that serves.
-        if (toVersion !== 0) await factorsIfAccepted(tenant, model, await versions.get(tenant, line, toVersion));
+        const wanted = toVersion === 0 ? null : await versions.get(tenant, line, toVersion);
+        if (wanted?.isAccepted) await servings.factorsOf(tenant, model, wanted);
         const target = await versions.rollback(tenant, line, toVersion);
-        await dropMicro(tenant, model.id);
-        await renew(tenant, model);
+        await servings.dropMicro(tenant, model.id);
+        await servings.renew(tenant, model);
         return target;
       }),
-    async forget(tenant, conditions) {
-      const gone = new Set(await trajectories.remove(tenant, conditions));
-      const relearned: { model: string; reason: string }[] = [];
-      if (gone.size > 0) await bank.rebuild(tenant);
-      const trained = (await versions.lines(tenant)).filter((line) => line.startsWith(ADAPTER_PREFIX));
-      const models = new Set([
-        ...trained.map((line) => line.slice(ADAPTER_PREFIX.length)),
-        ...(await micros.models(tenant)),
-      ]);
-      for (const model of models) {
-        const reason = await inTurn(tenant, model, () => relearn(tenant, model, gone));
-        if (reason !== null) relearned.push({ model, reason });
+    forget: (tenant, conditions) => forgetting.forget(tenant, conditions),
+    async leaveTenant(tenant, modelIds) {
+      stops.get(tenant)?.abort();
+      stops.delete(tenant);
+      finished.delete(tenant);
+      for (const modelId of modelIds) {
+        const model = context.model(modelId);
+        idleMs.delete(servingKey(tenant, modelId));
+        if (model !== null) await inTurn(tenant, modelId, () => servings.forgetTenant(tenant, model));
       }
-      relearned.push(...(await forgetRouters({ versions, blobs }, tenant, gone)));
-      const ranking = await reranking.forget(tenant, gone);
-      if (ranking !== null) relearned.push({ model: RERANKER_LINE, reason: ranking });
-      return { numTrajectories: gone.size, relearned };
     },
     reset: (tenant, modelId) =>
       inTurn(tenant, modelId, async () => {
         const model = modelOf(modelId);
         await versions.rollback(tenant, adapterLine(modelId), 0);
-        await dropMicro(tenant, model.id);
-        await renew(tenant, model);
+        await servings.dropMicro(tenant, model.id);
+        await servings.renew(tenant, model);
       }),
     stats: () => ({ ...stats }),
     async close() {

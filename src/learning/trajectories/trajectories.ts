@@ -45,8 +45,12 @@ export interface Trajectories {
   markUndistilled(tenant: string): Promise<void>;
   /** Which of the offered sources an answer made use of. */
   markUsed(tenant: string, requestId: string, usedIds: ReadonlySet<string>): Promise<void>;
-  /** All that fulfil the conditions; the ids of their requests. */
-  remove(tenant: string, conditions: readonly FieldCondition[]): Promise<readonly string[]>;
+  /** All that fulfil the conditions; the ids of their requests, which `before` hears of first. */
+  remove(
+    tenant: string,
+    conditions: readonly FieldCondition[],
+    before?: (requestIds: readonly string[]) => Promise<void>,
+  ): Promise<readonly string[]>;
 }
 
 export interface TrajectoryOptions {
@@ -168,9 +172,10 @@ export function createTrajectories(
           retrieved,
           quality,
           verdict: verdictOf(quality),
-          correction: kept?.text ?? one.correction,
+          // Who praises an answer after correcting it has changed their mind.
+          correction: kept?.text ?? (score !== null && verdictOf(score) === 'success' ? null : one.correction),
           feedback: [...one.feedback, entry].slice(-MAX_FEEDBACK),
-          isDistilled: quality === one.quality ? one.isDistilled : false,
+          isDistilled: quality === one.quality && kept === null ? one.isDistilled : false,
         };
       });
     },
@@ -197,11 +202,12 @@ export function createTrajectories(
         retrieved: markedAs(one.retrieved, [...usedIds]),
       }));
     },
-    async remove(tenant, conditions) {
+    async remove(tenant, conditions, before) {
       const gone: string[] = [];
       for (;;) {
         const page = await find(tenant, { conditions, limit: PAGE });
         if (page.length === 0) return gone;
+        await before?.(page.map(({ requestId }) => requestId));
         await store.delete(
           tenant,
           page.map(({ requestId }) => idOf(tenant, requestId)),

@@ -23,9 +23,10 @@ interface Head {
   readonly numChunks: number;
 }
 
-export function createFloatBlobs(store: MemoryStore, services: MemoryServices): FloatBlobs {
+/** @param owner - Whose they are: what one owner deletes, another with the same numbers still has. */
+export function createFloatBlobs(store: MemoryStore, services: MemoryServices, owner = ''): FloatBlobs {
   const idOf = (tenant: string, hash: string, part: number | 'head'): string =>
-    nameId(services.sha256, tenant, 'float-blob', hash, String(part));
+    nameId(services.sha256, tenant, 'float-blob', ...(owner === '' ? [] : [owner]), hash, String(part));
 
   const hashOf = (values: Float32Array): string =>
     toHex(services.sha256(new Uint8Array(values.buffer, values.byteOffset, values.byteLength)));

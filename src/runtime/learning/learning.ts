@@ -12,6 +12,7 @@ import {
   type NewTrajectory,
   type Trajectories,
 } from '../../learning/trajectories/trajectories.ts';
+import { createImplicitSignals, type HeardSignal, IMPLICIT_SCORES, IMPLICIT_WORDS } from './implicit-signals.ts';
 import { createRateLimit } from './rate-limit.ts';
 
 /** What became of a feedback. */
@@ -41,6 +42,8 @@ export interface Learning {
   expect(tenant: string, requestId: string, written: Promise<void>): void;
   /** A request that ended; makes nobody wait. */
   observe(tenant: string, trajectory: NewTrajectory): void;
+  /** A request whose client left in the middle of the answer: kept only where implicit signals are wanted. */
+  observeStopped(tenant: string, trajectory: NewTrajectory): void;
   feedback(tenant: string, requestId: string, given: GivenFeedback): Promise<FeedbackReceipt>;
   /** Resolves when all that was observed is kept, and all single steps are taken. */
   settle(): Promise<void>;
@@ -55,6 +58,8 @@ export interface LearningContext {
   /** Hears of what went wrong where nobody waits for it. */
   readonly report: (message: string) => void;
   readonly options?: SonaOptions;
+  /** Whether asking again, asking differently and leaving say something of an answer. Default false. */
+  readonly implicitFeedback?: boolean;
 }
 
 /** How often it is looked whether a loop is due. */
@@ -78,6 +83,7 @@ export function createLearning(context: LearningContext): Learning {
     report,
     ...(context.options === undefined ? {} : { options: context.options }),
   });
+  const signals = context.implicitFeedback === true ? createImplicitSignals() : null;
   const endReranking = memory.useRerank(sona.reranking.rerank);
   const limit = createRateLimit(() => services.now(), FEEDBACK_LIMIT);
   const prepared = new Map<string, Promise<void>>();
@@ -102,6 +108,54 @@ export function createLearning(context: LearningContext): Learning {
       await sona.reranking.maybeTrain(tenant, signal);
     }
     for (const loop of others) if (!isClosed) await loop(ending.signal);
+  }
+
+  /** Feedback that teaches nothing at once; null: it does. */
+  async function whyNothing(
+    tenant: string,
+    { score, correction }: GivenFeedback,
+    before: Trajectory | null,
+    after: Trajectory,
+  ): Promise<string | null> {
+    if (score === null && correction === null) return 'nothing to learn: a comment is kept, and not learned from';
+    const isSame = before?.quality === after.quality && before.correction === after.correction;
+    if (!isSame || !(await sona.taught(tenant, after.model)).includes(after.requestId)) return null;
+    return 'nothing to learn: the same was said of this answer before, and is learned';
+  }
+
+  // What is in use would outlive the tenant it was learned from.
+  const stay = memory.beforeErase(async (tenant) => {
+    for (const [key, one] of seen) if (one.tenant === tenant) seen.delete(key);
+    for (const model of models.keys()) prepared.delete(keyOf(tenant, model));
+    signals?.forget(tenant);
+    await sona.leaveTenant(tenant, [...models.keys()]);
+  });
+
+  function keep(tenant: string, trajectory: NewTrajectory): void {
+    if (pending.size >= MAX_PENDING) {
+      if (numGivenUp++ === 0) report(`${MAX_PENDING} requests wait to be kept for learning: more are given up`);
+      return;
+    }
+    const key = keyOf(tenant, trajectory.requestId);
+    const keeping = trajectories
+      .add(tenant, trajectory)
+      .catch((error: unknown) => tell('keeping a request for learning', error))
+      .finally(() => pending.delete(key));
+    pending.set(key, keeping);
+  }
+
+  /** What somebody did is heard where nobody said anything; whoever says something later has the last word. */
+  function suppose(tenant: string, { requestId, signal }: HeardSignal): void {
+    const supposing = (async () => {
+      const key = keyOf(tenant, requestId);
+      await pending.get(key);
+      const known = await trajectories.get(tenant, requestId);
+      if (known === null || known.feedback.length > 0) return;
+      const given = { score: IMPLICIT_SCORES[signal], correction: null, comment: IMPLICIT_WORDS[signal] };
+      await trajectories.rate(tenant, requestId, { source: 'implicit', ...given });
+    })().catch((error: unknown) => tell('keeping a signal', error));
+    steps.add(supposing);
+    void supposing.finally(() => steps.delete(supposing));
   }
 
   let cancel = (): void => {};
@@ -155,27 +209,29 @@ export function createLearning(context: LearningContext): Learning {
       return preparing;
     },
     observe(tenant, trajectory) {
-      if (pending.size >= MAX_PENDING) {
-        if (numGivenUp++ === 0) report(`${MAX_PENDING} requests wait to be kept for learning: more are given up`);
-        return;
-      }
-      const key = keyOf(tenant, trajectory.requestId);
-      const keeping = trajectories
-        .add(tenant, trajectory)
-        .catch((error: unknown) => tell('keeping a request for learning', error))
-        .finally(() => pending.delete(key));
-      pending.set(key, keeping);
+      const heard = signals?.notice(tenant, trajectory) ?? null;
+      keep(tenant, trajectory);
+      if (heard !== null) suppose(tenant, heard);
+    },
+    observeStopped(tenant, trajectory) {
+      if (signals === null) return;
+      keep(tenant, trajectory);
+      suppose(tenant, { requestId: trajectory.requestId, signal: 'stop' });
     },
     async feedback(tenant, requestId, given) {
       limit.take(tenant);
       const key = keyOf(tenant, requestId);
       await expected.get(key);
       await pending.get(key);
-      const { verdict, quality } = await trajectories.rate(tenant, requestId, given);
+      const before = await trajectories.get(tenant, requestId);
+      const after = await trajectories.rate(tenant, requestId, given);
+      const { verdict, quality } = after;
+      const known = await whyNothing(tenant, given, before, after);
+      if (known !== null) return { requestId, verdict, quality, learned: Promise.resolve(nothingOf(known)) };
       const learned = sona.instantAdapt(tenant, requestId).catch((error: unknown): InstantReport => {
         if (!(error instanceof RuvLLMError) || error.code !== 'not_loaded') tell('learning from one answer', error);
         const reason = error instanceof Error ? error.message : String(error);
-        return { isApplied: false, reason, lossBefore: null, lossAfter: null, elapsedMs: 0 };
+        return nothingOf(reason);
       });
       steps.add(learned);
       void learned.finally(() => steps.delete(learned));
@@ -189,6 +245,7 @@ export function createLearning(context: LearningContext): Learning {
     async close() {
       isClosed = true;
       cancel();
+      stay();
       endReranking();
       // A loop that nobody stops goes on with its next piece, for minutes.
       ending.abort();
@@ -200,3 +257,11 @@ export function createLearning(context: LearningContext): Learning {
     },
   };
 }
+
+const nothingOf = (reason: string): InstantReport => ({
+  isApplied: false,
+  reason,
+  lossBefore: null,
+  lossAfter: null,
+  elapsedMs: 0,
+});

@@ -249,7 +249,11 @@ test('[RM3] a memory that fails is told of once, and no call fails of it', async
 
 test('[RM7] what can be learned from says what was looked at, shown, and used', async () => {
   const observed: NewTrajectory[] = [];
-  const learning = { observe: (_tenant: string, one: NewTrajectory) => void observed.push(one), expect: () => {} };
+  const learning = {
+    observe: (_tenant: string, one: NewTrajectory) => void observed.push(one),
+    observeStopped: () => {},
+    expect: () => {},
+  };
   requests = createRequestMemory(memory, { now: () => clockMs, wallClock: () => clockMs, report: () => {}, learning });
   const used = await memory.add('local', { text: 'The blue whale swims in the cold deep sea of the north.' });
   const unused = await memory.add('local', { text: 'A blue whale calf drinks milk for half a year or longer.' });

@@ -100,7 +100,7 @@ export interface RequestMemoryContext {
   wallClock(): number;
   report(message: string): void;
   /** Hears of every request that went well; default: nobody learns. */
-  readonly learning?: Pick<Learning, 'observe' | 'expect'> | null;
+  readonly learning?: Pick<Learning, 'observe' | 'observeStopped' | 'expect'> | null;
 }
 
 /** Longer texts say no more about what a request is about. */
@@ -229,12 +229,10 @@ export function createRequestMemory(
       entry,
       ...(embedded === null || answer === null ? [] : [answer.then((made) => made?.vector ?? null)]),
     );
-    if (outcome.error === null) {
-      learning?.observe(
-        tenant,
-        trajectoryOf({ ...call, model }, recalled, outcome, { createdMs: Math.floor(wallClock()), query, embedded }),
-      );
-    }
+    const toTrajectory = () =>
+      trajectoryOf({ ...call, model }, recalled, outcome, { createdMs: Math.floor(wallClock()), query, embedded });
+    if (outcome.error === null) learning?.observe(tenant, toTrajectory());
+    else if (outcome.error.code === 'aborted' && outcome.text !== '') learning?.observeStopped(tenant, toTrajectory());
     if (session === null || outcome.error !== null) return;
     const turn = {
       query: clipText(query, MAX_TURN_TEXT).text,

@@ -1,5 +1,11 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import { giveFeedback, type JudgementReport, plainRequestId } from '../../runtime/learning/operations/index.ts';
+import { MAX_TRAJECTORY_TEXT } from '../../memory/schemas/text-lengths.ts';
+import {
+  giveFeedback,
+  type JudgementReport,
+  plainRequestId,
+  scoreOf,
+} from '../../runtime/learning/operations/index.ts';
 import { refusal } from '../errors.ts';
 import type { RememberedRequest } from '../request-log.ts';
 import { type Exchange, json, type Route } from '../route.ts';
@@ -16,7 +22,8 @@ import {
 } from '../wire/fields.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
-const MAX_TEXT = 2 ** 20;
+/** As the operation has it. */
+const MAX_COMMENT = 4096;
 
 interface FeedbackFields {
   request_id: string;
@@ -30,8 +37,8 @@ const FIELDS = {
   request_id: stringField(128, 1),
   score: numberField(0, 1),
   thumbs: choiceField(['up', 'down']),
-  correction: stringField(MAX_TEXT, 1),
-  comment: stringField(MAX_TEXT, 1),
+  correction: stringField(MAX_TRAJECTORY_TEXT, 1),
+  comment: stringField(MAX_COMMENT, 1),
   source: choiceField(['api', 'ui', 'cli']),
 } as const;
 
@@ -85,6 +92,7 @@ export const feedback: Route = {
     if (score === null && thumbs === null && correction === null && comment === null) {
       throw invalid('score', "given, or 'thumbs', 'correction' or 'comment'", null);
     }
+    scoreOf({ score, thumbs });
     const request = await findRequest(exchange, requestId);
     if (request === null) {
       throw refusal(404, 'request_not_found', `there is no request ${JSON.stringify(requestId)} among your last ones`, {

@@ -10,6 +10,8 @@ import { spawnLearning } from './spawn-learning.ts';
 export interface OpenLearningOptions extends SonaOptions {
   /** Where everything that is learned from, and everything learned, is kept. Closed by whoever opened it, after this. */
   readonly memory: Memory;
+  /** Whether asking again, asking differently and leaving say something of an answer. Default false. */
+  readonly implicitFeedback?: boolean;
   /** Hears of what the operator should know. Default: a warning of the process. */
   readonly report?: (message: string) => void;
 }
@@ -54,7 +56,12 @@ export function openLearningWork(): OpenedWork {
 }
 
 /** Opens what learns. */
-export function openNodeLearning({ memory, report = warn, ...options }: OpenLearningOptions): Learning {
+export function openNodeLearning({
+  memory,
+  report = warn,
+  implicitFeedback = false,
+  ...options
+}: OpenLearningOptions): Learning {
   const { work, end } = openLearningWork();
   return createLearning({
     memory,
@@ -66,5 +73,6 @@ export function openNodeLearning({ memory, report = warn, ...options }: OpenLear
     },
     report,
     options,
+    implicitFeedback,
   });
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { InstantReport } from '../../../learning/sona/sona.ts';
+import { refuseInput } from '../../../memory/operations/index.ts';
 import { text, unit, uuid } from '../../../memory/schemas/primitives.ts';
 import { MAX_TRAJECTORY_TEXT } from '../../../memory/schemas/text-lengths.ts';
 import type { FeedbackReceipt, Learning } from '../learning.ts';
@@ -37,6 +38,13 @@ export interface LearnedNow {
 const THUMBS = { up: 1, down: 0 } as const;
 const PENDING: LearnedNow = { state: 'pending', reason: null, lossBefore: null, lossAfter: null };
 
+/** Both words as one; `invalid_option` where they say different things. */
+export function scoreOf({ score, thumbs }: Pick<Judgement, 'score' | 'thumbs'>): number | null {
+  if (thumbs === null) return score;
+  if (score === null || score === THUMBS[thumbs]) return THUMBS[thumbs];
+  throw refuseInput(`a score of ${score} and thumbs ${thumbs} say different things: one of them`, 'thumbs');
+}
+
 /** Hands a judgement to what learns, and waits a little for what comes of it. */
 export async function giveFeedback(
   learning: Pick<Learning, 'feedback'>,
@@ -44,7 +52,7 @@ export async function giveFeedback(
   { requestId, score, thumbs, correction, comment, source, usedSources = null }: Judgement,
   waitMs: number,
 ): Promise<JudgementReport> {
-  const given = { source, score: score ?? (thumbs === null ? null : THUMBS[thumbs]), correction, comment, usedSources };
+  const given = { source, score: scoreOf({ score, thumbs }), correction, comment, usedSources };
   const receipt = await learning.feedback(tenant, plainRequestId(requestId), given);
   const { verdict, quality } = receipt;
   const report = await waitFor(receipt.learned, waitMs);

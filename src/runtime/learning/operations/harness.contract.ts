@@ -10,7 +10,11 @@ import { createLearningControl } from './control.ts';
 import { learningOperation } from './table.ts';
 
 /** Learning with a tiny model that is really trained, in a memory that lives as long as the test. */
-export async function createTestLearning(options: SonaOptions = {}, modelId = 'small') {
+export async function createTestLearning(
+  options: SonaOptions = {},
+  modelId = 'small',
+  { implicitFeedback = false }: { readonly implicitFeedback?: boolean } = {},
+) {
   const remembered = await createTestMemory();
   const { memory } = remembered;
   const { model } = createSonaHarness();
@@ -23,6 +27,7 @@ export async function createTestLearning(options: SonaOptions = {}, modelId = 's
     endWork: async () => {},
     schedule: () => () => {},
     report: (message) => void told.push(message),
+    implicitFeedback,
     options: { rank: 2, numLayers: 2, learningRate: 0.02, fisherSamples: 4, minExamples: 4, instantLearningRate: 0.05, ...options }, // prettier-ignore
   });
   learning.attach({ ...model, id: modelId, serve: async (tenant, adapters) => void served.set(tenant, adapters) });

@@ -15,6 +15,8 @@ async function describeModel({ learning }: LearningControl, tenant: string, mode
     isLoaded: learning.models().includes(model),
     /** Null: the model as it is in its file. */
     serves: active === null ? null : plainVersion(active),
+    /** On top of what serves: answers that were learned from at once, since. */
+    numSingleAnswers: (await sona.taught(tenant, model)).length,
     newestVersion: newest?.version ?? 0,
     isBackgroundDue: await sona.shouldTriggerBackground(tenant, model),
     isDeepDue: await sona.shouldTriggerDeep(tenant, model),
@@ -36,7 +38,8 @@ const status = defineLearning({
     const lines = await learning.sona.versions.lines(tenant);
     const learned = lines.filter((line) => line.startsWith(ADAPTER_PREFIX)).map((line) => line.slice(ADAPTER_PREFIX.length)); // prettier-ignore
     const models: object[] = [];
-    for (const model of new Set([...control.models(), ...learned])) {
+    const taught = await learning.sona.taughtModels(tenant);
+    for (const model of new Set([...control.models(), ...learned, ...taught])) {
       models.push(await describeModel(control, tenant, model));
     }
     const others: object[] = [];

@@ -1,0 +1,176 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import { hashText, nameId } from '../../memory/common/ids.ts';
+import type { MemoryServices } from '../../memory/common/services.ts';
+import type { FieldCondition, JsonValue, MemoryStore } from '../../memory/types.ts';
+import type { ReasoningBank } from '../reasoning-bank/bank.ts';
+import { RERANKER_LINE } from '../graph-attention/reranker-store.ts';
+import type { RerankTrainer } from '../rerank-training/rerank-trainer.ts';
+import { forgetRouters } from '../router-training/router-line.ts';
+import type { Trajectories } from '../trajectories/trajectories.ts';
+import type { FloatBlobs } from '../versions/blobs.ts';
+import type { VersionLog } from '../versions/version-log.ts';
+import type { Checkpoints } from './checkpoint.ts';
+import type { ConsolidateReport } from './consolidate.ts';
+import { ADAPTER_PREFIX, adapterLine } from './learned-adapter.ts';
+import type { MicroStore } from './micro-store.ts';
+import type { Servings } from './serving.ts';
+import type { LearningModel } from './types.ts';
+
+export interface ForgetReport {
+  readonly numTrajectories: number;
+  /** Models that had learned from what is gone, and what became of it. */
+  readonly relearned: readonly { readonly model: string; readonly reason: string }[];
+}
+
+export interface ForgetContext {
+  readonly store: MemoryStore;
+  readonly services: MemoryServices;
+  readonly trajectories: Trajectories;
+  readonly versions: VersionLog;
+  readonly blobs: FloatBlobs;
+  readonly micros: MicroStore;
+  readonly checkpoints: Checkpoints;
+  readonly bank: ReasoningBank;
+  readonly reranking: Pick<RerankTrainer, 'forget'>;
+  readonly servings: Servings;
+  model(id: string): LearningModel | null;
+  inTurn<T>(tenant: string, modelId: string, run: () => Promise<T>): Promise<T>;
+  /** Trains from nothing on what is kept. */
+  learnAnew(tenant: string, model: LearningModel): Promise<ConsolidateReport>;
+  /** Takes the steps of single answers again. */
+  teachAgain(tenant: string, model: LearningModel, requestIds: readonly string[]): Promise<number>;
+}
+
+interface TakenOut {
+  readonly isServing: boolean;
+  /** Requests whose single steps were lost with those of the forgotten. */
+  readonly toTeach: readonly string[];
+  /** Older versions whose weights are gone. */
+  readonly numOlder: number;
+}
+
+const NOTE_NAME = 'forgetting';
+
+/** Forgets requests with all that was learned from them; one that is cut short is brought to its end at the next start. */
+export function createForgetting(context: ForgetContext) {
+  const { store, services, trajectories, versions, blobs, micros, checkpoints, bank, servings } = context;
+
+  /** Before anything is removed: who asks again after a crash could not name them any more. */
+  async function note(tenant: string, ids: readonly string[]): Promise<string> {
+    const id = nameId(services.sha256, tenant, NOTE_NAME, hashText(services.sha256, JSON.stringify(ids)));
+    await store.put([
+      {
+        id,
+        tenant,
+        kind: 'state',
+        expiresMs: null,
+        fields: { name: NOTE_NAME },
+        body: { ids } as unknown as JsonValue,
+        vector: null,
+        space: null,
+      },
+    ]);
+    return id;
+  }
+
+  async function modelsOf(tenant: string): Promise<ReadonlySet<string>> {
+    const trained = (await versions.lines(tenant)).filter((line) => line.startsWith(ADAPTER_PREFIX));
+    return new Set([...trained.map((line) => line.slice(ADAPTER_PREFIX.length)), ...(await micros.models(tenant))]);
+  }
+
+  /** Out of use, with the weights; null: it learned nothing from them. */
+  async function takeOut(tenant: string, modelId: string, gone: ReadonlySet<string>): Promise<TakenOut | null> {
+    const line = adapterLine(modelId);
+    const kept = await micros.get(tenant, modelId);
+    const isMicro = kept?.learnedFrom.some((id) => gone.has(id)) === true;
+    const history = await versions.history(tenant, line, 1000);
+    const isStained = (learnedFrom: readonly string[]): boolean => learnedFrom.some((id) => gone.has(id));
+    const stained = history.filter(({ learnedFrom }) => isStained(learnedFrom));
+    // A run that was stopped may have read them, whatever came of the versions.
+    await checkpoints.delete(tenant, line);
+    if (stained.length === 0 && !isMicro) return null;
+    const active = await versions.active(tenant, line);
+    const isServing = stained.some(({ version }) => version === active?.version);
+    if (isMicro || isServing) await servings.dropMicro(tenant, modelId);
+    if (isServing) await versions.rollback(tenant, line, 0);
+    // Later versions keep what earlier ones were anchored to: that stays as long as one of those does.
+    const needed = new Set(history.filter((one) => !stained.includes(one)).flatMap((one) => Object.values(one.blobs)));
+    for (const { blobs: names } of stained) {
+      for (const blob of Object.values(names)) if (!needed.has(blob)) await blobs.delete(tenant, blob);
+    }
+    servings.expire(tenant, modelId);
+    const toTeach = isMicro || isServing ? (kept?.learnedFrom ?? []).filter((id) => !gone.has(id)) : [];
+    return { isServing, toTeach, numOlder: isServing ? stained.length - 1 : stained.length };
+  }
+
+  async function relearn(tenant: string, modelId: string, gone: ReadonlySet<string>): Promise<string | null> {
+    // First out of use, then anew: whatever stops in between, what was to be forgotten does not serve.
+    const taken = await takeOut(tenant, modelId, gone);
+    if (taken === null) return null;
+    const { isServing, toTeach, numOlder } = taken;
+    const model = context.model(modelId);
+    if (model === null)
+      return 'the model is not loaded: it will serve as in its file, and can learn anew from what is kept';
+    await servings.renew(tenant, model);
+    if (isServing) {
+      const { reason, version } = await context.learnAnew(tenant, model);
+      if (version?.isAccepted) return `learned anew from what is kept: ${reason}`;
+      const numTaught = await context.teachAgain(tenant, model, toTeach);
+      const beside = numTaught === 0 ? 'serves as in its file' : `keeps ${numTaught} single answers on top of its file`;
+      return `the model ${beside}: ${reason}`;
+    }
+    const numTaught = await context.teachAgain(tenant, model, toTeach);
+    const older = numOlder === 0 ? '' : `; ${numOlder} older versions cannot be gone back to`;
+    return `what single answers taught was learned anew from ${numTaught} of them${older}`;
+  }
+
+  return {
+    async forget(tenant: string, conditions: readonly FieldCondition[]): Promise<ForgetReport> {
+      const notes: string[] = [];
+      // Kept for 30 days only; what was learned from one stays longer, and goes by its name.
+      const named = conditions.flatMap((one) =>
+        one.field === 'requestId' && one.is === '=' ? [String(one.value)] : [],
+      );
+      if (named.length > 0) notes.push(await note(tenant, named));
+      const removed = await trajectories.remove(tenant, conditions, async (ids) => void notes.push(await note(tenant, ids))); // prettier-ignore
+      const gone = new Set([...named, ...removed]);
+      const relearned: { model: string; reason: string }[] = [];
+      if (removed.length > 0) await bank.rebuild(tenant);
+      if (gone.size > 0) {
+        for (const model of await modelsOf(tenant)) {
+          const reason = await context.inTurn(tenant, model, () => relearn(tenant, model, gone));
+          if (reason !== null) relearned.push({ model, reason });
+        }
+        relearned.push(...(await forgetRouters({ versions, blobs }, tenant, gone)));
+        const ranking = await context.reranking.forget(tenant, gone);
+        if (ranking !== null) relearned.push({ model: RERANKER_LINE, reason: ranking });
+      }
+      await store.delete(tenant, notes);
+      return { numTrajectories: removed.length, relearned };
+    },
+    /** What was cut short: out of use; the loops learn from what is kept when they are due. */
+    async finish(tenant: string): Promise<void> {
+      const filter = { fields: [{ field: 'name', is: '=', value: NOTE_NAME }] } as const;
+      const { records } = await store.find(tenant, { kinds: ['state'], filter, order: 'oldest', limit: 1000 });
+      if (records.length === 0) return;
+      const gone = new Set(records.flatMap(({ body }) => (body as unknown as { ids: readonly string[] }).ids));
+      const conditions = [{ field: 'requestId', is: 'in', values: [...gone] }] as const;
+      if (gone.size <= 1000) await trajectories.remove(tenant, conditions);
+      await bank.rebuild(tenant);
+      for (const model of await modelsOf(tenant)) {
+        await context.inTurn(tenant, model, () => takeOut(tenant, model, gone));
+      }
+      await forgetRouters({ versions, blobs }, tenant, gone);
+      await context.reranking.forget(tenant, gone);
+      await store.delete(
+        tenant,
+        records.map(({ id }) => id),
+      );
+    },
+  };
+}
+
+/** For a version that cannot be had. */
+export function refusedVersion(version: number, reason: string): RuvLLMError {
+  return new RuvLLMError('conflict', `version ${version} was refused, its weights were not kept: ${reason}`);
+}

@@ -1,0 +1,257 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { createFloatBlobs } from '../versions/blobs.ts';
+import { createCheckpoints } from './checkpoint.ts';
+import { isHeldOut } from './examples.ts';
+import { createSonaHarness } from './harness.contract.ts';
+import { adapterLine, getLearnedAdapter } from './learned-adapter.ts';
+import type { Served } from './types.ts';
+
+let harness: ReturnType<typeof createSonaHarness>;
+const line = adapterLine('small');
+const NOTHING = { trained: null, instant: null };
+const ofEve = [{ field: 'userId', is: '=', value: 'eve' }] as const;
+const ofRequest = (id: string) => [{ field: 'requestId', is: '=', value: id }] as const;
+const hashesOf = (served: Served | undefined) => [served?.trained?.contentHash, served?.instant?.contentHash];
+
+beforeEach(() => {
+  harness = createSonaHarness({ minExamples: 4, instantLearningRate: 0.05 });
+});
+
+async function teach(count = 40, changes: Parameters<typeof harness.add>[1] = {}, to = harness): Promise<string[]> {
+  const ids: string[] = [];
+  for (let i = 0; i < count; i++) ids.push(await to.add(1, changes));
+  return ids;
+}
+
+/** Everything that was learned, as another process finds it. */
+async function restart(): Promise<Served> {
+  harness.store.onCall = () => {};
+  harness.served.clear();
+  await harness.open().restore('acme', 'small');
+  return harness.served.get('acme')!;
+}
+
+describe('single answers and versions (LB3)', () => {
+  test('what a version was only judged by is taught again on top of it', async () => {
+    const ids = await teach();
+    const held = ids.find(isHeldOut)!;
+    const trained = ids.find((id) => !isHeldOut(id))!;
+    const sona = harness.open();
+    for (const id of [trained, held]) await sona.instantAdapt('acme', id);
+    expect(await sona.taught('acme', 'small')).toEqual([trained, held]);
+    expect((await sona.backgroundConsolidate('acme', 'small')).version).toMatchObject({ isAccepted: true });
+    expect(await sona.taught('acme', 'small')).toEqual([held]);
+    expect(harness.served.get('acme')!.instant).not.toBeNull();
+  });
+
+  test('a crash after the version was written does not add what it has twice', async () => {
+    const ids = await teach();
+    const sona = harness.open();
+    await sona.instantAdapt(
+      'acme',
+      ids.find((id) => !isHeldOut(id))!,
+    );
+    let isWritten = false;
+    harness.store.onCall = (operation, argument) => {
+      if (isWritten) throw new Error('killed');
+      const records = argument as { fields?: { name?: string } }[];
+      isWritten = operation === 'put' && records.some?.(({ fields }) => fields?.name?.startsWith('learned-version')) === true; // prettier-ignore
+    };
+    await expect(sona.backgroundConsolidate('acme', 'small')).rejects.toThrow('killed');
+    const served = await restart();
+    expect(served.trained).not.toBeNull();
+    expect(served.instant).toBeNull();
+  });
+});
+
+describe('weights that several have (LV1)', () => {
+  test('a run that ends before its first step does not take those that serve with it', async () => {
+    await teach();
+    const sona = harness.open();
+    await sona.backgroundConsolidate('acme', 'small');
+    const before = hashesOf(harness.served.get('acme'));
+    const active = (await sona.versions.active('acme', line))!;
+    const { parameters } = await getLearnedAdapter(createFloatBlobs(harness.store, harness.services), 'acme', active);
+    const checkpoints = createCheckpoints(harness.store, harness.services);
+    const state = { parameters, first: parameters, second: parameters, numSteps: 0 };
+    await checkpoints.put('acme', line, 'key', state as never);
+    expect(await checkpoints.get('acme', line, 'key')).toMatchObject({ numSteps: 0, parameters });
+    expect(await checkpoints.get('acme', line, 'other key')).toBeNull();
+    await checkpoints.delete('acme', line);
+    expect(hashesOf(await restart())).toEqual(before);
+  });
+
+  test('forgetting what only a later version learned leaves the earlier one to go back to (LB6)', async () => {
+    await teach();
+    const sona = harness.open();
+    await sona.backgroundConsolidate('acme', 'small');
+    const first = hashesOf(harness.served.get('acme'));
+    await teach(40, { userId: 'eve', answer: 'a blue zog!' });
+    expect((await sona.backgroundConsolidate('acme', 'small')).version).toMatchObject({ version: 2, isAccepted: true });
+    await sona.forget('acme', ofEve);
+    await expect(sona.rollback('acme', 'small', 2)).rejects.toMatchObject({ code: 'not_found' });
+    await sona.rollback('acme', 'small', 1);
+    expect(hashesOf(harness.served.get('acme'))).toEqual(first);
+  });
+});
+
+describe('forgetting (LF1)', () => {
+  test('of single answers the others are learned anew, as if the forgotten had never been', async () => {
+    const sona = harness.open();
+    const kept = await teach(2);
+    const gone = await harness.add(1, { userId: 'eve', answer: 'my secret' });
+    for (const id of [kept[0]!, gone, kept[1]!]) await sona.instantAdapt('acme', id);
+    const { relearned } = await sona.forget('acme', ofEve);
+    expect(relearned).toEqual([
+      { model: 'small', reason: 'what single answers taught was learned anew from 2 of them' },
+    ]);
+    const without = createSonaHarness({ instantLearningRate: 0.05 });
+    for (const id of await teach(2, {}, without)) await without.open().instantAdapt('acme', id);
+    expect(hashesOf(harness.served.get('acme'))).toEqual(hashesOf(without.served.get('acme')));
+    expect(await sona.taught('acme', 'small')).toEqual(kept);
+  });
+
+  test('a request that is not kept any more is still unlearned, by its name', async () => {
+    const [first] = await teach();
+    const trained = isHeldOut(first!) ? (await teach(1))[0]! : first!;
+    const sona = harness.open();
+    await sona.backgroundConsolidate('acme', 'small');
+    await harness.trajectories.remove('acme', ofRequest(trained));
+    const report = await sona.forget('acme', ofRequest(trained));
+    expect(report).toMatchObject({ numTrajectories: 0, relearned: [{ model: 'small' }] });
+    expect((await sona.versions.active('acme', line))?.learnedFrom ?? []).not.toContain(trained);
+    await expect(sona.rollback('acme', 'small', 1)).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('that is cut short anywhere is brought to its end at the next start', async () => {
+    let numCalls = 0;
+    for (let at = 1; ; at += 4) {
+      harness = createSonaHarness({ minExamples: 4, instantLearningRate: 0.05 });
+      await teach(12);
+      const eve = await teach(12, { userId: 'eve' });
+      const sona = harness.open();
+      await sona.backgroundConsolidate('acme', 'small');
+      await sona.instantAdapt('acme', eve[0]!);
+      let count = 0;
+      harness.store.onCall = () => {
+        if (++count > at) throw new Error('killed');
+      };
+      const outcome = await sona.forget('acme', ofEve).then(
+        () => 'done',
+        () => 'killed',
+      );
+      numCalls++;
+      const { instant } = await restart();
+      const again = harness.open();
+      const left = await harness.trajectories.find('acme', { conditions: ofEve, limit: 100 });
+      const active = await again.versions.active('acme', line);
+      // Before the first note nothing has begun: all is as it was.
+      const isUntouched = left.length === eve.length && active?.version === 1;
+      if (!isUntouched) {
+        expect(left, `killed at call ${at}`).toEqual([]);
+        expect(
+          (active?.learnedFrom ?? []).filter((id) => eve.includes(id)),
+          `killed at call ${at}`,
+        ).toEqual([]);
+        expect(instant).toBeNull();
+      }
+      if (outcome === 'done') break;
+    }
+    expect(numCalls).toBeGreaterThan(5);
+  }, 120_000);
+
+  test('a stopped run that had read the forgotten leaves nothing behind', async () => {
+    await teach(20);
+    await teach(20, { userId: 'eve' });
+    const stop = new AbortController();
+    const sona = harness.open({ sliceMs: 5 });
+    const running = sona.backgroundConsolidate('acme', 'small', { signal: stop.signal });
+    setTimeout(() => stop.abort(), 30);
+    await expect(running).rejects.toMatchObject({ code: 'aborted' });
+    const named = async (name: string) =>
+      (await harness.store.find('acme', { kinds: ['state'], filter: { fields: [{ field: 'name', is: '=', value: name }] }, limit: 10, order: 'oldest' })).records.length; // prettier-ignore
+    expect(await named('checkpoint')).toBe(1);
+    await sona.instantAdapt('acme', await harness.add(1));
+    await sona.forget('acme', ofEve);
+    expect(await named('checkpoint')).toBe(0);
+    expect(await named('forgetting')).toBe(0);
+  });
+});
+
+describe('loops that have nothing new to go on (LB10)', () => {
+  test('a version that was taken back is not made again of the same', async () => {
+    await teach();
+    const sona = harness.open({ backgroundEveryMs: 1000 });
+    await sona.maybeBackground('acme', 'small');
+    await sona.rollback('acme', 'small', 0);
+    harness.services.timeMs += 1001;
+    expect(await sona.maybeBackground('acme', 'small')).toMatchObject({
+      version: null,
+      reason: 'nothing was rated since version 1, which was made of the same and taken back',
+    });
+    expect(harness.served.get('acme')).toEqual(NOTHING);
+    await teach(1);
+    expect(await sona.backgroundConsolidate('acme', 'small')).toMatchObject({ version: { version: 2 } });
+  });
+
+  test('what was refused is not tried again of the same, and looking for work waits as long as work does', async () => {
+    // The same answer is praised and rejected: nothing surely gets better.
+    for (let i = 0; i < 40; i++) await harness.add(i % 2, { query: '1?' });
+    const sona = harness.open({ backgroundEveryMs: 1000 });
+    expect(await sona.maybeBackground('acme', 'small')).toMatchObject({ version: { version: 1, isAccepted: false } });
+    harness.services.timeMs += 1001;
+    const again = await sona.maybeBackground('acme', 'small');
+    expect(again).toMatchObject({ version: null, reason: expect.stringContaining('version 1, which was refused') as string }); // prettier-ignore
+    expect(await sona.maybeBackground('acme', 'small')).toBeNull();
+    expect(await sona.versions.history('acme', line)).toHaveLength(1);
+    expect(harness.served.has('acme')).toBe(false);
+  });
+
+  test('a run that was stopped does not go on with other words than it began with', async () => {
+    const ids = await teach();
+    const stop = new AbortController();
+    const sona = harness.open({ sliceMs: 5 });
+    const running = sona.backgroundConsolidate('acme', 'small', { signal: stop.signal });
+    setTimeout(() => stop.abort(), 30);
+    await expect(running).rejects.toMatchObject({ code: 'aborted' });
+    const fresh = createSonaHarness({ minExamples: 4 });
+    const others = await teach(40, {}, fresh);
+    for (const [to, list] of [
+      [harness, ids],
+      [fresh, others],
+    ] as const) {
+      for (const id of list) {
+        await to.trajectories.rate('acme', id, { source: 'api', score: null, correction: 'a red zog', comment: null });
+      }
+      await to.open().backgroundConsolidate('acme', 'small');
+    }
+    expect(hashesOf(harness.served.get('acme'))).toEqual(hashesOf(fresh.served.get('acme')));
+  });
+
+  test('who stops a run while it is judged gets no version', async () => {
+    await teach();
+    const stop = new AbortController();
+    const sona = harness.open();
+    const work = harness.work();
+    const { shadow } = work;
+    Object.assign(work, { shadow: async (...args: Parameters<typeof shadow>) => (stop.abort(), shadow(...args)) });
+    await expect(sona.backgroundConsolidate('acme', 'small', { signal: stop.signal })).rejects.toMatchObject({
+      code: 'aborted',
+    });
+    expect(await sona.versions.history('acme', line)).toEqual([]);
+    expect(harness.served.has('acme')).toBe(false);
+  });
+});
+
+test('a tenant that is about to be erased has the model as in its file, and its loops end (LF1)', async () => {
+  await teach();
+  const sona = harness.open();
+  await sona.backgroundConsolidate('acme', 'small');
+  await teach(20, { answer: 'a red zog' });
+  const running = sona.deepOptimize('acme', 'small');
+  const ended = expect(running).rejects.toMatchObject({ code: 'aborted' });
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  await sona.leaveTenant('acme', ['small']);
+  await ended;
+  expect(harness.served.get('acme')).toEqual(NOTHING);
+});

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { createTestServer, entryOf } from '../../../test/support/test-server.ts';
+import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
+import { createTestLearning } from '../../runtime/learning/operations/harness.contract.ts';
+
+async function start(implicitFeedback: boolean) {
+  const { model } = await createToyRuntime();
+  const desk = await createTestLearning({}, 'toy', { implicitFeedback });
+  const { memory, learning } = desk;
+  const server = createTestServer([entryOf('toy', async () => model)], { memory, learning });
+  const ask = (body: object, signal?: AbortSignal) =>
+    server.fetch(
+      new Request('http://localhost/v1/chat/completions', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'toy', max_tokens: 3, messages: [{ role: 'user', content: 'hi' }], ...body }),
+        ...(signal === undefined ? {} : { signal }),
+      }),
+    );
+  const all = async () => {
+    await learning.settle();
+    return learning.trajectories.find('local', { order: 'oldest', limit: 10 });
+  };
+  return { ask, all, learning };
+}
+
+test('[LS13] a chat that is asked again says so of the first answer, only where that is wanted', async () => {
+  for (const isWanted of [true, false]) {
+    const { ask, all } = await start(isWanted);
+    for (let i = 0; i < 2; i++) {
+      await (await ask({})).json();
+      await all();
+    }
+    expect((await all()).map(({ quality }) => quality)).toEqual([isWanted ? 0.35 : null, null]);
+  }
+});
+
+test('[LS14] a client that leaves in the middle of a stream leaves a word on what it had read', async () => {
+  for (const isWanted of [true, false]) {
+    const { ask, all } = await start(isWanted);
+    const response = await ask({ stream: true, max_tokens: 60 });
+    const reader = response.body!.getReader();
+    await reader.read();
+    await reader.read();
+    await reader.cancel();
+    let kept = await all();
+    // Whoever leaves is noticed a moment later; what is not kept is looked for as long.
+    for (let tries = 0; tries < 50 && kept[0]?.quality == null; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      kept = await all();
+    }
+    expect(kept.map(({ quality, feedback }) => [quality, feedback[0]?.comment])).toEqual(isWanted ? [[0.4, 'stopped']] : []); // prettier-ignore
+  }
+});
