@@ -1,6 +1,7 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import { maxTokensOf, openPool, PACK_TOKENS } from './cache-capacity.ts';
 import { type CacheNamespace, namespaceId } from './cache-namespace.ts';
+import type { PrefixQuery, PrefixReport } from './describe-prefixes.ts';
 import { FLOAT_TAIL_TOKENS } from './kv-policy.ts';
 import type { PageMemory } from './page-memory.ts';
 import { createPrefixTree } from './prefix-tree.ts';
@@ -64,6 +65,8 @@ export interface KvCache {
   /** Forgets all idle pages in memory. */
   clear(): void;
   stats(): KvCacheStats;
+  /** A bounded part of the shared prefixes. */
+  prefixes(query: PrefixQuery): PrefixReport;
   /** Throws `internal` when pages, trees and sequences do not add up. */
   checkIntegrity(sequences: Iterable<SequencePages>): void;
   dispose(): void;
@@ -334,6 +337,12 @@ export function createKvCache(given: KvCacheOptions): KvCache {
         spill: spill === null ? null : { ...spill.stats(), numWaiting: spill.numWaiting },
       };
     },
+    prefixes: (query) => ({
+      pageTokens,
+      floatPageBytes: memory.pageBytes,
+      packedPageBytes: memory.packed?.pageBytes ?? 0,
+      ...tree.describe(query),
+    }),
     checkIntegrity(sequences) {
       tree.checkIntegrity();
       pool.checkIntegrity([...[...sequences].map(({ pages }) => pages), ...tree.owners()]);

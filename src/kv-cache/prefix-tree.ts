@@ -1,5 +1,6 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import { checkRadixTree } from './check-radix-tree.ts';
+import { describePrefixes } from './describe-prefixes.ts';
 import { evictablePages, evictLeaves, type Spared } from './evict-leaves.ts';
 import { compareRanks, rankPage, SESSION_CALLS, valueOfPage, type PageValue } from './leaf-order.ts';
 import {
@@ -188,6 +189,7 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
         yield { page: node.pages[index]!.page, place: placeOf(namespace, node, index, pageTokens) };
       }
     },
+    describe: (query) => describePrefixes(roots, now, query),
     *sessionPages() {
       // A session's page stands on pages of sessions only: behind the first that is none there are no more.
       const waiting = [...roots.values()].flatMap(({ children }) => children);

@@ -15,6 +15,7 @@ import { type Logger, silentLogger } from './logger.ts';
 import { createServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelCatalog } from './model-catalog.ts';
 import type { ModelHost } from './model-host.ts';
+import { createPullJobs } from './pull-jobs.ts';
 import { createRequestLog } from './request-log.ts';
 import { createResponseStore } from './response-store.ts';
 import type { Route } from './route.ts';
@@ -72,6 +73,7 @@ export function createServer(options: ServerOptions): Server {
   const gate = createTenantGate(limits, clock);
   const metrics = createServerMetrics(clock);
   const live = createLiveRequests(clock);
+  const pulls = catalog === null ? null : createPullJobs(catalog, clock);
   const requests = createRequestLog(limits.maxRememberedRequests);
   const requestMemory =
     memory === null
@@ -111,6 +113,7 @@ export function createServer(options: ServerOptions): Server {
     live,
     watchers: createWatchers(),
     catalog,
+    pulls,
     requests,
     responses: createResponseStore(limits, clock),
     feedback,
@@ -162,6 +165,7 @@ export function createServer(options: ServerOptions): Server {
       try {
         // First: a run holds its model.
         ending.abort();
+        await pulls?.close();
         await control?.runs.close();
         await models.dispose();
         await requestMemory?.settle();

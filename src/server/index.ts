@@ -14,6 +14,7 @@ export {
 } from './keys/key-store.ts';
 export type { ServerLimits } from './limits.ts';
 export { createJsonLogger, type Logger } from './logger.ts';
+export type { CatalogModel, ModelCatalog, PullStep } from './model-catalog.ts';
 export { createModelHost, type ModelEntry, type ModelHost, type ModelHostOptions } from './model-host.ts';
 export type { TraceContext } from './trace-context.ts';
 export type { Span, Tracer } from './tracing.ts';

@@ -14,6 +14,7 @@ import type { Logger } from './logger.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelCatalog } from './model-catalog.ts';
 import type { ModelHost } from './model-host.ts';
+import type { PullJobs } from './pull-jobs.ts';
 import type { RequestLog } from './request-log.ts';
 import type { ResponseStore } from './response-store.ts';
 import type { TenantGate } from './tenant-gate.ts';
@@ -33,6 +34,8 @@ export interface Services {
   readonly watchers: Watchers;
   /** Null: only the models it was started with. */
   readonly catalog: ModelCatalog | null;
+  /** Null exactly where the catalog is. */
+  readonly pulls: PullJobs | null;
   readonly requests: RequestLog;
   readonly responses: ResponseStore;
   readonly feedback: FeedbackSink;

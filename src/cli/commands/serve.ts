@@ -14,11 +14,14 @@ import { createModelHost } from '../../server/model-host.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
 import { collectOptions, type FlagValues, withFlagNames } from '../flags.ts';
 import { readModelConfig } from '../load-flags.ts';
+import { openHub } from '../open-hub.ts';
 import { readInteger } from '../values.ts';
 import { usageError } from '../usage-error.ts';
+import type { ModelConfig } from '../../runtime/model-config.ts';
 import type { Learning } from '../../runtime/learning/learning.ts';
 import { createRouterLoop } from '../../runtime/routing/router-loop.ts';
 import { LIMIT_FLAGS } from './serve-flags.ts';
+import { createServedCatalog } from './served-catalog.ts';
 import { openServedLearning, readLearningWish } from './served-learning.ts';
 import { openServedRouting, readRouteFile } from './served-routing.ts';
 import { openServedMemory } from './served-memory.ts';
@@ -44,9 +47,8 @@ export const serve: CommandRunner = async (context) => {
     );
   }
   let learning: Learning | null = null;
-  const served = await resolveServedModels(context, config, (id) =>
-    learning === null ? {} : { learning, modelName: id },
-  );
+  const learned = (id: string): ModelConfig => (learning === null ? {} : { learning, modelName: id });
+  const served = await resolveServedModels(context, config, learned);
   const models = createModelHost({
     entries: served.entries,
     budgetBytes: (values['--models-budget'] as number | undefined) ?? null,
@@ -78,6 +80,7 @@ export const serve: CommandRunner = async (context) => {
     learning,
     routing,
     dashboard,
+    catalog: createServedCatalog(openHub(), (id) => ({ ...config, ...learned(id) })),
   });
   let listening: Listening;
   try {

@@ -23,6 +23,9 @@ describe('the gate (LG1)', () => {
     const decision = decidePromotion(moved([-0.3, -0.2]), moved([0.01, -0.01]));
     expect(decision).toMatchObject({ isAccepted: true, metrics: { held_out_count: 6, elsewhere_count: 6 } });
     expect(decision.metrics['held_out_mean']).toBeCloseTo(-0.25, 10);
+    const { held_out_before: before, held_out_after: after } = decision.metrics;
+    expect(after! - before!).toBeCloseTo(-0.25, 10);
+    expect(before).toBeGreaterThan(0);
     expect(decision.reason).toContain('falls: -0.2500');
   });
 

@@ -8,8 +8,11 @@ import { feedback } from './feedback.ts';
 import { learningRoutes } from './learning.ts';
 import { liveRoutes } from './live.ts';
 import { memoryRoutes } from './memory.ts';
+import { modelAdminRoutes } from './model-admin.ts';
+import { pullRoutes } from './model-pulls.ts';
 import { modelRoutes } from './models.ts';
 import { openapiRoute } from './openapi.ts';
+import { prefixTree } from './prefix-tree.ts';
 import { responseRoutes } from './responses.ts';
 import { route } from './route.ts';
 import { systemRoutes } from './system.ts';
@@ -30,6 +33,9 @@ export const ROUTES: readonly Route[] = [
   whoami,
   ...systemRoutes,
   ...liveRoutes,
+  prefixTree,
+  ...pullRoutes,
+  ...modelAdminRoutes,
   ...adminRoutes,
   ...memoryRoutes,
   ...learningRoutes,
