@@ -9,7 +9,7 @@ import { watchPage, type WatchedPage } from './support/open-page.ts';
 if (browserPath === null) console.log('component tests skipped: they need a Chromium on the PATH');
 
 const root = join(import.meta.dirname, '../..');
-const ORIGIN = 'http://gallery.test';
+const ORIGIN = 'http://gallery.localhost';
 const KINDS: Readonly<Record<string, string>> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
 const files = new Map<string, string | Uint8Array>();
 
