@@ -83,6 +83,7 @@ export interface SpillSpec {
 /** Whether packed weights are kept on disk; `auto`: where that was measured to pay. */
 export type RepackCacheChoice = 'auto' | 'on' | 'off';
 
+/** Which kernels compute; `auto` is the fastest that runs here. */
 export type KernelChoice = 'auto' | 'native' | 'wasm' | 'reference';
 
 /** A sequence to continue; `sampling.seed` is set. */

@@ -123,6 +123,7 @@ export interface Schedule {
   readonly preemptedIds: readonly number[];
 }
 
+/** What an engine is doing, and its totals since it was loaded. */
 export interface EngineStats {
   readonly numRunning: number;
   readonly numWaiting: number;

@@ -83,6 +83,7 @@ export interface TierStats {
   readonly sizeBytes: number;
 }
 
+/** How the memory budget of a model is used, and what was found in it. */
 export interface KvCacheStats extends Readonly<PageCounts> {
   readonly budgetBytes: number;
   readonly usedBytes: number;

@@ -171,6 +171,7 @@ export interface SpillSpace {
   read(key: string): { readonly tier: PageTier; readonly bytes: Uint8Array } | null;
 }
 
+/** What a spill folder holds, and how it fared. */
 export interface SpillStats {
   readonly numPages: number;
   readonly sizeBytes: number;

@@ -29,6 +29,7 @@ import type { Services } from './services.ts';
 import { createTenantGate } from './tenant-gate.ts';
 import { silentTracer, type Tracer } from './tracing.ts';
 
+/** The parts a server is made of. */
 export interface ServerOptions {
   readonly version: string;
   readonly models: ModelHost;

@@ -80,7 +80,7 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
         throw error;
       }
     }
-    const who = { tenant, requestId, modelId: job.model, isRouted: true };
+    const who = { tenant, requestId, modelId: job.model, isRouted: true, near: routing.nearQuery(tenant) };
     const remembered = await rememberJob(requestMemory, job, who, clock.now);
     let routed: RoutedJob;
     try {

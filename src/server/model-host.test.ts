@@ -269,12 +269,13 @@ test('[M5] the place of one that is unloaded is free for whoever waits for it', 
 test('[M6] models are added and removed while the server runs; those it was started with stay', async () => {
   const { host, acquire } = createFakes({ a: 40 });
   const model = { modelInfo: () => ({ memory: { totalBytes: 7 } }), isLoaded: () => true, async dispose() {} };
-  const entry = entryOf('new', async () => model as unknown as Model, { aliases: ['n'], sizeBytes: 7 });
+  const loadIt = async (): Promise<Model> => model as unknown as Model;
+  const entry = entryOf('new', loadIt, { aliases: ['n'], sizeBytes: 7 });
   expect(host.add(entry)).toMatchObject({ id: 'new', isAdded: true, state: 'unloaded' });
   for (const taken of [
-    entryOf('new', entry.load),
-    entryOf('other', entry.load, { aliases: ['a-alias'] }),
-    entryOf('twice', entry.load, { aliases: ['twice'] }),
+    entryOf('new', loadIt),
+    entryOf('other', loadIt, { aliases: ['a-alias'] }),
+    entryOf('twice', loadIt, { aliases: ['twice'] }),
   ]) {
     expect(() => host.add(taken)).toThrow(expect.objectContaining({ code: 'conflict' }));
   }
@@ -286,6 +287,6 @@ test('[M6] models are added and removed while the server runs; those it was star
   expect(host.find('new')).toBeNull();
   expect(host.find('n')).toBeNull();
   await expect(host.remove('a', FORCED)).rejects.toMatchObject({ code: 'conflict' });
-  for (let i = 0; i < 64; i++) host.add(entryOf(`m${i}`, entry.load));
-  expect(() => host.add(entryOf('m64', entry.load))).toThrow('64 models were added');
+  for (let i = 0; i < 64; i++) host.add(entryOf(`m${i}`, loadIt));
+  expect(() => host.add(entryOf('m64', loadIt))).toThrow('64 models were added');
 });

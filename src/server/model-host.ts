@@ -62,6 +62,7 @@ export interface ModelHost {
   dispose(): Promise<void>;
 }
 
+/** How a model that is in use is unloaded. */
 export interface UnloadOptions {
   readonly force: boolean;
   readonly drainMs: number;
@@ -70,6 +71,7 @@ export interface UnloadOptions {
 /** Models that were added, beside those it was started with. */
 const MAX_ADDED = 64;
 
+/** Which models a host has, and how much memory they may take. */
 export interface ModelHostOptions {
   readonly entries: readonly ModelEntry[];
   /** Most bytes of loaded models together; null: no limit of its own. */
@@ -94,6 +96,7 @@ interface Slot {
   reservedBytes: number;
 }
 
+/** A host that loads each model with its first request. */
 export function createModelHost({ entries, budgetBytes, clock }: ModelHostOptions): ModelHost {
   const slots = new Map<string, Slot>();
   const names = new Map<string, Slot>();

@@ -53,7 +53,7 @@ export function createPullJobs(catalog: ModelCatalog, clock: Clock): PullJobs {
 
   function change(entry: Entry, changes: Partial<PullJob>): void {
     entry.job = { ...entry.job, ...changes };
-    for (const listen of [...entry.listeners]) listen();
+    for (const listen of entry.listeners) listen();
   }
 
   function progress(entry: Entry, step: PullStep): void {
@@ -122,7 +122,7 @@ export function createPullJobs(catalog: ModelCatalog, clock: Clock): PullJobs {
       entry.ended = carryOut(entry);
       return entry.job;
     },
-    list: () => [...entries.values()].map(({ job }) => job).reverse(),
+    list: () => [...entries.values()].map(({ job }) => job).toReversed(),
     find: (id) => entries.get(id)?.job ?? null,
     cancel(id) {
       const entry = entries.get(id);

@@ -6,6 +6,9 @@ import { themeChanges } from '../app/theme.ts';
 import { formatNumber } from '../format/numbers.ts';
 import { resolveColour } from './css-colour.ts';
 
+/** More points than this are drawn as a line alone. */
+const MAX_DOTS = 40;
+
 export interface Line {
   readonly label: string;
   /** One for each x; null: a gap. */
@@ -100,7 +103,8 @@ function optionsOf(props: LineChartProps, width: number): UPlot.Options {
         stroke: resolveColour(colour ?? `--series-${(index % 6) + 1}`),
         width: 2,
         ...(isDashed ? { dash: [6, 5] } : {}),
-        points: { show: false },
+        // A curve of a few points is hard to see, one of a single point not at all.
+        points: { show: (chart: UPlot) => chart.data[0].length <= MAX_DOTS, size: 6 },
         value: (_chart: UPlot, value: number | null) => (value === null ? '–' : format(value)),
       })),
     ],

@@ -5,6 +5,7 @@ import type { FieldCondition, MemoryRecord, MemoryStore } from '../../memory/typ
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import { type ClusterWork, clusterWhole, normalized } from './k-means.ts';
 import { mergePatterns, patternOfMembers, type RatedTrajectory } from './make-pattern.ts';
+import { type HeardPattern, nearPatterns, pickOurs, weighPatterns } from './near-patterns.ts';
 import { BANK_SOURCE, type Pattern, patternFromNode, patternToRecord } from './pattern.ts';
 
 export interface BankOptions {
@@ -31,21 +32,17 @@ export interface DistillationReport {
   readonly numPruned: number;
 }
 
-export interface FoundPattern {
-  readonly pattern: Pattern;
-  readonly similarity: number;
-  /** Similarity × confidence. */
-  readonly weight: number;
+export interface PatternQuery {
+  readonly vector: Float32Array;
+  readonly space: string;
+  readonly k: number;
 }
 
 /** What rated requests taught: patterns that are found by meaning. */
 export interface ReasoningBank {
   /** Turns rated trajectories into patterns, each once. */
   distil(tenant: string): Promise<DistillationReport>;
-  search(
-    tenant: string,
-    query: { readonly vector: Float32Array; readonly space: string; readonly k: number },
-  ): Promise<readonly FoundPattern[]>;
+  search(tenant: string, query: PatternQuery): Promise<readonly HeardPattern[]>;
   /** Notes that patterns were of use. */
   noteUse(tenant: string, ids: readonly string[]): Promise<void>;
   count(tenant: string): Promise<number>;
@@ -55,8 +52,6 @@ export interface ReasoningBank {
 
 const OURS: FieldCondition = { field: 'source', is: '=', value: BANK_SOURCE };
 const PAGE = 500;
-/** Patterns that somebody else wrote, and may be among the nearest. */
-const SPARE = 4;
 
 export interface BankContext {
   readonly store: MemoryStore;
@@ -84,16 +79,10 @@ export function createReasoningBank(
     await store.put(patterns.map((pattern) => patternToRecord(pattern, tenant)));
   }
 
-  async function nearest(tenant: string, vector: Float32Array, space: string, k: number) {
-    const query = { vector, space, kinds: ['pattern'] } as const;
-    // Nearly all are ours, and a filter that lets nearly all through costs a look at each of them.
-    const some = await store.nearest(tenant, { ...query, k: k + SPARE });
-    const ours = some.filter(({ record }) => record.fields['source'] === BANK_SOURCE);
-    const isEnough = ours.length >= k || some.length < k + SPARE;
-    const found = isEnough
-      ? ours.slice(0, k)
-      : await store.nearest(tenant, { ...query, k, filter: { fields: [OURS] } });
-    return found.map(({ record, similarity }) => ({ pattern: read(record), similarity }));
+  async function nearest(tenant: string, query: PatternQuery, withVectors: boolean) {
+    const { k, ...near } = query;
+    const ours = pickOurs(await store.nearest(tenant, { ...near, ...nearPatterns(k), withVectors }), k);
+    return ours ?? store.nearest(tenant, { ...query, kinds: ['pattern'], withVectors, filter: { fields: [OURS] } });
   }
 
   const count = (tenant: string): Promise<number> =>
@@ -145,9 +134,9 @@ export function createReasoningBank(
     for (const label of centroids.keys()) {
       const members = rated.filter((_, i) => labels[i] === label);
       const fresh = patternOfMembers(services.newId(), members, space, Math.floor(services.now()));
-      const [known] = await nearest(tenant, fresh.embedding, space, 1);
+      const [known] = await nearest(tenant, { vector: fresh.embedding, space, k: 1 }, true);
       if (known !== undefined && known.similarity > options.mergeSimilarity) {
-        await write(tenant, [mergePatterns(known.pattern, fresh)]);
+        await write(tenant, [mergePatterns(read(known.record), fresh)]);
         counts.numMerged++;
       } else if (members.length < options.minMembers) {
         counts.numWaiting += members.length;
@@ -216,11 +205,8 @@ export function createReasoningBank(
       await trajectories.markUndistilled(tenant);
       return distilAll(tenant);
     },
-    async search(tenant, { vector, space, k }) {
-      const found = await nearest(tenant, vector, space, k);
-      return found
-        .map((one) => ({ ...one, weight: one.similarity * one.pattern.confidence }))
-        .sort((a, b) => b.weight - a.weight);
+    async search(tenant, query) {
+      return weighPatterns(await nearest(tenant, query, false));
     },
     async noteUse(tenant, ids) {
       const records = await store.get(tenant, ids);

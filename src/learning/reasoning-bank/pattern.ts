@@ -27,9 +27,12 @@ const contents = z.strictObject({
 /** What several alike requests have in common. */
 export type PatternContents = z.infer<typeof contents>;
 
-export interface Pattern extends PatternContents {
+export interface PatternWords extends PatternContents {
   readonly id: string;
   readonly text: string;
+}
+
+export interface Pattern extends PatternWords {
   readonly embedding: Float32Array;
   readonly space: string;
 }
@@ -56,10 +59,13 @@ export function patternToRecord(pattern: Pattern, tenant: string): PutRecord {
   return { ...record, fields: { ...record.fields, lastUsedMs: pattern.lastUsedMs } };
 }
 
+/** What a stored pattern says. */
+export const contentsOf = (metadata: unknown, id: string): PatternContents =>
+  parseStored<PatternContents>(contents, metadata, `pattern ${id}`);
+
 export function patternFromNode(node: MemoryNode): Pattern {
   const { id, text, embedding, space } = node;
-  const metadata = parseStored<PatternContents>(contents, node.metadata, `pattern ${id}`);
-  return { ...metadata, id, text, embedding: embedding!, space: space! };
+  return { ...contentsOf(node.metadata, id), id, text, embedding: embedding!, space: space! };
 }
 
 /** Two samples as one. */

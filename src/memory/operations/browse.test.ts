@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { witnessInput } from '../witness/harness.contract.ts';
 import { createTestMemory, type TestMemory } from './harness.contract.ts';
 
 const idOf = (value: unknown): string => (value as { id: string }).id;
@@ -136,6 +137,27 @@ describe('[OP15] one request', () => {
     expect(spans.reduce((sum, { durationMs }) => sum + durationMs, 0)).toBe(100);
   });
 
+  test('every part there is has its place: the queue and the prompt before the first token, the writing after the end', async () => {
+    const { run, witness } = await createTestMemory();
+    const parts = { waitMs: 5, policyMs: 1, queueMs: 6, promptMs: 10, writeMs: 2, totalMs: 96 };
+    await witness([{ requestId: uuidOf(1), latency: { ...latency, ...parts } }]);
+    expect(await run('audit.show', { requestId: uuidOf(1) })).toMatchObject({
+      spans: [
+        { name: 'wait', startMs: 0, durationMs: 5 },
+        { name: 'embedding', startMs: 5, durationMs: 2 },
+        { name: 'retrieval', startMs: 7, durationMs: 3 },
+        { name: 'attention', startMs: 10, durationMs: 4 },
+        { name: 'policy', startMs: 14, durationMs: 1 },
+        { name: 'routing', startMs: 15, durationMs: 1 },
+        { name: 'queue', startMs: 16, durationMs: 6 },
+        { name: 'prompt', startMs: 22, durationMs: 10 },
+        { name: 'firstToken', startMs: 32, durationMs: 8 },
+        { name: 'tokens', startMs: 40, durationMs: 56 },
+        { name: 'write', startMs: 96, durationMs: 2 },
+      ],
+    });
+  });
+
   test('has others like it, the nearest first, and never itself', async () => {
     const { run, witness, memory } = await createTestMemory();
     const queries = ['lost card', 'my lost card', 'spring weather'];
@@ -145,7 +167,7 @@ describe('[OP15] one request', () => {
         return { requestId: uuidOf(i + 1), query, queryEmbedding: vector, space };
       }),
     );
-    await witness([...entries, { requestId: uuidOf(7), query: 'none', queryEmbedding: null, space: null }]);
+    await witness(entries);
     const { entries: near } = (await run('audit.similar', { requestId: uuidOf(1) })) as {
       entries: { similarity: number; entry: { query: string } }[];
     };
@@ -153,7 +175,15 @@ describe('[OP15] one request', () => {
     expect(near.every(({ entry }) => entry.query !== 'lost card')).toBe(true);
     const some = (await run('audit.similar', { requestId: uuidOf(1), minSimilarity: 0.5 })) as { entries: unknown[] };
     expect(some.entries).toHaveLength(1);
-    await expect(run('audit.similar', { requestId: uuidOf(7) })).rejects.toMatchObject({ code: 'invalid_option' });
+    const blind = await createTestMemory(null);
+    blind.memory.witness.enqueue(
+      'acme',
+      witnessInput({ requestId: uuidOf(7), queryEmbedding: null, responseEmbedding: null, space: null }),
+    );
+    await blind.memory.witness.flush();
+    await expect(blind.run('audit.similar', { requestId: uuidOf(7) })).rejects.toMatchObject({
+      code: 'invalid_option',
+    });
   });
 });
 

@@ -42,28 +42,29 @@ interface Span {
 }
 
 /** The parts that come before an answer, in their order. */
-const STEPS = ['embedding', 'retrieval', 'attention', 'routing'] as const;
+const STEPS = ['wait', 'embedding', 'retrieval', 'attention', 'policy', 'routing'] as const;
+const UNTIL_FIRST_TOKEN = ['queue', 'prompt'] as const;
 
 /** The time of a request as parts one behind the other; what no part explains is before the answer. */
 function spansOf(latency: LatencyBreakdown): Span[] {
-  const { totalMs, generationMs, ttftMs } = latency;
+  const { totalMs, generationMs, ttftMs, writeMs } = latency;
   const spans: Span[] = [];
-  let startMs = 0;
-  for (const name of STEPS) {
-    const durationMs = latency[`${name}Ms`];
-    if (durationMs > 0) spans.push({ name, startMs, durationMs });
-    startMs += durationMs;
+  let atMs = 0;
+  const add = (name: string, durationMs: number | null): void => {
+    if (durationMs !== null && durationMs > 0) spans.push({ name, startMs: atMs, durationMs });
+    atMs += durationMs ?? 0;
+  };
+  for (const name of STEPS) add(name, latency[`${name}Ms`]);
+  add('other', totalMs - generationMs - atMs);
+  if (ttftMs === null || ttftMs <= atMs || ttftMs >= totalMs) add('generation', totalMs - atMs);
+  else {
+    // What older entries do not have, or clocks of two threads see otherwise, is part of what comes until the first token.
+    for (const name of UNTIL_FIRST_TOKEN) add(name, Math.min(latency[`${name}Ms`] ?? 0, ttftMs - atMs));
+    add('firstToken', ttftMs - atMs);
+    add('tokens', totalMs - atMs);
   }
-  const answerMs = Math.max(startMs, totalMs - generationMs);
-  if (answerMs > startMs) spans.push({ name: 'other', startMs, durationMs: answerMs - startMs });
-  if (ttftMs === null || ttftMs <= answerMs || ttftMs >= totalMs) {
-    return [...spans, { name: 'generation', startMs: answerMs, durationMs: Math.max(0, totalMs - answerMs) }];
-  }
-  return [
-    ...spans,
-    { name: 'firstToken', startMs: answerMs, durationMs: ttftMs - answerMs },
-    { name: 'tokens', startMs: ttftMs, durationMs: totalMs - ttftMs },
-  ];
+  add('write', writeMs);
+  return spans;
 }
 
 function plainJudgement({ verdict, quality, correction, feedback, route, parameters }: Trajectory) {

@@ -125,6 +125,11 @@ const CALLS: Readonly<Record<string, Call>> = {
     status: 404,
     owned: ({ recordId }) => ({ body: { id: recordId }, status: 200 }),
   },
+  'POST /admin/memory/link': {
+    body: { from: NOBODY, to: '0199a0b4-7c00-7000-8000-00000000fffe', relation: 'cites' },
+    status: 404,
+    owned: ({ recordId }) => ({ body: { from: recordId, to: recordId, relation: 'cites' }, status: 400 }),
+  },
   'POST /admin/memory/list': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/memory/graph': {
     body: { id: NOBODY },

@@ -43,7 +43,7 @@ async function curveOf({ learning }: LearningControl, tenant: string, line: stri
   const active = await versions.active(tenant, line);
   const found = await versions.history(tenant, line, limit);
   const inside = found.filter(({ createdMs }) => createdMs >= range.fromMs && createdMs < range.toMs);
-  return { serves: active?.version ?? 0, points: inside.map(pointOf).reverse() };
+  return { serves: active?.version ?? 0, points: inside.map(pointOf).toReversed() };
 }
 
 interface Bucket {
