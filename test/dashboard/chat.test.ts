@@ -147,9 +147,13 @@ describe.skipIf(!canRun)('chat', () => {
   test('conversations are kept in the browser only by choice', async () => {
     await using opened = await openPage(server.url);
     const { page } = opened;
+    await page.clock.install();
+    await page.reload();
     await limit(page, 4);
     await send(page, 'Remember me');
     await answered(page);
+    await page.clock.fastForward(60_000); // longer than it waits before it writes
+    expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain('Remember me');
     await page.reload();
     await page.getByText('What would you like to know?').waitFor();
     await limit(page, 4);
