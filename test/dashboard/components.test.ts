@@ -70,16 +70,16 @@ describe.skipIf(browserPath === null)('shared components', () => {
     await grid.focus();
     await page.keyboard.press('End');
     await rows.filter({ hasText: 'row-9999' }).waitFor();
-    expect(await page.locator('#ends').innerText()).toBe('1');
+    await expect.poll(() => page.locator('#ends').innerText()).toBe('1');
     await page.keyboard.press('Enter');
-    expect(await page.locator('#opened').innerText()).toBe('row-9999');
+    await expect.poll(() => page.locator('#opened').innerText()).toBe('row-9999');
     const active = await grid.getAttribute('aria-activedescendant');
     expect(await page.locator(`[id="${active}"]`).getAttribute('aria-rowindex')).toBe('10001');
     await page.keyboard.press('Home');
     await page.keyboard.press('ArrowDown');
     await rows.filter({ hasText: 'row-1' }).first().waitFor();
     await page.keyboard.press('Enter');
-    expect(await page.locator('#opened').innerText()).toBe('row-1');
+    await expect.poll(() => page.locator('#opened').innerText()).toBe('row-1');
   });
 
   test('tabs go round with the arrow keys', async () => {
@@ -87,10 +87,10 @@ describe.skipIf(browserPath === null)('shared components', () => {
     const { page } = opened;
     await page.getByRole('tab', { name: 'One' }).focus();
     await page.keyboard.press('ArrowLeft');
-    expect(await page.getByRole('tabpanel').innerText()).toBe('panel of three');
+    await expect.poll(() => page.getByRole('tabpanel').innerText()).toBe('panel of three');
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('ArrowRight');
-    expect(await page.getByRole('tabpanel').innerText()).toBe('panel of two');
+    await expect.poll(() => page.getByRole('tabpanel').innerText()).toBe('panel of two');
     expect(await page.evaluate(() => document.activeElement!.textContent)).toBe('Two');
   });
 
@@ -114,9 +114,9 @@ describe.skipIf(browserPath === null)('shared components', () => {
     const json = page.locator('.json');
     expect(await json.innerText()).toContain('<img src=x onerror=alert(1)>');
     await json.getByText('list:').click();
-    expect(await json.locator('.number').count()).toBe(100);
+    await expect.poll(() => json.locator('.number').count()).toBe(100);
     await json.getByRole('button', { name: '150 more' }).click();
-    expect(await json.locator('.number').count()).toBe(250);
+    await expect.poll(() => json.locator('.number').count()).toBe(250);
   });
 
   test.each(['light', 'dark'] as const)('nothing is in the way of anybody: %s', async (colorScheme) => {

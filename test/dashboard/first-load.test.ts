@@ -31,6 +31,14 @@ describe.skipIf(!canRun)('first load', () => {
     console.log(`first load: ${files.length} files, ${(total / 1000).toFixed(1)} kB gzip`);
     expect(files.length).toBeGreaterThan(3);
     expect(total).toBeLessThanOrEqual(MAX_BYTES);
+    await page.goto(`${server.url}?again`);
+    await page.getByRole('textbox', { name: 'Message' }).waitFor();
+    const loadedAgain = await page.evaluate(() =>
+      (performance.getEntriesByType('resource') as PerformanceResourceTiming[])
+        .filter(({ name, transferSize }) => name.includes('/assets/') && transferSize > 0)
+        .map(({ name }) => name),
+    );
+    expect(loadedAgain).toEqual([]);
     // What other views need comes with them.
     expect(files.filter((path) => /uplot|line-chart/i.test(path))).toEqual([]);
   });

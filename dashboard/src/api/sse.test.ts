@@ -35,8 +35,13 @@ test('wherever the stream is cut, the events are the same', () => {
         rest = rest.slice(cut);
       }
       expect(parse(...pieces, rest)).toEqual(parse(whole));
+      expect(parse(...whole)).toEqual(parse(whole));
     }),
   );
+});
+
+test('a line break that is cut in two is one', () => {
+  expect(parse('data: a\r', '\ndata: b\r\n\r\n')).toEqual([message('a\nb')]);
 });
 
 test('an event without an end is refused before it fills the page', () => {
