@@ -12,6 +12,7 @@ import { SettingsDialog } from './settings-dialog.tsx';
 import { current, openStore, startConversation, updateConversation } from './store.ts';
 import { Thread } from './thread.tsx';
 import './chat.css';
+import './markdown.css';
 
 /** Talk to a model. */
 export default function ChatView() {
