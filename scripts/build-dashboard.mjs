@@ -1,5 +1,5 @@
 // Builds dist/dashboard with vite, packs each file, and says what a browser loads before the first word can be typed.
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { nodeTool, root, runOrExit } from './setup.mjs';
@@ -16,8 +16,8 @@ function newestSource() {
 }
 
 /** The files that opening the page with its first view loads: the entry, the chat, and all they import statically. */
-export function firstLoadFiles(folder = out) {
-  const manifest = JSON.parse(readFileSync(join(folder, '.vite/manifest.json'), 'utf8'));
+function firstLoadFiles() {
+  const manifest = JSON.parse(readFileSync(join(out, '.vite/manifest.json'), 'utf8'));
   const files = new Set(['index.html']);
   const visit = (name) => {
     const { file, css = [], imports = [], assets = [] } = manifest[name];
@@ -48,6 +48,7 @@ export function buildDashboard({ force = false } = {}) {
     }
   }
   const sizes = firstLoadFiles().map((name) => gzipSync(readFileSync(join(out, name)), { level: 9 }).length);
+  rmSync(join(out, '.vite'), { recursive: true }); // says how it was built, which nobody asks an installed package
   const total = sizes.reduce((sum, size) => sum + size, 0);
   console.error(
     `first load: ${sizes.length} files, ${(total / 1000).toFixed(1)} kB gzip of ${MAX_FIRST_LOAD_BYTES / 1000}`,

@@ -65,6 +65,7 @@ test.skipIf(!isBuilt)('the package has the command, both builds of the kernels, 
       'dist/kernels/wasm/kernels.relaxed.wasm',
       'dist/kernels/wasm/kernels.simd.wasm',
       'dist/platform/node/engine-worker.js',
+      'dist/dashboard/index.html',
       'LICENSE',
     ]),
   );

@@ -1,8 +1,7 @@
 // How `ruvllm serve` ends: asked to, with a deadline, and not asked at all.
-import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { isServerBuilt } from '../support/dist-server.ts';
+import { readFeedback } from '../support/read-feedback.ts';
 import { createServeFolder, type ServeFolder, type ServeProcess } from '../support/serve-process.ts';
 
 let folder: ServeFolder;
@@ -125,7 +124,8 @@ describe.skipIf(!isServerBuilt)('the end of ruvllm serve', () => {
     expect(await look('/v1/models', bad.token)).toBe(401);
     // Stored responses are kept in memory only.
     expect(await look(`/v1/responses/${id}`, good.token)).toBe(404);
-    expect(await readFeedback(requestId)).toMatchObject({
+    const place = { data: folder.data, state: folder.environment['RUVLLM_STATE_DIR']! };
+    expect(await readFeedback(place, 'alice', requestId)).toMatchObject({
       request: { requestId, tenant: 'alice', model: 'tiny' },
       score: 0.25,
       correction: 'better',
@@ -134,15 +134,3 @@ describe.skipIf(!isServerBuilt)('the end of ruvllm serve', () => {
 });
 
 /** As another process would read it. */
-async function readFeedback(requestId: string): Promise<unknown> {
-  const dist = fileURLToPath(new URL('../../dist/platform/node', import.meta.url));
-  const load = async <T>(name: string): Promise<T> => (await import(pathToFileURL(join(dist, name)).href)) as T;
-  const { openSealedRecords } =
-    await load<typeof import('../../src/platform/node/spill/sealed-records.ts')>('spill/sealed-records.js');
-  const { readOrCreateMasterKey } =
-    await load<typeof import('../../src/platform/node/sealing/master-key.ts')>('sealing/master-key.js');
-  const masterKey = readOrCreateMasterKey(join(folder.environment['RUVLLM_STATE_DIR']!, 'master.key'));
-  const records = openSealedRecords({ folder: join(folder.data, 'feedback'), masterKey });
-  const bytes = records.get('alice', 'feedback', requestId);
-  return bytes === null ? null : JSON.parse(new TextDecoder().decode(bytes));
-}

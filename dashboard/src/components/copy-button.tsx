@@ -14,6 +14,8 @@ export function CopyButton({
   isSmall?: boolean;
 }) {
   const isDone = useSignal(false);
+  // A page of plain HTTP on another machine has no clipboard to write to.
+  if (navigator.clipboard === undefined) return null;
   async function copy(): Promise<void> {
     await navigator.clipboard.writeText(typeof text === 'string' ? text : text());
     isDone.value = true;

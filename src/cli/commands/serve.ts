@@ -62,7 +62,7 @@ export const serve: CommandRunner = async (context) => {
   if (routing !== null && memory.opened !== null && learning !== null) {
     learning.join(createRouterLoop(memory.opened, routing, learning.work).run);
   }
-  const dashboard = values['--no-dashboard'] === true ? null : readDashboardFiles();
+  const dashboard = values['--no-dashboard'] !== undefined ? null : readDashboardFiles();
   const server = createServer({
     version: context.version,
     models,

@@ -24,6 +24,7 @@ export interface DashboardServer extends AsyncDisposable {
   readonly url: string;
   /** Where its data lies. */
   readonly data: string;
+  readonly state: string;
   /** The model's name. */
   readonly model: string;
   /** `ruvllm keys create …`: the token and the id; works before `start` and while it runs. */
@@ -46,10 +47,11 @@ export async function startDashboardServer(
 ): Promise<DashboardServer & { readonly tokens: ReadonlyMap<string, { id: string; token: string }> }> {
   const folder = mkdtempSync(join(tmpdir(), 'ruvllm-dashboard-'));
   const data = join(folder, 'data');
+  const state = join(folder, 'state');
   const environment = {
     ...process.env,
     RUVLLM_DATA_DIR: data,
-    RUVLLM_STATE_DIR: join(folder, 'state'),
+    RUVLLM_STATE_DIR: state,
     RUVLLM_CACHE_DIR: join(folder, 'cache'),
     RUVLLM_KERNELS: 'wasm',
     RUVLLM_HOST: '',
@@ -77,6 +79,7 @@ export async function startDashboardServer(
   return {
     url: `${url}/`,
     data,
+    state,
     model: models[0]!,
     tokens,
     createKey,

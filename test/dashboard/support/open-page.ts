@@ -1,4 +1,4 @@
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { openBrowser } from './browser.ts';
 
 /** A page that remembers what must not happen. */
@@ -20,7 +20,6 @@ export interface PageOptions extends BrowserContextOptions {
 /** Opens a page in a context of its own; disposing of it throws when there were complaints. */
 export async function openPage(url: string, options: PageOptions = {}): Promise<WatchedPage> {
   const { key, expectedStatuses = [], ...more } = options;
-  const { origin } = new URL(url);
   const browser = await openBrowser();
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...more });
   if (key !== undefined) {
@@ -29,6 +28,16 @@ export async function openPage(url: string, options: PageOptions = {}): Promise<
       sessionStorage.setItem('test.signed', 'once'); // a key that was given up stays given up when the page is loaded again
     }, key);
   }
+  return watchPage(context, url, expectedStatuses);
+}
+
+/** The same in a context that was made elsewhere, which it closes. */
+export async function watchPage(
+  context: BrowserContext,
+  url: string,
+  expectedStatuses: readonly number[] = [],
+): Promise<WatchedPage> {
+  const { origin } = new URL(url);
   const complaints: string[] = [];
   const requests: string[] = [];
   const page = await context.newPage();

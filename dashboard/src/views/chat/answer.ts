@@ -3,6 +3,7 @@ import { streamChat } from '../../api/chat.ts';
 import { isAbort, messageOf } from '../../api/errors.ts';
 import type { ChatRequest, ChatTurn } from '../../api/types.ts';
 import { client, onSignOut } from '../../app/session.ts';
+import { createId } from '../../format/create-id.ts';
 import { conversations, updateConversation, updateMessage } from './store.ts';
 import { type AnswerDetails, type Conversation, type Message, NO_VERDICT, userMessage } from './types.ts';
 
@@ -67,7 +68,7 @@ async function answer(conversationId: string, model: string): Promise<void> {
   const conversation = conversations.value.find(({ id }) => id === conversationId);
   if (conversation === undefined) return;
   const request = requestOf(conversation, model);
-  const id = crypto.randomUUID();
+  const id = createId();
   const message: Message = { ...userMessage(''), id, role: 'assistant', state: 'streaming' };
   updateConversation(conversationId, (one) => ({ ...one, messages: [...one.messages, message] }));
   running.get(conversationId)?.abort();

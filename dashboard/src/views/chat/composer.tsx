@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
+import { directionOf } from '../../format/direction.ts';
 import { Button } from '../../components/button.tsx';
 
 /** A field that grows with a longer text is laid out again with every letter. */
@@ -8,12 +9,10 @@ const MAX_GROWING_CHARS = 20_000;
 /** Where a message is written: Enter sends it, with Shift it is a line break. */
 export function Composer({
   isAnswering,
-  isDisabled,
   onSend,
   onStop,
 }: {
   isAnswering: boolean;
-  isDisabled: boolean;
   onSend: (text: string) => void;
   onStop: () => void;
 }) {
@@ -21,16 +20,18 @@ export function Composer({
   // Its text stays in the field: a megabyte that is put back with every letter cannot be typed into.
   const isEmpty = useSignal(true);
   const isLong = useSignal(false);
+  const direction = useSignal(directionOf(''));
   const look = (): void => {
     const { value } = field.current!;
     isEmpty.value = value.trim() === '';
+    direction.value = directionOf(value);
     isLong.value = value.length > MAX_GROWING_CHARS;
   };
   useEffect(() => field.current?.focus(), []);
 
   function send(): void {
     const { value } = field.current!;
-    if (value.trim() === '' || isAnswering || isDisabled) return;
+    if (value.trim() === '' || isAnswering) return;
     field.current!.value = '';
     look();
     onSend(value);
@@ -51,7 +52,7 @@ export function Composer({
         data-long={isLong.value ? '' : undefined}
         aria-label="Message"
         placeholder="Write a message"
-        dir="auto"
+        dir={direction.value}
         onInput={look}
         onKeyDown={(event) => {
           if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
@@ -62,7 +63,7 @@ export function Composer({
       {isAnswering ? (
         <Button icon="stop" label="Stop" onClick={onStop} />
       ) : (
-        <Button kind="primary" type="submit" icon="send" label="Send" isDisabled={isEmpty.value || isDisabled} />
+        <Button kind="primary" type="submit" icon="send" label="Send" isDisabled={isEmpty.value} />
       )}
     </form>
   );

@@ -5,6 +5,7 @@ import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import { showToast } from '../../components/toast.tsx';
+import { directionOf } from '../../format/direction.ts';
 import { updateMessage } from './store.ts';
 import type { Message } from './types.ts';
 
@@ -16,8 +17,14 @@ export function Feedback({ conversationId, message }: { conversationId: string; 
   const { thumbs, correction } = message.verdict;
 
   async function give(words: { thumbs?: 'up' | 'down'; correction?: string }): Promise<void> {
-    const report = await api.feedback({ request_id: requestId, ...words });
-    updateMessage(conversationId, message.id, (one) => ({ ...one, verdict: { ...one.verdict, ...words } }));
+    const verdict = { ...message.verdict, ...words };
+    // The server keeps the last word on a request: what was said before is said again with it.
+    const report = await api.feedback({
+      request_id: requestId,
+      ...(verdict.thumbs === null ? {} : { thumbs: verdict.thumbs }),
+      ...(verdict.correction === null ? {} : { correction: verdict.correction }),
+    });
+    updateMessage(conversationId, message.id, (one) => ({ ...one, verdict }));
     failure.value = null;
     showToast(describe(report));
   }
@@ -94,7 +101,7 @@ function Correction({
           class="input"
           rows={12}
           aria-label="Corrected answer"
-          dir="auto"
+          dir={directionOf(words.value)}
           value={words}
           onInput={(event) => (words.value = event.currentTarget.value)}
         />

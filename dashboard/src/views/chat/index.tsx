@@ -7,11 +7,12 @@ import { visibleText } from '../../format/visible-text.ts';
 import { announcement, say, stopAnswer } from './answer.ts';
 import { Composer } from './composer.tsx';
 import { ConversationList } from './conversation-list.tsx';
-import { loadModels, modelOf, models, modelsFailure } from './models.ts';
+import { loadModels, modelOf, models, modelsFailure, settledModelOf } from './models.ts';
 import { SettingsDialog } from './settings-dialog.tsx';
 import { current, openStore, startConversation, updateConversation } from './store.ts';
 import { Thread } from './thread.tsx';
 import './chat.css';
+import './markdown.css';
 
 /** Talk to a model. */
 export default function ChatView() {
@@ -65,8 +66,7 @@ export default function ChatView() {
         <Composer
           key={conversation.id}
           isAnswering={isAnswering}
-          isDisabled={model === ''}
-          onSend={(text) => void say(conversation.id, text, model)}
+          onSend={(text) => void settledModelOf(conversation.model).then((name) => say(conversation.id, text, name))}
           onStop={() => stopAnswer(conversation.id)}
         />
         <p class="unseen" role="status">

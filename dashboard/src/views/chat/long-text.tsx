@@ -14,7 +14,7 @@ export function PlainText({ text }: { text: string }) {
   const isWhole = useSignal(false);
   if (text.length <= MAX_SHOWN_CHARS) {
     return (
-      <div class="plain" dir="auto">
+      <div class="words" dir="auto">
         {visibleText(text)}
       </div>
     );
@@ -22,7 +22,7 @@ export function PlainText({ text }: { text: string }) {
   if (!isWhole.value) {
     return (
       <>
-        <div class="plain" dir="auto">
+        <div class="words" dir="auto">
           {visibleText(text.slice(0, FIRST_CHARS))}…
         </div>
         <Button isSmall onClick={() => (isWhole.value = true)}>
@@ -33,7 +33,7 @@ export function PlainText({ text }: { text: string }) {
   }
   return (
     <>
-      <div class="plain whole" dir="auto" tabIndex={0} role="region" aria-label="The whole message">
+      <div class="words whole" dir="auto" tabIndex={0} role="region" aria-label="The whole message">
         {cut(text).map((block, index) => (
           <div key={index}>{visibleText(block)}</div>
         ))}

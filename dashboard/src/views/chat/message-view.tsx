@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { Button } from '../../components/button.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
+import { directionOf } from '../../format/direction.ts';
 import { visibleText } from '../../format/visible-text.ts';
 import { regenerate, sayInstead } from './answer.ts';
 import { Details } from './details.tsx';
@@ -41,7 +42,7 @@ function Asked({ conversation, message, isIdle }: MessageProps) {
             class="input"
             rows={4}
             aria-label="Edit the message"
-            dir="auto"
+            dir={directionOf(message.text)}
             defaultValue={message.text}
             ref={field}
           />

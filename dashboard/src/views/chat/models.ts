@@ -7,7 +7,14 @@ import { messageOf } from '../../api/errors.ts';
 export const models = signal<readonly ModelEntry[]>([]);
 export const modelsFailure = signal('');
 
-export async function loadModels(): Promise<void> {
+let loading = Promise.resolve();
+
+export function loadModels(): Promise<void> {
+  loading = load();
+  return loading;
+}
+
+async function load(): Promise<void> {
   try {
     models.value = sortModels(await api.models(), who.value?.route_alias ?? null);
     modelsFailure.value = '';
@@ -20,6 +27,12 @@ export async function loadModels(): Promise<void> {
 export function sortModels(found: readonly ModelEntry[], alias: string | null): ModelEntry[] {
   const rank = ({ id, state }: ModelEntry): number => (id === alias ? 0 : state === 'loaded' ? 1 : 2);
   return [...found].sort((a, b) => rank(a) - rank(b));
+}
+
+/** The model a conversation is answered by, once it is known which there are: who types quickly is not ignored. */
+export async function settledModelOf(chosen: string | null): Promise<string> {
+  await loading;
+  return modelOf(chosen);
 }
 
 /** The model a conversation is answered by; empty: there is none. */

@@ -4,6 +4,7 @@ import { hasPart } from '../../app/session.ts';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Field } from '../../components/field.tsx';
+import { directionOf } from '../../format/direction.ts';
 import { updateConversation } from './store.ts';
 import type { ChatSettings, Conversation } from './types.ts';
 
@@ -50,7 +51,7 @@ export function SettingsDialog({ conversation, onClose }: { conversation: Conver
               id={id}
               class="input"
               rows={4}
-              dir="auto"
+              dir={directionOf(system)}
               value={system}
               onInput={(event) => (draft.value = { ...draft.value, system: event.currentTarget.value })}
             />

@@ -1,5 +1,6 @@
 import { computed, effect, signal } from '@preact/signals';
 import { onSignOut, who } from '../../app/session.ts';
+import { createId } from '../../format/create-id.ts';
 import type { ChatSettings, Conversation, Message } from './types.ts';
 
 /** In localStorage, by tenant: another key finds nothing of this one's. */
@@ -43,7 +44,7 @@ export function startConversation(): void {
   const [last] = conversations.value;
   if (last === undefined || last.messages.length > 0) {
     const { model, settings } = current.value ?? last ?? { model: null, settings: PLAIN };
-    const started = { id: crypto.randomUUID(), model, settings, messages: [], createdMs: Date.now() };
+    const started = { id: createId(), model, settings, messages: [], createdMs: Date.now() };
     conversations.value = [started, ...conversations.value];
   }
   currentId.value = conversations.value[0]!.id;

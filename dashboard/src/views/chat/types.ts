@@ -1,4 +1,5 @@
 import type { AnswerOrigin } from '../../api/chat.ts';
+import { createId } from '../../format/create-id.ts';
 import type { SamplingOptions, Usage } from '../../api/types.ts';
 
 /** What is known of an answer beside its words. */
@@ -54,7 +55,7 @@ export const NO_VERDICT: Verdict = { thumbs: null, correction: null };
 /** A message of a person. */
 export function userMessage(text: string): Message {
   return {
-    id: crypto.randomUUID(),
+    id: createId(),
     role: 'user',
     text,
     reasoning: '',

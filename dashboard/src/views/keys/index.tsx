@@ -1,3 +1,126 @@
+import { useSignal } from '@preact/signals';
+import type { ApiKey } from '../../api/types.ts';
+import { api, who } from '../../app/session.ts';
+import { Badge } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { Confirm } from '../../components/confirm.tsx';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { Loading } from '../../components/loading.tsx';
+import { Moment } from '../../components/moment.tsx';
+import { ErrorNotice } from '../../components/notice.tsx';
+import { useResource } from '../../components/use-resource.ts';
+import { showToast } from '../../components/toast.tsx';
+import { visibleText } from '../../format/visible-text.ts';
+import { NewKeyDialog } from './new-key-dialog.tsx';
+
+/** Who may use the server. */
 export default function KeysView() {
-  return null;
+  const keys = useResource((signal) => api.keys(signal));
+  const isCreating = useSignal(false);
+  const revoking = useSignal<ApiKey | null>(null);
+  const list = keys.data.value;
+
+  async function revoke({ id, name }: ApiKey): Promise<void> {
+    await api.revokeKey(id);
+    showToast(`${visibleText(name)} is revoked.`);
+    keys.reload();
+  }
+
+  return (
+    <div class="page">
+      <div class="page-head">
+        <div>
+          <h1>Keys</h1>
+          <p>Who may use this server, and for what.</p>
+        </div>
+        <Button kind="primary" icon="plus" onClick={() => (isCreating.value = true)}>
+          Create key
+        </Button>
+      </div>
+      {keys.error.value !== null && <ErrorNotice error={keys.error.value} onRetry={keys.reload} />}
+      {list === null && keys.error.value === null && <Loading what="Keys" />}
+      {list?.length === 0 && (
+        <EmptyState icon="keys" title="There are no keys">
+          <p>Everyone on this machine is let in. With the first key, everyone needs one.</p>
+        </EmptyState>
+      )}
+      {list !== null && list.length > 0 && <KeyTable list={list} onRevoke={(key) => (revoking.value = key)} />}
+      {isCreating.value && <NewKeyDialog onCreated={keys.reload} onClose={() => (isCreating.value = false)} />}
+      {revoking.value !== null && (
+        <Confirm
+          title="Revoke this key?"
+          action="Revoke"
+          onConfirm={() => revoke(revoking.value!)}
+          onClose={() => (revoking.value = null)}
+        >
+          <p>
+            <strong>{visibleText(revoking.value.name)}</strong> is refused from the next request on, for good.
+            {revoking.value.id === who.value?.key?.id &&
+              ' It is the key you are signed in with: you will be signed out.'}
+          </p>
+        </Confirm>
+      )}
+    </div>
+  );
+}
+
+function KeyTable({ list, onRevoke }: { list: readonly ApiKey[]; onRevoke: (key: ApiKey) => void }) {
+  return (
+    <div class="table-wrap" tabIndex={0} role="region" aria-label="Keys">
+      <table class="table">
+        <thead>
+          <tr>
+            <th>Name</th>
+            <th>Tenant</th>
+            <th>Allows</th>
+            <th>Created</th>
+            <th>State</th>
+            <th>
+              <span class="unseen">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {list.map((key) => (
+            <tr key={key.id}>
+              <td>
+                <strong>{visibleText(key.name)}</strong>
+                <br />
+                <span class="small soft mono">{visibleText(key.id)}</span>
+              </td>
+              <td>{visibleText(key.tenant)}</td>
+              <td>
+                <span class="row">
+                  {key.scopes.map((scope) => (
+                    <Badge key={scope} tone={scope === 'admin' ? 'warn' : 'none'}>
+                      {scope}
+                    </Badge>
+                  ))}
+                </span>
+              </td>
+              <td>
+                <Moment ms={key.created * 1000} />
+              </td>
+              <td>
+                {key.revoked === null ? (
+                  <Badge tone="good">{key.id === who.value?.key?.id ? 'good, yours' : 'good'}</Badge>
+                ) : (
+                  <Badge tone="bad">
+                    revoked <Moment ms={key.revoked * 1000} />
+                  </Badge>
+                )}
+              </td>
+              <td class="end">
+                {key.revoked === null && (
+                  <Button kind="danger" isSmall label={`Revoke ${visibleText(key.name)}`} onClick={() => onRevoke(key)}>
+                    Revoke
+                  </Button>
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
 }

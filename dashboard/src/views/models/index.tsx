@@ -1,3 +1,96 @@
+import { useSignal } from '@preact/signals';
+import { modelEndpoints } from '../../api/models.ts';
+import { allows, api, client, hasPart } from '../../app/session.ts';
+import { Button } from '../../components/button.tsx';
+import { Loading } from '../../components/loading.tsx';
+import { ErrorNotice } from '../../components/notice.tsx';
+import { StatTile } from '../../components/stat-tile.tsx';
+import { useResource } from '../../components/use-resource.ts';
+import { formatBytes, formatCount } from '../../format/numbers.ts';
+import { Adapters } from './adapters.tsx';
+import { CachedModels } from './cached-models.tsx';
+import { PlainList } from './plain-list.tsx';
+import { PullDialog } from './pull-dialog.tsx';
+import { Pulls } from './pulls.tsx';
+import { ServedModels } from './served-models.tsx';
+import './models.css';
+
+const models = modelEndpoints(client);
+/** Loading takes seconds: often enough to see it happen. */
+const REFRESH_MS = 2000;
+
+/** What is served, what is on this machine, and what fits. */
 export default function ModelsView() {
-  return null;
+  return (
+    <div class="page">
+      {allows.value.operate ? <AllModels /> : <OwnModels />}
+      {allows.value.admin && <Adapters />}
+    </div>
+  );
+}
+
+function AllModels() {
+  const report = useResource(models.report, [], { everyMs: REFRESH_MS });
+  const isPulling = useSignal(false);
+  const canChange = allows.value.admin;
+  const data = report.data.value;
+  return (
+    <>
+      <div class="page-head">
+        <Title />
+        {canChange && hasPart('catalog') && (
+          <Button kind="primary" icon="download" onClick={() => (isPulling.value = true)}>
+            Pull a model
+          </Button>
+        )}
+      </div>
+      {report.error.value !== null && <ErrorNotice error={report.error.value} onRetry={report.reload} />}
+      {data === null && report.error.value === null && <Loading what="Models" />}
+      {data !== null && (
+        <>
+          <dl class="tiles">
+            <StatTile
+              label="Loaded"
+              value={formatCount(data.data.filter(({ state }) => state === 'loaded').length)}
+              note={`of ${formatCount(data.data.length)} served`}
+            />
+            <StatTile
+              label="Memory of models"
+              value={formatBytes(data.used_bytes)}
+              note={data.budget_bytes === null ? 'no limit set' : `of ${formatBytes(data.budget_bytes)}`}
+            />
+            {data.free_bytes !== null && <StatTile label="Free on this machine" value={formatBytes(data.free_bytes)} />}
+          </dl>
+          <ServedModels list={data.data} canChange={canChange} onChanged={report.reload} />
+          {hasPart('catalog') && <Pulls canChange={canChange} onEnded={report.reload} />}
+          {data.cached !== null && <CachedModels list={data.cached} canChange={canChange} onChanged={report.reload} />}
+        </>
+      )}
+      {isPulling.value && <PullDialog onClose={() => (isPulling.value = false)} />}
+    </>
+  );
+}
+
+/** A key that only generates sees what it can ask for. */
+function OwnModels() {
+  const list = useResource((signal) => api.models(signal), [], { everyMs: REFRESH_MS });
+  return (
+    <>
+      <div class="page-head">
+        <Title />
+      </div>
+      {list.error.value !== null && <ErrorNotice error={list.error.value} onRetry={list.reload} />}
+      {list.data.value === null && list.error.value === null && <Loading what="Models" />}
+      {list.data.value !== null && <PlainList list={list.data.value} />}
+    </>
+  );
+}
+
+function Title() {
+  return (
+    <div>
+      <h1>Models</h1>
+      <p>What can be asked for, and what it takes.</p>
+    </div>
+  );
 }

@@ -1,0 +1,155 @@
+import { useSignal } from '@preact/signals';
+import type { Adapter } from '../../api/types.ts';
+import { api } from '../../app/session.ts';
+import { Button } from '../../components/button.tsx';
+import { Confirm } from '../../components/confirm.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { Field } from '../../components/field.tsx';
+import { ErrorNotice } from '../../components/notice.tsx';
+import { useResource } from '../../components/use-resource.ts';
+import { formatBytes, formatCount } from '../../format/numbers.ts';
+import { visibleText } from '../../format/visible-text.ts';
+import { useAction } from './use-action.ts';
+
+/** The adapters of loaded models: small changes to a model that are asked for as MODEL:NAME. */
+export function Adapters() {
+  const adapters = useResource((signal) => api.adapters(signal));
+  const isLoading = useSignal(false);
+  const unloading = useSignal<Adapter | null>(null);
+  const list = adapters.data.value;
+  async function unload({ id, tenant }: Adapter): Promise<void> {
+    await api.unloadAdapter(id, tenant);
+    adapters.reload();
+  }
+  return (
+    <section class="stack" aria-label="Adapters">
+      <div class="row spread">
+        <h2>Adapters</h2>
+        <Button isSmall icon="plus" onClick={() => (isLoading.value = true)}>
+          Load an adapter
+        </Button>
+      </div>
+      {adapters.error.value !== null && <ErrorNotice error={adapters.error.value} onRetry={adapters.reload} />}
+      {list?.length === 0 && <p class="soft">No adapter is loaded.</p>}
+      {list !== null && list.length > 0 && (
+        <AdapterTable list={list} onUnload={(adapter) => (unloading.value = adapter)} />
+      )}
+      {isLoading.value && <LoadAdapter onLoaded={adapters.reload} onClose={() => (isLoading.value = false)} />}
+      {unloading.value !== null && (
+        <Confirm
+          title="Unload this adapter?"
+          action="Unload"
+          onConfirm={() => unload(unloading.value!)}
+          onClose={() => (unloading.value = null)}
+        >
+          <p>
+            <strong>{visibleText(unloading.value.id)}</strong> cannot be asked for any more; answers in progress end
+            with it.
+          </p>
+        </Confirm>
+      )}
+    </section>
+  );
+}
+
+function AdapterTable({ list, onUnload }: { list: readonly Adapter[]; onUnload: (adapter: Adapter) => void }) {
+  return (
+    <div class="table-wrap" tabIndex={0} role="region" aria-label="Adapters">
+      <table class="table">
+        <thead>
+          <tr>
+            <th>Name</th>
+            <th>For</th>
+            <th class="end">Rank</th>
+            <th class="end">Matrices</th>
+            <th class="end">Memory</th>
+            <th>
+              <span class="unseen">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {list.map((adapter) => (
+            <tr key={`${adapter.id} ${adapter.tenant}`}>
+              <td>
+                <strong>{visibleText(adapter.id)}</strong>
+                <div class="small soft mono">{adapter.content_hash.slice(0, 16)}</div>
+              </td>
+              <td>{adapter.tenant === null ? 'everyone' : visibleText(adapter.tenant)}</td>
+              <td class="end num">{formatCount(adapter.rank)}</td>
+              <td class="end num">{formatCount(adapter.num_matrices)}</td>
+              <td class="end num">{formatBytes(adapter.size_bytes)}</td>
+              <td class="end">
+                <Button
+                  isSmall
+                  kind="danger"
+                  label={`Unload ${visibleText(adapter.id)}`}
+                  onClick={() => onUnload(adapter)}
+                >
+                  Unload
+                </Button>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function LoadAdapter({ onLoaded, onClose }: { onLoaded: () => void; onClose: () => void }) {
+  const name = useSignal('');
+  const path = useSignal('');
+  const { failure, busyWith, act } = useAction();
+  async function load(): Promise<void> {
+    await api.loadAdapter({ name: name.value.trim(), path: path.value.trim() });
+    onLoaded();
+    onClose();
+  }
+  return (
+    <Dialog title="Load an adapter" onClose={onClose}>
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void act('load', load);
+        }}
+      >
+        <Field label="Name" hint="It is asked for as MODEL:NAME.">
+          {(id) => (
+            <input
+              id={id}
+              class="input"
+              maxLength={64}
+              value={name}
+              onInput={(event) => (name.value = event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <Field label="Path" hint="A LoRA on the server's machine: a GGUF file, or a folder of PEFT.">
+          {(id) => (
+            <input
+              id={id}
+              class="input mono"
+              maxLength={4096}
+              spellcheck={false}
+              value={path}
+              onInput={(event) => (path.value = event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        {failure.value !== null && <ErrorNotice error={failure.value} />}
+        <div class="row end">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button
+            kind="primary"
+            type="submit"
+            isDisabled={name.value.trim() === '' || path.value.trim() === '' || busyWith.value !== ''}
+          >
+            Load
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,91 @@
+import type { CachedModel, Fit } from '../../api/models.ts';
+import { modelEndpoints } from '../../api/models.ts';
+import { client } from '../../app/session.ts';
+import { Badge, type Tone } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { Moment } from '../../components/moment.tsx';
+import { ErrorNotice } from '../../components/notice.tsx';
+import { formatBytes } from '../../format/numbers.ts';
+import { visibleText } from '../../format/visible-text.ts';
+import { useAction } from './use-action.ts';
+
+const models = modelEndpoints(client);
+
+const FITS: Readonly<Record<Fit, { readonly words: string; readonly tone: Tone }>> = {
+  yes: { words: 'fits', tone: 'good' },
+  after_unload: { words: 'fits when idle models go', tone: 'warn' },
+  no: { words: 'does not fit', tone: 'bad' },
+  unknown: { words: 'not known', tone: 'none' },
+};
+
+/** Files of models that were pulled, and whether there is room for them. */
+export function CachedModels({
+  list,
+  canChange,
+  onChanged,
+}: {
+  list: readonly CachedModel[];
+  canChange: boolean;
+  onChanged: () => void;
+}) {
+  const { failure, busyWith, act } = useAction();
+  return (
+    <section class="stack" aria-label="Models on this machine">
+      <h2>On this machine</h2>
+      {failure.value !== null && <ErrorNotice error={failure.value} />}
+      {list.length === 0 ? (
+        <EmptyState icon="models" title="Nothing was pulled yet">
+          <p>
+            Models that are pulled here or with <code>ruvllm pull</code> can be served without a restart.
+          </p>
+        </EmptyState>
+      ) : (
+        <div class="table-wrap" tabIndex={0} role="region" aria-label="Models on this machine">
+          <table class="table">
+            <thead>
+              <tr>
+                <th>Reference</th>
+                <th class="end">Size</th>
+                <th>Here since</th>
+                <th>Room</th>
+                <th>
+                  <span class="unseen">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {list.map(({ reference, size_bytes: size, modified, served_as: servedAs, fits }) => (
+                <tr key={reference}>
+                  <td>
+                    {visibleText(reference)}
+                    {servedAs !== null && <div class="small soft">served as {visibleText(servedAs)}</div>}
+                  </td>
+                  <td class="end num">{formatBytes(size)}</td>
+                  <td>
+                    <Moment ms={modified * 1000} />
+                  </td>
+                  <td>
+                    <Badge tone={FITS[fits].tone}>{FITS[fits].words}</Badge>
+                  </td>
+                  <td class="end">
+                    {canChange && servedAs === null && (
+                      <Button
+                        isSmall
+                        label={`Load ${visibleText(reference)}`}
+                        isDisabled={busyWith.value !== '' || fits === 'no'}
+                        onClick={() => void act(reference, () => models.load(reference)).then(onChanged)}
+                      >
+                        {busyWith.value === reference ? 'Loading …' : 'Load'}
+                      </Button>
+                    )}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}

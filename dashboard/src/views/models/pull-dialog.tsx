@@ -1,0 +1,51 @@
+import { useSignal } from '@preact/signals';
+import { modelEndpoints } from '../../api/models.ts';
+import { client } from '../../app/session.ts';
+import { Button } from '../../components/button.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { Field } from '../../components/field.tsx';
+import { ErrorNotice } from '../../components/notice.tsx';
+import { pullsChanged } from './pulls.tsx';
+import { useAction } from './use-action.ts';
+
+/** Asks which model is to be brought to this machine. */
+export function PullDialog({ onClose }: { onClose: () => void }) {
+  const reference = useSignal('');
+  const { failure, busyWith, act } = useAction();
+  async function pull(): Promise<void> {
+    await modelEndpoints(client).pull(reference.value.trim());
+    pullsChanged.value++;
+    onClose();
+  }
+  return (
+    <Dialog title="Pull a model" onClose={onClose}>
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void act('pull', pull);
+        }}
+      >
+        <Field label="Model" hint="As for ruvllm pull: owner/name, with :Q4_K_M or a file behind it.">
+          {(id) => (
+            <input
+              id={id}
+              class="input mono"
+              maxLength={512}
+              spellcheck={false}
+              value={reference}
+              onInput={(event) => (reference.value = event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        {failure.value !== null && <ErrorNotice error={failure.value} />}
+        <div class="row end">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="primary" type="submit" isDisabled={reference.value.trim() === '' || busyWith.value !== ''}>
+            Pull
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

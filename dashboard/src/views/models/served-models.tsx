@@ -1,0 +1,144 @@
+import { useSignal } from '@preact/signals';
+import { modelEndpoints, type ServedModel } from '../../api/models.ts';
+import { api, client } from '../../app/session.ts';
+import { Button } from '../../components/button.tsx';
+import { Confirm } from '../../components/confirm.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { JsonViewer } from '../../components/json-viewer.tsx';
+import { Loading } from '../../components/loading.tsx';
+import { ErrorNotice } from '../../components/notice.tsx';
+import { useResource } from '../../components/use-resource.ts';
+import { formatBytes, formatCount } from '../../format/numbers.ts';
+import { visibleText } from '../../format/visible-text.ts';
+import { ModelState } from './model-state.tsx';
+import { useAction } from './use-action.ts';
+
+const models = modelEndpoints(client);
+
+export interface ServedModelsProps {
+  readonly list: readonly ServedModel[];
+  readonly canChange: boolean;
+  readonly onChanged: () => void;
+}
+
+/** The models that can be asked for, and whether they are in memory. */
+export function ServedModels({ list, canChange, onChanged }: ServedModelsProps) {
+  const { failure, busyWith, act } = useAction();
+  const unloading = useSignal<ServedModel | null>(null);
+  const shown = useSignal<string | null>(null);
+  const change = (name: string, work: () => Promise<unknown>): void => void act(name, work).then(onChanged);
+
+  return (
+    <section class="stack" aria-label="Served models">
+      <h2>Served</h2>
+      {failure.value !== null && <ErrorNotice error={failure.value} />}
+      <div class="table-wrap" tabIndex={0} role="region" aria-label="Served models">
+        <table class="table">
+          <thead>
+            <tr>
+              <th>Name</th>
+              <th>State</th>
+              <th class="end">Memory</th>
+              <th class="end">In use</th>
+              <th>
+                <span class="unseen">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {list.map((model) => (
+              <tr key={model.id}>
+                <td>
+                  <button type="button" class="link" onClick={() => (shown.value = model.id)}>
+                    {visibleText(model.id)}
+                  </button>
+                  {model.aliases.length > 0 && (
+                    <div class="small soft">also {visibleText(model.aliases.join(', '))}</div>
+                  )}
+                  {model.error !== null && <div class="small bad">{visibleText(model.error)}</div>}
+                </td>
+                <td>
+                  <ModelState state={model.state} />
+                </td>
+                <td class="end num">{sizeOf(model)}</td>
+                <td class="end num">{formatCount(model.num_users)}</td>
+                <td class="end">
+                  {canChange && (
+                    <span class="row end">
+                      {model.state === 'loaded' ? (
+                        <Button
+                          isSmall
+                          label={`Unload ${visibleText(model.id)}`}
+                          onClick={() => (unloading.value = model)}
+                        >
+                          Unload
+                        </Button>
+                      ) : (
+                        <Button
+                          isSmall
+                          label={`Load ${visibleText(model.id)}`}
+                          isDisabled={busyWith.value !== '' || model.state === 'loading'}
+                          onClick={() => change(model.id, () => models.load(model.id))}
+                        >
+                          Load
+                        </Button>
+                      )}
+                      {model.is_added && (
+                        <Button
+                          isSmall
+                          kind="danger"
+                          label={`Remove ${visibleText(model.id)}`}
+                          onClick={() => change(model.id, () => models.remove(model.id))}
+                        >
+                          Remove
+                        </Button>
+                      )}
+                    </span>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {unloading.value !== null && (
+        <Unload model={unloading.value} onDone={onChanged} onClose={() => (unloading.value = null)} />
+      )}
+      {shown.value !== null && <ModelDetails id={shown.value} onClose={() => (shown.value = null)} />}
+    </section>
+  );
+}
+
+function sizeOf({ held_bytes: held, size_bytes: size }: ServedModel): string {
+  return held > 0 ? formatBytes(held) : size === null ? '–' : `needs ${formatBytes(size)}`;
+}
+
+function Unload({ model, onDone, onClose }: { model: ServedModel; onDone: () => void; onClose: () => void }) {
+  const isForced = model.num_users > 0;
+  async function unload(): Promise<void> {
+    await models.unload(model.id, isForced);
+    onDone();
+  }
+  return (
+    <Confirm title="Unload this model?" action="Unload" onConfirm={unload} onClose={onClose}>
+      <p>
+        <strong>{visibleText(model.id)}</strong> leaves the memory; the next request for it loads it again.
+        {isForced && ` ${formatCount(model.num_users)} use it now: their answers may end first, for ten seconds.`}
+      </p>
+    </Confirm>
+  );
+}
+
+/** Everything that is known of a loaded model. */
+function ModelDetails({ id, onClose }: { id: string; onClose: () => void }) {
+  const props = useResource((signal) => api.props(signal));
+  const found = props.data.value?.models.find((model) => model.id === id);
+  return (
+    <Dialog title={visibleText(id)} isWide onClose={onClose}>
+      {props.error.value !== null && <ErrorNotice error={props.error.value} />}
+      {props.data.value === null && props.error.value === null && <Loading what="Details" />}
+      {found !== undefined &&
+        (found.info === null ? <p class="soft">It is not loaded.</p> : <JsonViewer value={found.info} openDepth={2} />)}
+    </Dialog>
+  );
+}

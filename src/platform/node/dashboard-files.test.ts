@@ -1,0 +1,39 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readDashboardFiles } from './dashboard-files.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'ruvllm-dashboard-files-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+test('[D1] a build is read whole: each file with its kind, its tag and what it was packed into', () => {
+  mkdirSync(join(folder, 'assets'));
+  writeFileSync(join(folder, 'index.html'), '<p>');
+  writeFileSync(join(folder, 'assets/a-1.js'), 'let a;');
+  writeFileSync(join(folder, 'assets/a-1.js.br'), 'br');
+  writeFileSync(join(folder, 'assets/a-1.js.gz'), 'gz');
+  writeFileSync(join(folder, 'assets/b.map'), '{}');
+  writeFileSync(join(folder, 'secret.html'), 'no');
+  const files = readDashboardFiles(folder)!;
+  expect([...files.keys()]).toEqual(['/', '/assets/a-1.js']);
+  const { contentType, etag, bodies } = files.get('/assets/a-1.js')!;
+  expect(contentType).toBe('text/javascript; charset=utf-8');
+  expect(Object.entries(bodies).map(([name, body]) => [name, new TextDecoder().decode(body)])).toEqual([
+    ['identity', 'let a;'],
+    ['br', 'br'],
+    ['gzip', 'gz'],
+  ]);
+  expect(etag).toMatch(/^"[\w-]{22}"$/);
+  expect(files.get('/')!.etag).not.toBe(etag);
+});
+
+test('[D1] what was not built is not there', () => {
+  expect(readDashboardFiles(folder)).toBe(null);
+  writeFileSync(join(folder, 'index.html'), '');
+  symlinkSync(folder, join(folder, 'other'));
+  expect([...readDashboardFiles(folder)!.keys()]).toEqual(['/']);
+});

@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import { createTestServer, entryOf } from '../../test/support/test-server.ts';
+import type { DashboardFiles } from './dashboard-files.ts';
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const files: DashboardFiles = new Map([
+  ['/', { contentType: 'text/html; charset=utf-8', etag: '"page"', bodies: { identity: bytes('<p>page') } }],
+  [
+    '/assets/a-1.js',
+    {
+      contentType: 'text/javascript; charset=utf-8',
+      etag: '"a"',
+      bodies: { identity: bytes('plain'), br: bytes('as br'), gzip: bytes('as gzip') },
+    },
+  ],
+]);
+
+const never = (): never => {
+  throw new Error('no model is needed here');
+};
+const serve = (isOpen: boolean, dashboard: DashboardFiles | null = files) =>
+  createTestServer([entryOf('toy', never)], { isOpen, dashboard });
+const ask = (path: string, headers: Record<string, string> = {}, { isOpen = false, method = 'GET' } = {}) =>
+  serve(isOpen).fetch(new Request(`http://localhost${path}`, { method, headers }));
+
+const CSP =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+describe('[D1] the page', () => {
+  test.each(['/', '/assets/a-1.js'])('%s needs no key, and lets nothing in but its own files', async (path) => {
+    const response = await ask(path);
+    expect(response.status).toBe(200);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'content-security-policy': CSP,
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+    });
+  });
+
+  test('everything else still needs one', async () => {
+    for (const path of [
+      '/index.html',
+      '/v1/whoami',
+      '/v1/models',
+      '/assets',
+      '/assets/',
+      '/assets/a/b',
+      '//assets/a-1.js',
+    ]) {
+      expect((await ask(path)).status, path).toBe(401);
+    }
+  });
+
+  test('a file that was not built is a 404 in JSON, whatever its name', async () => {
+    for (const path of ['/assets/none.js', '/assets/..%2f..%2fpackage.json', '/assets/a-1.js%00']) {
+      const response = await ask(path, {}, { isOpen: true });
+      expect(response.status, path).toBe(404);
+      expect(await response.json()).toMatchObject({ error: { code: 'unknown_url' } });
+    }
+  });
+
+  test('it says whether a key is needed', async () => {
+    expect(await (await ask('/dashboard.json')).json()).toEqual({ needs_key: true });
+    expect(await (await ask('/dashboard.json', {}, { isOpen: true })).json()).toEqual({ needs_key: false });
+  });
+
+  test('a server without it has none of its paths', async () => {
+    for (const path of ['/', '/assets/a-1.js', '/dashboard.json']) {
+      const fetch = (isOpen: boolean) => serve(isOpen, null).fetch(new Request(`http://localhost${path}`));
+      expect([(await fetch(false)).status, (await fetch(true)).status]).toEqual([401, 404]);
+    }
+  });
+});
+
+describe('[D2] a file', () => {
+  test.each([
+    ['', 'plain', null],
+    ['gzip', 'as gzip', 'gzip'],
+    ['gzip, deflate, br', 'as br', 'br'],
+    ['br;q=0, gzip;q=0.5', 'as gzip', 'gzip'],
+    ['BR', 'as br', 'br'],
+    ['brotli', 'plain', null],
+  ])('is packed as %j allows', async (accepted, text, encoding) => {
+    const response = await ask('/assets/a-1.js', accepted === '' ? {} : { 'accept-encoding': accepted });
+    expect(await response.text()).toBe(text);
+    expect(response.headers.get('content-encoding')).toBe(encoding);
+    expect(response.headers.get('content-length')).toBe(String(text.length));
+    expect(response.headers.get('vary')).toBe('accept-encoding');
+  });
+
+  test('with a hash in its name is kept for good; the page is asked for each time, and not sent again', async () => {
+    expect((await ask('/assets/a-1.js')).headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    expect((await ask('/')).headers.get('cache-control')).toBe('no-cache');
+    for (const tag of ['"page"', 'W/"page"', '"x", "page"', '*']) {
+      const response = await ask('/', { 'if-none-match': tag });
+      expect([response.status, await response.text()]).toEqual([304, '']);
+    }
+    expect((await ask('/', { 'if-none-match': '"other"' })).status).toBe(200);
+  });
+
+  test('is only read', async () => {
+    expect((await ask('/', {}, { method: 'HEAD', isOpen: true })).status).toBe(200);
+    const response = await ask('/', {}, { method: 'POST', isOpen: true });
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
+  });
+});

@@ -1,0 +1,203 @@
+import type { Page } from 'playwright-core';
+import { DEFAULT_TENANT } from '../../src/runtime/generate-options.ts';
+import { readFeedback } from '../support/read-feedback.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  canRun,
+  closeBrowser,
+  type DashboardServer,
+  findBarriers,
+  openPage,
+  startDashboardServer,
+} from './support/index.ts';
+
+let server: DashboardServer;
+beforeAll(async () => {
+  if (canRun) server = await startDashboardServer();
+});
+afterAll(async () => {
+  await closeBrowser();
+  await server?.[Symbol.asyncDispose]();
+});
+
+const send = async (page: Page, text: string): Promise<void> => {
+  await page.getByRole('textbox', { name: 'Message' }).fill(text);
+  await page.keyboard.press('Enter');
+};
+const answers = (page: Page) => page.getByRole('article', { name: 'Answer' });
+/** The last answer is complete: it can be judged. */
+const answered = (page: Page) => page.getByRole('button', { name: 'Good answer' }).last().waitFor();
+
+/** Sets most tokens and the seed of the conversation. */
+async function limit(page: Page, maxTokens: number): Promise<void> {
+  await page.getByRole('button', { name: 'How answers are made' }).click();
+  await page.getByLabel('Most tokens').fill(String(maxTokens));
+  await page.getByLabel('Seed').fill('7');
+  await page.getByRole('button', { name: 'Apply' }).click();
+}
+
+describe.skipIf(!canRun)('chat', () => {
+  test('an answer is streamed: it is seen to grow, and then says what it took', async () => {
+    await using opened = await openPage(server.url);
+    const { page } = opened;
+    await page.evaluate(() => {
+      const lengths: number[] = [];
+      Object.assign(globalThis, { lengths });
+      new MutationObserver(() => {
+        const { length } = document.querySelector('.message.assistant .markdown')?.textContent ?? '';
+        if (length > 0 && lengths.at(-1) !== length) lengths.push(length);
+      }).observe(document.body, { subtree: true, childList: true, characterData: true });
+    });
+    await limit(page, 200);
+    await send(page, 'Once upon a time there was a dragon');
+    await answered(page);
+    const lengths = await page.evaluate(() => (globalThis as unknown as { lengths: number[] }).lengths);
+    expect(lengths.length).toBeGreaterThan(2);
+    expect(lengths).toEqual([...lengths].sort((a, b) => a - b));
+    await page.locator('.answer-details summary').click();
+    const details = await page.locator('.answer-details').innerText();
+    expect(details).toMatch(/Model\s+stories15M-q8_0/);
+    expect(details).toMatch(/Answer\s+\d+ tokens/);
+    expect(details).toMatch(/Speed\s+[\d.,]+ tokens\/s/);
+    expect(details).toMatch(/Request\s+[0-9a-f-]{36}/);
+  });
+
+  test('what was said before is in the prompt, and comes from the cache', async () => {
+    await using opened = await openPage(server.url);
+    const { page } = opened;
+    await limit(page, 40);
+    await send(page, 'Tell me about the sea, and the boats, and the old man who lived beside it all his long life.');
+    await answered(page);
+    await send(page, 'And then?');
+    await page.locator('.answer-details').nth(1).waitFor();
+    await page.locator('.answer-details summary').nth(1).click();
+    const cached = /(\d+) from the cache/.exec(await page.locator('.answer-details').nth(1).innerText());
+    expect(Number(cached![1])).toBeGreaterThan(16);
+  });
+
+  test('stop ends the answer here and on the server', async () => {
+    await using opened = await openPage(server.url);
+    const { page } = opened;
+    await page.getByRole('button', { name: 'How answers are made' }).click();
+    await page.getByLabel('System prompt').fill('You tell stories.');
+    await page.getByRole('button', { name: 'Apply' }).click();
+    await send(page, 'Once upon a time');
+    await page.locator('.message.assistant .markdown').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('Stopped.').waitFor();
+    await expect
+      .poll(async () => ((await (await server.ask('/slots')).json()) as { num_requests: number }).num_requests)
+      .toBe(0);
+    const text = await answers(page).innerText();
+    await send(page, 'Go on');
+    await page.locator('.message.assistant').nth(1).waitFor();
+    expect(await answers(page).first().innerText()).toBe(text);
+    await page.getByRole('button', { name: 'Stop' }).click();
+  });
+
+  test('thumbs and a corrected answer are stored under the id of the request', async () => {
+    await using opened = await openPage(server.url);
+    const { page } = opened;
+    await limit(page, 12);
+    await send(page, 'Say something');
+    await answered(page);
+    await page.locator('.answer-details summary').click();
+    const requestId = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(await page.locator('.answer-details').innerText())![0];
+    const kept = () => readFeedback(server, DEFAULT_TENANT, requestId);
+    expect(await kept()).toBe(null);
+    for (const [name, thumbs] of [
+      ['Good answer', 'up'],
+      ['Bad answer', 'down'],
+    ] as const) {
+      await page.getByRole('button', { name }).click();
+      await page.locator(`button[aria-label="${name}"][aria-pressed="true"]`).waitFor();
+      expect(await kept()).toMatchObject({ thumbs, correction: null, request: { requestId } });
+    }
+    await page.getByRole('button', { name: 'Correct this answer' }).click();
+    await page.getByRole('textbox', { name: 'Corrected answer' }).fill('Something <b>better</b>');
+    await page.getByRole('button', { name: 'Send correction' }).click();
+    await page.locator('button[aria-label="Correct this answer"][aria-pressed="true"]').waitFor();
+    // The last word replaces those before it, so it says all of them.
+    expect(await kept()).toMatchObject({ thumbs: 'down', correction: 'Something <b>better</b>' });
+  });
+
+  test('an answer is made again in its place, and a message edited takes what followed with it', async () => {
+    await using opened = await openPage(server.url);
+    const { page } = opened;
+    await limit(page, 8);
+    await send(page, 'One');
+    await answered(page);
+    await send(page, 'Two');
+    await page.locator('.answer-details').nth(1).waitFor();
+    expect(await page.getByRole('article').count()).toBe(4);
+    const before = await page.locator('.answer-details').nth(1).innerText();
+    await page.getByRole('button', { name: 'Answer again' }).click();
+    await expect.poll(() => page.locator('.message.assistant[aria-busy="false"] .answer-details').count()).toBe(2);
+    expect(await page.getByRole('article').count()).toBe(4);
+    expect(before).not.toBe('');
+    await page.getByRole('article', { name: 'You' }).first().hover();
+    await page.getByRole('button', { name: 'Edit the message' }).first().click();
+    await page.getByRole('textbox', { name: 'Edit the message' }).fill('Three');
+    await page.getByRole('article', { name: 'You' }).first().getByRole('button', { name: 'Send' }).click();
+    await answered(page);
+    expect(await page.getByRole('article').count()).toBe(2);
+    expect(await page.getByRole('article', { name: 'You' }).innerText()).toBe('Three');
+  });
+
+  test('conversations are kept in the browser only by choice', async () => {
+    await using opened = await openPage(server.url);
+    const { page } = opened;
+    await page.clock.install();
+    await page.reload();
+    await limit(page, 4);
+    await send(page, 'Remember me');
+    await answered(page);
+    await page.clock.fastForward(60_000); // longer than it waits before it writes
+    expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain('Remember me');
+    await page.reload();
+    await page.getByText('What would you like to know?').waitFor();
+    await limit(page, 4);
+    await page.getByLabel('Keep them in this browser').check();
+    await send(page, 'Remember me now');
+    await answered(page);
+    await expect.poll(() => page.evaluate(() => JSON.stringify(localStorage).includes('Remember me now'))).toBe(true);
+    await page.reload();
+    await page.getByRole('button', { name: 'Remember me now', exact: true }).click();
+    expect(await page.getByRole('article', { name: 'You' }).innerText()).toBe('Remember me now');
+    await page.getByLabel('Keep them in this browser').uncheck();
+    expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain('Remember me');
+  });
+
+  test.each(['light', 'dark'] as const)('nothing is in the way of anybody: %s', async (colorScheme) => {
+    await using opened = await openPage(server.url, { colorScheme });
+    const { page } = opened;
+    await page.getByText('What would you like to know?').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await limit(page, 8);
+    await send(page, '# A heading\n- and `code`');
+    await answered(page);
+    await page.locator('.answer-details summary').click();
+    expect(await findBarriers(page)).toEqual([]);
+    await page.getByRole('button', { name: 'How answers are made' }).click();
+    expect(await findBarriers(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await page.setViewportSize({ width: 360, height: 640 });
+    expect(await findBarriers(page)).toEqual([]);
+    // Nothing is wider than a phone.
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+  });
+
+  test('everything can be done without a mouse', async () => {
+    await using opened = await openPage(server.url);
+    const { page } = opened;
+    await limit(page, 4);
+    await page.reload();
+    await page.getByRole('textbox', { name: 'Message' }).waitFor();
+    const isSkip = () => page.evaluate(() => document.activeElement!.className === 'skip-link');
+    // Backwards from the message: the first stop of the page is the way past the navigation.
+    for (let stops = 0; stops < 40 && !(await isSkip()); stops++) await page.keyboard.press('Shift+Tab');
+    expect(await page.locator('.skip-link').boundingBox()).toMatchObject({ x: 8, y: 8 });
+    await page.keyboard.press('Enter');
+    expect(await page.evaluate(() => document.activeElement!.id)).toBe('main');
+  });
+});

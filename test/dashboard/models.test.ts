@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  canRun,
+  closeBrowser,
+  type DashboardServer,
+  findBarriers,
+  openPage,
+  startDashboardServer,
+} from './support/index.ts';
+
+let server: DashboardServer & { readonly tokens: ReadonlyMap<string, { id: string; token: string }> };
+const tokenOf = (name: string): string => server.tokens.get(name)!.token;
+beforeAll(async () => {
+  if (!canRun) return;
+  server = await startDashboardServer({
+    keys: [
+      { name: 'root', scopes: ['admin'] },
+      { name: 'user', scopes: ['inference'] },
+      { name: 'reader', scopes: ['read-only'] },
+    ],
+    args: ['--no-memory'],
+  });
+});
+afterAll(async () => {
+  await closeBrowser();
+  await server?.[Symbol.asyncDispose]();
+});
+
+const stateOf = async (): Promise<string> => {
+  const response = await server.ask('/admin/models', { key: tokenOf('root') });
+  return ((await response.json()) as { data: { state: string }[] }).data[0]!.state;
+};
+
+describe.skipIf(!canRun)('models', () => {
+  test('an administrator unloads and loads a model, and sees what is known of it', async () => {
+    await using opened = await openPage(`${server.url}#/models`, { key: tokenOf('root') });
+    const { page } = opened;
+    const row = page.getByRole('row').filter({ hasText: server.model });
+    await row.getByText('loaded', { exact: true }).waitFor();
+    expect(await stateOf()).toBe('loaded');
+    expect(await findBarriers(page)).toEqual([]);
+    await page.getByRole('button', { name: server.model, exact: true }).click();
+    await page.getByRole('dialog').getByText('architecture').first().waitFor();
+    await page.keyboard.press('Escape');
+    await row.getByRole('button', { name: `Unload ${server.model}` }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Unload' }).click();
+    await row.getByText('unloaded').waitFor();
+    expect(await stateOf()).toBe('unloaded');
+    await row.getByRole('button', { name: `Load ${server.model}` }).click();
+    await row.getByText('loaded', { exact: true }).waitFor();
+    expect(await stateOf()).toBe('loaded');
+  });
+
+  test('what cannot be loaded or pulled says why', async () => {
+    await using opened = await openPage(`${server.url}#/models`, {
+      key: tokenOf('root'),
+      expectedStatuses: [400, 404],
+    });
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Load an adapter' }).click();
+    await page.getByRole('textbox', { name: 'Name' }).fill('mine');
+    await page.getByRole('textbox', { name: 'Path' }).fill('/nowhere/<b>a</b>.gguf');
+    await page.getByRole('dialog').getByRole('button', { name: 'Load' }).click();
+    await page.getByRole('alert').getByText('/nowhere/<b>a</b>.gguf').waitFor();
+  });
+
+  test.each([
+    ['reader', 'Served'],
+    ['user', 'Models'],
+  ])('a key that is no administrator’s looks and changes nothing: %s', async (name, heading) => {
+    await using opened = await openPage(`${server.url}#/models`, { key: tokenOf(name) });
+    const { page } = opened;
+    await page.getByRole('heading', { name: heading }).waitFor();
+    await page.getByText(server.model).first().waitFor();
+    expect(await page.getByRole('button', { name: /load|pull|remove|cancel/i }).count()).toBe(0);
+    expect(await findBarriers(page)).toEqual([]);
+  });
+});

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  canRun,
+  closeBrowser,
+  type DashboardServer,
+  findBarriers,
+  openPage,
+  startDashboardServer,
+} from './support/index.ts';
+
+type Token = { id: string; token: string };
+let server: DashboardServer & { readonly tokens: ReadonlyMap<string, Token> };
+const tokenOf = (name: string): string => server.tokens.get(name)!.token;
+
+beforeAll(async () => {
+  if (!canRun) return;
+  const scopes = { root: ['admin'], user: ['inference'], reader: ['read-only'], leaver: ['inference'] };
+  server = await startDashboardServer({
+    keys: Object.entries(scopes).map(([name, allowed]) => ({ name, scopes: allowed })),
+  });
+});
+afterAll(async () => {
+  await closeBrowser();
+  await server?.[Symbol.asyncDispose]();
+});
+
+describe.skipIf(!canRun)('session', () => {
+  test('the page needs no key, everything on it does', async () => {
+    await using opened = await openPage(server.url);
+    await opened.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    const asked = opened.requests.map((url) => new URL(url).pathname).filter((path) => !path.startsWith('/assets/'));
+    expect(asked).toEqual(['/', '/dashboard.json']);
+    expect((await server.ask('/v1/whoami')).status).toBe(401);
+  });
+
+  test.each(['light', 'dark'] as const)('signing in is open to everybody: %s', async (colorScheme) => {
+    await using opened = await openPage(server.url, { colorScheme });
+    await opened.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    expect(await findBarriers(opened.page)).toEqual([]);
+  });
+
+  test('a wrong key is refused, a good one lasts as long as the tab and is in no other place', async () => {
+    await using opened = await openPage(server.url, { expectedStatuses: [401] });
+    const { page } = opened;
+    await page.getByLabel('API key').fill('nonsense');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').getByText('the API key is not valid').waitFor();
+    await page.getByLabel('API key').fill(` ${tokenOf('user')} `);
+    await page.keyboard.press('Enter');
+    await page.getByRole('textbox', { name: 'Message' }).waitFor();
+    await page.reload();
+    await page.getByRole('textbox', { name: 'Message' }).waitFor();
+    expect(await page.evaluate(() => JSON.stringify(localStorage) + document.cookie + location.href)).not.toContain(
+      tokenOf('user'),
+    );
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    expect(await page.evaluate(() => JSON.stringify(sessionStorage))).not.toContain(tokenOf('user'));
+  });
+
+  test('a key that is revoked is signed out by its next request, and leaves nothing on the page', async () => {
+    const { id, token } = server.tokens.get('leaver')!;
+    await using opened = await openPage(server.url, { key: token, expectedStatuses: [401] });
+    const { page } = opened;
+    const message = page.getByRole('textbox', { name: 'Message' });
+    await message.fill('My secret plan');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Good answer' }).waitFor();
+    server.revokeKey(id);
+    await message.fill('And now?');
+    await page.keyboard.press('Enter');
+    await page.getByText('You were signed out: the API key is not valid.').waitFor();
+    expect(await page.getByText('My secret plan').count()).toBe(0);
+    await page.getByLabel('API key').fill(tokenOf('user'));
+    await page.keyboard.press('Enter');
+    await page.getByText('What would you like to know?').waitFor();
+    expect(await page.getByText('My secret plan').count()).toBe(0);
+  });
+
+  test('a key that only reads sees no button that writes', async () => {
+    await using opened = await openPage(server.url, { key: tokenOf('reader') });
+    const { page } = opened;
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    const views = await page.getByRole('navigation').getByRole('link').allInnerTexts();
+    expect(views).not.toContain('Chat');
+    expect(views).not.toContain('Keys');
+    expect(views).toContain('Models');
+    for (const view of views) {
+      await page.getByRole('navigation').getByRole('link', { name: view }).click();
+      await page.getByRole('heading', { level: 1, name: view }).waitFor();
+      const writes = page.getByRole('button', {
+        name: /load|pull|remove|delete|create|revoke|reset|roll|forget|run|send/i,
+      });
+      expect(await writes.allInnerTexts(), view).toEqual([]);
+    }
+    // An address that is not for this key leads to what is.
+    await page.goto(`${server.url}#/keys`);
+    await page.getByRole('heading', { level: 1, name: views[0]! }).waitFor();
+  });
+
+  test('an administrator makes a key, sees it once, and revokes it', async () => {
+    await using opened = await openPage(`${server.url}#/keys`, { key: tokenOf('root') });
+    const { page } = opened;
+    const hostile = '<img src=x onerror=alert(1)>';
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByRole('textbox', { name: 'Name' }).fill(hostile);
+    await page.getByRole('textbox', { name: 'Tenant' }).fill('guests');
+    expect(await findBarriers(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    const token = await page.locator('code.token').innerText();
+    expect((await server.ask('/v1/models', { key: token })).status).toBe(200);
+    await page.getByRole('button', { name: 'Done' }).click();
+    expect(await page.content()).not.toContain(token);
+    const row = page.getByRole('row').filter({ hasText: hostile });
+    expect(await row.innerText()).toMatch(/guests[\s\S]*inference[\s\S]*good/);
+    expect(await findBarriers(page)).toEqual([]);
+    await row.getByRole('button', { name: /^Revoke/ }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await row.getByText('revoked').waitFor();
+    expect((await server.ask('/v1/models', { key: token })).status).toBe(401);
+  });
+});
+
+describe.skipIf(!canRun)('an open server', () => {
+  test('needs no key; its first key closes it, and signs this page in', async () => {
+    await using open = await startDashboardServer();
+    await using opened = await openPage(`${open.url}#/keys`);
+    const { page } = opened;
+    await page.getByText('There are no keys').waitFor();
+    expect(await page.getByRole('button', { name: 'Sign out' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByRole('textbox', { name: 'Name' }).fill('first');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    const token = await page.locator('code.token').innerText();
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.getByText('good, yours').waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).waitFor();
+    expect((await open.ask('/v1/models')).status).toBe(401);
+    expect((await open.ask('/admin/keys', { key: token })).status).toBe(200);
+  });
+
+  test('with --no-dashboard has no page', async () => {
+    await using bare = await startDashboardServer({ args: ['--no-dashboard', '--no-memory'] });
+    expect((await bare.ask('/')).status).toBe(404);
+    expect((await bare.ask('/dashboard.json')).status).toBe(404);
+    expect((await bare.ask('/v1/models')).status).toBe(200);
+  });
+});
