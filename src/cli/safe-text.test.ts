@@ -56,3 +56,10 @@ test('what is taken out can be seen', () => {
   expect(escapeForTerminal('file\u202egpj.exe')).toBe('file\\u{202e}gpj.exe');
   expect(escapeLine('a\nb\tc\rd\u2028e')).toBe('a\\nb\\tc\\rd\\u{2028}e');
 });
+
+test('a name has nothing that cannot be seen; an answer keeps what Hebrew and emoji are written with', () => {
+  const hidden = 'a\u200bb\u200fc\u061cd\ufeffe\u2060f\u{e0041}g';
+  expect(escapeLine(hidden)).toBe('a\\u{200b}b\\u{200f}c\\u{061c}d\\u{feff}e\\u{2060}f\\u{e0041}g');
+  expect(escapeForTerminal(hidden)).toBe(hidden);
+  expect(escapeLine('👩‍👩‍👧')).toBe('👩‍👩‍👧');
+});

@@ -4,7 +4,9 @@
  * One character at a time, so that a sequence cut in two by streaming is as harmless as a whole one.
  */
 const UNSAFE = /(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
-const UNSAFE_IN_LINE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu;
+/** A name or a value has no use for what cannot be seen or turns its neighbours around; an answer in Hebrew has. */
+const UNSAFE_IN_LINE =
+  /[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 const NAMES: Readonly<Record<string, string>> = { '\n': '\\n', '\t': '\\t', '\r': '\\r' };
 
 function spell(character: string): string {

@@ -1,6 +1,6 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { EngineStats } from '../../engine/types.ts';
-import { formatTable } from '../format.ts';
+import { layTable } from '../terminal/table.ts';
 import type { ChatSession } from './session.ts';
 
 /** What a line means. */
@@ -42,7 +42,8 @@ const SLASH_COMMANDS: Readonly<Record<string, SlashCommand>> = {
     usage: '/help',
     description: 'this list',
     run({ say }) {
-      say(formatTable(Object.values(SLASH_COMMANDS).map(({ usage, description }) => [usage, description])));
+      const rows = Object.values(SLASH_COMMANDS).map(({ usage, description }) => [usage, description]);
+      say(layTable(rows, null).join('\n'));
       say('A line that ends in \\ goes on in the next. Ctrl-C stops an answer, a second Ctrl-C or Ctrl-D leaves.');
       return NOTHING;
     },

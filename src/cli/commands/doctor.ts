@@ -10,11 +10,10 @@ import { listImages } from '../../platform/node/repack-folder.ts';
 import { readSystemInfo, type SystemInfo } from '../../platform/node/system-info.ts';
 import { resolveModelConfig } from '../../runtime/model-config.ts';
 import type { CommandRunner } from '../command.ts';
-import { formatBytes, formatTable } from '../format.ts';
+import { formatBytes } from '../format.ts';
 import { type KernelReport, reportKernels } from '../kernel-report.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { openHub } from '../open-hub.ts';
-import { escapeLine } from '../safe-text.ts';
 
 /** The instruction sets that decide how fast the kernels can be, by the kernel's names for them. */
 const TELLING_FEATURES =
@@ -77,7 +76,7 @@ export const doctor: CommandRunner = async ({ io, output, version }) => {
     ['default', defaultModel.summary],
     ['architectures', [...architectures.keys()].join(', ')],
   ];
-  output.lines(formatTable(rows.map(([key, value]) => [key, escapeLine(value)])));
+  output.details(rows);
 };
 
 function describeCpus({ numCpus, cpuQuota }: SystemInfo): string {

@@ -2,8 +2,6 @@ import { defaultKeyFolder, openKeyFolder } from '../../platform/node/key-folder.
 import { createKeyStore, KEY_SCOPES, type KeyScope, type KeyStore } from '../../server/keys/key-store.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
 import type { Flag } from '../flags.ts';
-import { formatTable } from '../format.ts';
-import { escapeLine } from '../safe-text.ts';
 import { usageError } from '../usage-error.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 
@@ -40,13 +38,13 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     const day = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
     const rows = keys.map(({ id, name, tenant, scopes, createdMs, revokedMs }) => [
       id,
-      escapeLine(name),
-      escapeLine(tenant),
+      name,
+      tenant,
       scopes.join(','),
       day(createdMs),
       revokedMs === null ? '' : `revoked ${day(revokedMs)}`,
     ]);
-    output.lines(formatTable([['ID', 'NAME', 'TENANT', 'SCOPES', 'CREATED', ''], ...rows]));
+    output.table(['ID', 'NAME', 'TENANT', 'SCOPES', 'CREATED', ''], rows);
   },
   revoke(store, { output, args }) {
     const id = requireName(args[1], 'revoke');

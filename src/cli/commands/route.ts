@@ -4,7 +4,6 @@ import { nameOption } from '../../runtime/name-option.ts';
 import type { ExplainedRoute } from '../../runtime/routing/types.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
 import type { Flag } from '../flags.ts';
-import { formatTable } from '../format.ts';
 import { askServer, readServer } from '../memory/http-client.ts';
 import { explainLock } from '../memory/local-client.ts';
 import { oneLine } from '../memory/show.ts';
@@ -34,7 +33,7 @@ export const route: CommandRunner = async (context) => {
     score.toFixed(3),
     told.probs[i]!.toFixed(3),
   ]);
-  output.lines(formatTable([['CANDIDATE', 'QUALITY', 'SCORE', 'PROBABILITY'], ...rows]));
+  output.table(['CANDIDATE', 'QUALITY', 'SCORE', 'PROBABILITY'], rows);
   for (const { name, deviations } of told.features) output.lines(`  ${name}: ${deviations.toFixed(2)} deviations`);
   for (const { similarity } of told.neighbours) output.lines(`  a rated request, ${similarity.toFixed(2)} alike`);
   for (const { text, similarity, recommends } of told.patterns) {
