@@ -16,14 +16,30 @@ export interface CommandContext {
 /** A command does its work or throws; the exit code follows from the error. */
 export type CommandRunner = (context: CommandContext) => Promise<void>;
 
+/** What the first word behind a command may be. */
+export interface HelpAction {
+  readonly name: string;
+  /** What follows it: `<id>`. */
+  readonly args: string;
+  readonly description: string;
+}
+
+export interface HelpParts {
+  readonly actions?: readonly HelpAction[];
+  /** A paragraph; lines are broken to fit. */
+  readonly notes?: string;
+}
+
 /** One command of the command line; its code is imported only when it runs. */
 export interface CommandEntry {
   readonly name: string;
   /** As commander writes them: `<model> [prompt]`. */
   readonly args: string;
   readonly description: string;
-  /** Stands below its options in the help. */
-  readonly help?: () => Promise<string>;
+  /** Whole command lines, for the help. */
+  readonly examples: readonly string[];
+  /** More of the help, below its options. */
+  readonly help?: () => Promise<HelpParts>;
   readonly flags: () => Promise<readonly Flag[]>;
   readonly load: () => Promise<CommandRunner>;
 }

@@ -22,6 +22,12 @@ export type FlagValues = Readonly<Record<string, unknown>>;
 
 export const JSON_FLAG: Flag = { name: '--json', value: null, description: 'print one JSON document on stdout' };
 
+export const CONFIG_FLAG: Flag = {
+  name: '--config',
+  value: 'file',
+  description: 'settings instead of ruvllm.config.json; ruvllm config show tells what holds',
+};
+
 /** Flag, else environment variable: what the library is to be given. An empty variable counts as unset. */
 export function collectOptions(
   flags: readonly Flag[],

@@ -8,9 +8,10 @@ import {
 import { readShape } from '../../models/shape.ts';
 import { openModelFile } from '../../platform/node/open-model-file.ts';
 import { readAdapter } from '../../platform/node/read-adapter.ts';
-import type { CommandContext, CommandRunner } from '../command.ts';
+import type { CommandContext, CommandRunner, HelpParts } from '../command.ts';
 import type { Flag } from '../flags.ts';
 import { formatBytes } from '../format.ts';
+import { unknownAction } from '../memory/action.ts';
 import { askServer, readServer } from '../memory/http-client.ts';
 import { openHub } from '../open-hub.ts';
 import { saveAdapter } from '../save-adapter.ts';
@@ -174,25 +175,14 @@ const ACTIONS: Readonly<Record<string, AdapterAction>> = {
   },
 };
 
-const EXAMPLES = [
-  'ruvllm adapters train --model MODEL --data pairs.jsonl --output mine.gguf',
-  'ruvllm serve MODEL --adapter mine=mine.gguf',
-];
-
-export const ADAPTERS_HELP = helpOf();
-
-function helpOf(): string {
-  const rows = Object.entries(ACTIONS).map(([name, { args, description }]) => [`${name} ${args}`.trim(), description]);
-  const width = Math.max(...rows.map(([name]) => name!.length));
-  return `\nActions:\n${rows.map(([name, description]) => `  adapters ${name!.padEnd(width)}  ${description}`).join('\n')}\n\nExamples:\n${EXAMPLES.map((line) => `  ${line}`).join('\n')}`;
-}
+export const ADAPTERS_HELP: HelpParts = {
+  actions: Object.entries(ACTIONS).map(([name, { args, description }]) => ({ name, args, description })),
+};
 
 /** Lists, loads and unloads what a server has, and makes files of files. */
 export const adapters: CommandRunner = async (context) => {
   const [name, ...words] = context.args as [string, ...string[]];
-  if (!Object.hasOwn(ACTIONS, name)) {
-    throw usageError(`adapters knows ${Object.keys(ACTIONS).join(', ')}, not ${JSON.stringify(name)}`);
-  }
+  if (!Object.hasOwn(ACTIONS, name)) throw unknownAction('adapters', name, ACTIONS);
   const action = ACTIONS[name]!;
   const unknown = Object.keys(context.values).find((flag) => flag !== '--json' && !action.flags.includes(flag));
   // It belongs to another action, and would be ignored here.

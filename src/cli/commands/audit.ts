@@ -208,7 +208,6 @@ const AUDIT_ACTIONS: Actions = {
 
 export const AUDIT_FLAGS = flagsOf(AUDIT_ACTIONS);
 export const AUDIT_HELP = helpOf(
-  'audit',
   AUDIT_ACTIONS,
   'What the requests were, and what became of them. Who notes the head elsewhere can later prove that nothing was cut off.',
 );

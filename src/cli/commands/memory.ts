@@ -217,7 +217,6 @@ export function ifForbidden(error: unknown): null {
 
 export const MEMORY_FLAGS = flagsOf(MEMORY_ACTIONS);
 export const MEMORY_HELP = helpOf(
-  'memory',
   MEMORY_ACTIONS,
   'A folder has one user at a time: while ruvllm serve has it open, use --url. Times are 2026-11-15, 2026-11-15T10:00Z or 7d (ago).',
 );

@@ -81,9 +81,8 @@ const SESSION_ACTIONS: Actions = {
 
 export const SESSIONS_FLAGS = flagsOf(SESSION_ACTIONS);
 export const SESSIONS_HELP = helpOf(
-  'sessions',
   SESSION_ACTIONS,
-  'These are the conversations the memory knows. What a loaded model keeps of a conversation, to answer faster,\n' +
+  'These are the conversations the memory knows. What a loaded model keeps of a conversation, to answer faster, ' +
     'goes by the same name and is another thing: GET /admin/sessions/TENANT of the server shows that.',
 );
 export const sessions = actionRunner('sessions', SESSION_ACTIONS);
