@@ -1,3 +1,4 @@
+import type { LoadedConfig } from './config/load-config.ts';
 import type { Flag, FlagValues } from './flags.ts';
 import type { CliIo } from './io.ts';
 import type { Output } from './output.ts';
@@ -11,6 +12,8 @@ export interface CommandContext {
   readonly values: FlagValues;
   /** Of the package. */
   readonly version: string;
+  /** The file of settings; they stand in `io.environment`, too. */
+  readonly config: LoadedConfig;
 }
 
 /** A command does its work or throws; the exit code follows from the error. */
@@ -40,6 +43,8 @@ export interface CommandEntry {
   readonly examples: readonly string[];
   /** More of the help, below its options. */
   readonly help?: () => Promise<HelpParts>;
+  /** Whether it goes on with a file of settings that is wrong: it may be what finds out. */
+  readonly isTolerant?: boolean;
   readonly flags: () => Promise<readonly Flag[]>;
   readonly load: () => Promise<CommandRunner>;
 }

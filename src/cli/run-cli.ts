@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander';
 import { RuvLLMError } from '../core/errors.ts';
 import { COMMANDS } from './commands.ts';
+import { loadConfig, nameOrigin, withConfig } from './config/load-config.ts';
 import { describeCommand } from './help-text.ts';
 import type { CliIo } from './io.ts';
 import { createOutput } from './output.ts';
@@ -15,17 +16,22 @@ export async function runCli(typed: readonly string[], version: string, io: CliI
   // Looked for by hand: an unknown option must be reported as JSON although nothing was parsed.
   const isJson = (end < 0 ? args : args.slice(0, end)).includes('--json');
   const output = createOutput(io, isJson);
+  let settled = io;
   const commandName = COMMANDS.find(({ name }) => name === args[0])?.name ?? null;
   try {
     const parsed = await parse(args, version, io, isJson);
     if (parsed === null) return 0;
+    const { '--config': named, ...values } = parsed.values;
+    const isTolerant = parsed.entry.isTolerant === true;
+    const config = await loadConfig(named as string | undefined, io, { isTolerant });
+    settled = withConfig(io, config);
     const run = await parsed.entry.load();
-    await run({ io, output, version, args: parsed.args, values: parsed.values });
+    await run({ io: settled, output, version, args: parsed.args, values, config });
     return 0;
   } catch (error) {
     const reason = stopReason(error, io.signal);
     if (reason === null || reason.startsWith('SIG')) {
-      const shown = reason === null ? await withSuggestions(error) : stoppedBy(reason);
+      const shown = reason === null ? await withSuggestions(nameOrigin(error, settled)) : stoppedBy(reason);
       reportError(shown, { io, isJson, commandName });
     }
     return exitCodeOf(error);

@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os';
 import { PassThrough } from 'node:stream';
 import type { CliIo } from '../../src/cli/io.ts';
 
@@ -14,7 +15,8 @@ export function createFakeIo({
   isTerminal = false,
   environment = {},
   columns = 80,
-}: { isTerminal?: boolean; columns?: number; environment?: Record<string, string> } = {}): FakeIo {
+  folder = tmpdir(),
+}: { isTerminal?: boolean; columns?: number; folder?: string; environment?: Record<string, string> } = {}): FakeIo {
   const written = { stdout: '', stderr: '' };
   const controller = new AbortController();
   const sink = (name: 'stdout' | 'stderr') => {
@@ -27,6 +29,7 @@ export function createFakeIo({
     stdout: sink('stdout'),
     stderr: sink('stderr'),
     environment,
+    folder,
     signal: controller.signal,
     now: () => io.nowMs,
     written,

@@ -7,15 +7,19 @@ import { openChatLearning } from '../chat/chat-learning.ts';
 import { createChatSession } from '../chat/session.ts';
 import { chooseModel, describeChoice } from '../choose-model.ts';
 import type { CommandRunner } from '../command.ts';
+import { fillValues } from '../flags.ts';
 import { readGenerateOptions } from '../generate-flags.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { loadWithProgress } from '../load-model.ts';
 import { describeModel } from '../summary.ts';
+import { CHAT_OWN_FLAGS } from './run-flags.ts';
 
 /** Talks to a model: line by line at a terminal, or the lines of stdin one after another. */
-export const chat: CommandRunner = async (context) => {
-  const { io, output, values } = context;
-  const params = readGenerateOptions(values);
+export const chat: CommandRunner = async (given) => {
+  const { io, output } = given;
+  const values = fillValues(CHAT_OWN_FLAGS, given.values, io.environment);
+  const context = { ...given, values };
+  const params = readGenerateOptions(values, io.environment);
   const config = readModelConfig(values, io.environment);
   const chosen = await chooseModel(context, context.args[0]);
   output.note(describeChoice(chosen));

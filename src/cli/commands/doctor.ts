@@ -106,7 +106,7 @@ async function findDefault(hub: Hub, configured: string | null) {
   try {
     const isUsable = ({ architecture }: { architecture: string }): boolean => isDecoder(architecture);
     const { reference, path, choice } = await hub.resolveDefaultModel({ configured, download: false, isUsable });
-    const reason = choice === 'configured' ? 'RUVLLM_MODEL' : 'in the cache';
+    const reason = choice === 'configured' ? 'as configured' : 'in the cache';
     return { reference, path, choice, summary: `${reference} (${reason})` };
   } catch (error) {
     if (!(error instanceof RuvLLMError)) throw error;

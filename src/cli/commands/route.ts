@@ -6,6 +6,7 @@ import type { CommandContext, CommandRunner } from '../command.ts';
 import type { Flag } from '../flags.ts';
 import { askServer, readServer } from '../memory/http-client.ts';
 import { explainLock } from '../memory/local-client.ts';
+import { memoryPlace } from '../memory/memory-place.ts';
 import { oneLine } from '../memory/show.ts';
 import { usageError } from '../usage-error.ts';
 import { openServedRouting, readRouteFile } from './served-routing.ts';
@@ -58,7 +59,7 @@ async function askHere(context: CommandContext): Promise<ExplainedRoute> {
   const config = readRouteFile(context);
   if (config === null) throw usageError('route needs --url, or the candidates in --route-config', '--route-config');
   const tenant = nameOption(values['--tenant'] ?? DEFAULT_TENANT, '--tenant');
-  const place = values['--memory'] as string | undefined;
+  const place = memoryPlace(context) as string | undefined;
   const memory = await openNodeMemory({
     ...(place === undefined ? {} : { place }),
     report: (message) => output.note(message),
