@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Model } from '../../runtime/model.ts';
 import { createChatHost } from '../chat/chat-host.ts';
+import { openHistory } from '../chat/history-file.ts';
 import { runPiped } from '../chat/piped.ts';
 import { runRepl } from '../chat/repl.ts';
 import { openChatLearning } from '../chat/chat-learning.ts';
@@ -41,7 +42,7 @@ export const chat: CommandRunner = async (given) => {
     const host = createChatHost(context, model, conversation, learns?.judge ?? null);
     if (io.stdin.isTTY === true && !output.isJson) {
       output.note('/help shows the commands, Ctrl-D leaves');
-      await runRepl(context, host);
+      await runRepl(context, host, values['--history'] === true ? openHistory() : null);
     } else {
       await runPiped(io, host);
     }
