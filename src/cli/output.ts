@@ -1,6 +1,6 @@
 import type { CliIo } from './io.ts';
 import { createProgress, type Progress } from './progress.ts';
-import { escapeForTerminal, escapeLine } from './safe-text.ts';
+import { escapeForTerminal, escapeLine, toSafeJson } from './safe-text.ts';
 import { hasColour, paint } from './terminal/colour.ts';
 import { layDetails, layTable } from './terminal/table.ts';
 
@@ -62,7 +62,7 @@ export function createOutput(io: CliIo, isJson: boolean): Output {
       );
     },
     document(value) {
-      if (isJson) stdout.write(`${JSON.stringify(value)}\n`);
+      if (isJson) stdout.write(`${toSafeJson(value)}\n`);
     },
     note(text) {
       if (!isJson) stderr.write(`${cleanLines(text)}\n`);

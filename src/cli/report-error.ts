@@ -1,6 +1,6 @@
 import { type ErrorCode, type RuvLLMError, serializeError } from '../core/errors.ts';
 import type { CliIo } from './io.ts';
-import { escapeForTerminal, escapeLine } from './safe-text.ts';
+import { escapeForTerminal, escapeLine, toSafeJson } from './safe-text.ts';
 import { hasColour, paint } from './terminal/colour.ts';
 
 /** 2: what was typed is wrong. 1: it could not be done. */
@@ -19,17 +19,25 @@ interface ReportOptions {
 export function reportError(error: unknown, { io, isJson, commandName }: ReportOptions): void {
   const { code, message, data } = serializeError(error);
   if (isJson) {
-    io.stdout.write(`${JSON.stringify({ error: { code, message, data } })}\n`);
+    io.stdout.write(`${toSafeJson({ error: { code, message, data } })}\n`);
   } else {
     const next = nextStep({ code, message, data }, commandName);
     const isColoured = hasColour(io, io.stderr);
-    io.stderr.write(`${paint('error:', 'red', isColoured)} ${escapeLine(message)}\n`);
+    io.stderr.write(`${paint('error:', 'red', isColoured)} ${escapeLine(shorten(message))}\n`);
     if (next !== null) io.stderr.write(`${paint('next:', 'cyan', isColoured)} ${escapeLine(next)}\n`);
   }
   // A bug is only found with its stack; everything else is explained by its message.
   if (code === 'internal' && error instanceof Error && (io.environment['RUVLLM_DEBUG'] ?? '') !== '') {
     io.stderr.write(`${escapeForTerminal(error.stack ?? '')}\n`);
   }
+}
+
+/** A message may quote what it refuses; nobody reads a megabyte of it. */
+const MAX_MESSAGE = 4000;
+
+function shorten(message: string): string {
+  if (message.length <= MAX_MESSAGE) return message;
+  return `${message.slice(0, MAX_MESSAGE)}… (${message.length} characters; all of them with --json)`;
 }
 
 type Reported = Pick<RuvLLMError, 'code' | 'message' | 'data'>;

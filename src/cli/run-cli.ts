@@ -7,6 +7,7 @@ import type { CliIo } from './io.ts';
 import { createOutput } from './output.ts';
 import { parseCommand } from './program.ts';
 import { exitCodeOf, reportError } from './report-error.ts';
+import { toSafeJson } from './safe-text.ts';
 import { usageError } from './usage-error.ts';
 
 /** Parses and runs one command line; returns its exit code and never throws. */
@@ -50,7 +51,7 @@ async function parse(args: readonly string[], version: string, io: CliIo, isJson
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) {
       // --help, --version
-      io.stdout.write(isJson ? `${JSON.stringify(await helpDocument(args, version))}\n` : help.out);
+      io.stdout.write(isJson ? `${toSafeJson(await helpDocument(args, version))}\n` : help.out);
       return null;
     }
     if (error.code === 'commander.help') {

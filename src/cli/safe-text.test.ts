@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { escapeForTerminal, escapeLine } from './safe-text.ts';
+import { escapeForTerminal, escapeLine, toSafeJson } from './safe-text.ts';
 
 /** Any code unit, control characters and direction marks often. */
 const hostile = fc
@@ -62,4 +62,16 @@ test('a name has nothing that cannot be seen; an answer keeps what Hebrew and em
   expect(escapeLine(hidden)).toBe('a\\u{200b}b\\u{200f}c\\u{061c}d\\u{feff}e\\u{2060}f\\u{e0041}g');
   expect(escapeForTerminal(hidden)).toBe(hidden);
   expect(escapeLine('👩‍👩‍👧')).toBe('👩‍👩‍👧');
+});
+
+test('JSON that is shown means the same, and does nothing', () => {
+  fc.assert(
+    fc.property(hostile, (text) => {
+      const json = toSafeJson({ text });
+      expect(dangerous(json, [])).toEqual([]);
+      expect(JSON.parse(json)).toEqual({ text });
+    }),
+  );
+  expect(toSafeJson('\u009b2J\u202e\u{e0041}')).toBe(String.raw`"\u009b2J\u202e\udb40\udc41"`);
+  expect(toSafeJson({ a: 1 }, 2)).toBe('{\n  "a": 1\n}');
 });

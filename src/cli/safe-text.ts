@@ -18,6 +18,20 @@ function hex(code: number, width: number): string {
   return code.toString(16).padStart(width, '0');
 }
 
+/**
+ * JSON that is safe to show and means the same: what would do something to a terminal, or cannot be seen, stands as an
+ * escape. `JSON.stringify` does that for the first 32 characters only.
+ */
+export function toSafeJson(value: unknown, indent = 0): string {
+  const text = JSON.stringify(value, null, indent);
+  return text.replaceAll(UNSAFE_IN_LINE, (character) =>
+    // Outside of texts there are line breaks, when it is indented, and nothing else.
+    character === '\n'
+      ? character
+      : [...character.split('')].map((unit) => `\\u${hex(unit.charCodeAt(0), 4)}`).join(''),
+  );
+}
+
 /** Text that is safe to show on a terminal: line breaks and tabs stay, carriage returns go, the rest is spelled out. */
 export function escapeForTerminal(text: string): string {
   return text.replaceAll(UNSAFE, (character) => (character === '\r' ? '' : spell(character)));

@@ -13,11 +13,6 @@ const GOES_ON = '… ';
 const PASTES_ON = '\x1b[?2004h';
 const PASTES_OFF = '\x1b[?2004l';
 
-interface TypedLine {
-  readonly text: string;
-  readonly isPasted: boolean;
-}
-
 /** Talks to a person at a terminal until they leave. Without a history of a file, what was typed is gone with the chat. */
 export async function runRepl(
   { io, output }: { io: CliIo; output: Output },
@@ -35,7 +30,7 @@ export async function runRepl(
     historySize: MAX_HISTORY_LINES,
     removeHistoryDuplicates: true,
   });
-  const lines = createChunkQueue<TypedLine>();
+  const texts = createChunkQueue<string>();
   const joiner = createLineJoiner();
   const typed: string[] = [];
   const isPasting = watchPastes(io, readline);
@@ -43,17 +38,21 @@ export async function runRepl(
   let isLeaving = false;
   let isClosed = false;
 
-  readline.on('line', (text) => {
+  readline.on('line', (line) => {
     isLeaving = false;
-    if (isKept(text)) typed.unshift(text);
-    lines.push({ text, isPasted: isPasting() });
+    if (isKept(line)) typed.unshift(line);
+    // Joined as they come: Ctrl-C right after a paste must find it.
+    const text = joiner.push(line, isPasting());
+    readline.setPrompt(joiner.isOpen ? GOES_ON : PROMPT);
+    if (text !== null) texts.push(text);
+    else if (answer === null) readline.prompt();
   });
   // Lines that are not kept are not found with ↑ either: somebody may sit down at this terminal next.
   readline.on('history', (all: string[]) => void (isKept(all[0] ?? '') || all.shift()));
   readline.on('close', () => {
     isClosed = true;
     answer?.abort();
-    lines.end();
+    texts.end();
   });
   readline.on('SIGINT', () => {
     if (answer === null && (readline.line !== '' || joiner.isOpen)) {
@@ -76,15 +75,11 @@ export async function runRepl(
   try {
     if (io.environment['TERM'] !== 'dumb') screen.write(PASTES_ON);
     readline.prompt();
-    for await (const { text: line, isPasted } of lines.read()) {
-      const text = joiner.push(line, isPasted);
-      readline.setPrompt(text === null ? GOES_ON : PROMPT);
-      if (text !== null) {
-        answer = new AbortController();
-        if (!(await handleCurable(host, text, answer.signal, output))) return;
-        answer = null;
-      }
-      // The rest of a paste stands in the line already, with the cursor behind it.
+    for await (const text of texts.read()) {
+      answer = new AbortController();
+      if (!(await handleCurable(host, text, answer.signal, output))) return;
+      answer = null;
+      // What was typed meanwhile stands in the line already, with the cursor behind it.
       if (!isClosed) readline.prompt(readline.line !== '');
     }
   } finally {

@@ -1,6 +1,7 @@
 import { configSchema } from '../config/schema.ts';
 import { describeSettings, type ShownSetting } from '../config/show.ts';
 import type { CommandContext, CommandRunner, HelpParts } from '../command.ts';
+import { toSafeJson } from '../safe-text.ts';
 import { unknownAction } from '../memory/action.ts';
 
 const NOTES =
@@ -40,7 +41,7 @@ const ACTIONS: Readonly<Record<string, ConfigAction>> = {
     run({ output }) {
       const schema = configSchema();
       output.document(schema);
-      output.lines(JSON.stringify(schema, null, 2));
+      output.text(`${toSafeJson(schema, 2)}\n`);
     },
   },
 };

@@ -16,6 +16,7 @@ import { readModelConfig } from '../load-flags.ts';
 import { usageError } from '../usage-error.ts';
 import type { Learning } from '../../runtime/learning/learning.ts';
 import { createRouterLoop } from '../../runtime/routing/router-loop.ts';
+import { toSafeJson } from '../safe-text.ts';
 import { noteServer } from '../servers/server-notes.ts';
 import { LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_OWN_FLAGS } from './serve-flags.ts';
 import { openServedLearning, readLearningWish } from './served-learning.ts';
@@ -134,7 +135,7 @@ export function isLoopbackHost(host: string): boolean {
 }
 
 function createCommandLogger({ io, values }: CommandContext): Logger {
-  const logger = createJsonLogger((line) => io.stderr.write(line), Date.now);
+  const logger = createJsonLogger((line) => io.stderr.write(`${toSafeJson(JSON.parse(line))}\n`), Date.now);
   const isVerbose = values['--log'] === true;
   return {
     log(level, event, fields) {

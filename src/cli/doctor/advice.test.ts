@@ -27,7 +27,7 @@ test('where all is well there is nothing to say', () => {
 const missing = { ...good.defaultModel, path: null };
 test.each<[string, Partial<Facts>, string, string, string]>([
   ['settings', { configError: 'x.json:3: unknown' }, 'problem', 'the settings cannot be used: x.json:3: unknown', 'ruvllm config path'],
-  ['no kernels', { kernels: [{ ...native, isChosen: false, reason: 'not built' }], kernelChoice: 'native' }, 'problem', 'no kernels of the kind "native" can be used here', 'RUVLLM_KERNELS=auto'],
+  ['no kernels', { kernels: [{ ...native, isChosen: false, reason: 'it was not built' }], kernelChoice: 'native' }, 'problem', 'no kernels of the kind "native" can be used here', 'RUVLLM_KERNELS=auto'],
   ['configured', { defaultModel: { ...missing, choice: 'configured' } }, 'problem', 'the configured model o/m:Q4 is not here', 'ruvllm pull o/m:Q4'],
   ['host', { host: '0.0.0.0' }, 'problem', 'serve would listen on 0.0.0.0, and there are no API keys', 'ruvllm keys create NAME'],
   ['disk', { cacheFreeBytes: 2 ** 30 }, 'problem', '1.0 GiB are free in /c', 'ruvllm list, then ruvllm rm MODEL'],

@@ -109,8 +109,8 @@ const CHECKS: readonly Check[] = [
       next: 'npm run build:native, which needs a C compiler (Debian: apt install gcc)',
     };
   },
-  ({ kernelChoice }) =>
-    kernelChoice === 'auto'
+  ({ kernelChoice, kernels }) =>
+    kernelChoice === 'auto' || !kernels.some(({ isChosen }) => isChosen)
       ? null
       : {
           level: 'advice',
