@@ -28,7 +28,10 @@ export function toSafeJson(value: unknown, indent = 0): string {
     // Outside of texts there are line breaks, when it is indented, and nothing else.
     character === '\n'
       ? character
-      : [...character.split('')].map((unit) => `\\u${hex(unit.charCodeAt(0), 4)}`).join(''),
+      : character
+          .split('')
+          .map((unit) => `\\u${hex(unit.charCodeAt(0), 4)}`)
+          .join(''),
   );
 }
 
