@@ -5,7 +5,14 @@ import type { FieldCondition, MemoryRecord, MemoryStore } from '../../memory/typ
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import { type ClusterWork, clusterWhole, normalized } from './k-means.ts';
 import { mergePatterns, patternOfMembers, type RatedTrajectory } from './make-pattern.ts';
-import { BANK_SOURCE, type Pattern, patternFromNode, patternToRecord } from './pattern.ts';
+import {
+  BANK_SOURCE,
+  type Pattern,
+  patternFromNode,
+  patternToRecord,
+  type PatternWords,
+  patternWordsFromRecord,
+} from './pattern.ts';
 
 export interface BankOptions {
   /** Trajectories that must agree before they are a pattern. Default 3. */
@@ -31,8 +38,14 @@ export interface DistillationReport {
   readonly numPruned: number;
 }
 
+export interface PatternQuery {
+  readonly vector: Float32Array;
+  readonly space: string;
+  readonly k: number;
+}
+
 export interface FoundPattern {
-  readonly pattern: Pattern;
+  readonly pattern: PatternWords;
   readonly similarity: number;
   /** Similarity × confidence. */
   readonly weight: number;
@@ -42,10 +55,7 @@ export interface FoundPattern {
 export interface ReasoningBank {
   /** Turns rated trajectories into patterns, each once. */
   distil(tenant: string): Promise<DistillationReport>;
-  search(
-    tenant: string,
-    query: { readonly vector: Float32Array; readonly space: string; readonly k: number },
-  ): Promise<readonly FoundPattern[]>;
+  search(tenant: string, query: PatternQuery): Promise<readonly FoundPattern[]>;
   /** Notes that patterns were of use. */
   noteUse(tenant: string, ids: readonly string[]): Promise<void>;
   count(tenant: string): Promise<number>;
@@ -56,7 +66,7 @@ export interface ReasoningBank {
 const OURS: FieldCondition = { field: 'source', is: '=', value: BANK_SOURCE };
 const PAGE = 500;
 /** Patterns that somebody else wrote, and may be among the nearest. */
-const SPARE = 4;
+const SPARE = 16;
 
 export interface BankContext {
   readonly store: MemoryStore;
@@ -84,16 +94,15 @@ export function createReasoningBank(
     await store.put(patterns.map((pattern) => patternToRecord(pattern, tenant)));
   }
 
-  async function nearest(tenant: string, vector: Float32Array, space: string, k: number) {
-    const query = { vector, space, kinds: ['pattern'] } as const;
-    // Nearly all are ours, and a filter that lets nearly all through costs a look at each of them.
-    const some = await store.nearest(tenant, { ...query, k: k + SPARE });
-    const ours = some.filter(({ record }) => record.fields['source'] === BANK_SOURCE);
-    const isEnough = ours.length >= k || some.length < k + SPARE;
-    const found = isEnough
-      ? ours.slice(0, k)
-      : await store.nearest(tenant, { ...query, k, filter: { fields: [OURS] } });
-    return found.map(({ record, similarity }) => ({ pattern: read(record), similarity }));
+  /** Nearly all are ours, and a filter that lets nearly all through costs a look at each of them: it comes last. */
+  async function nearest(tenant: string, query: PatternQuery, withVectors: boolean) {
+    const known = { ...query, kinds: ['pattern'], withVectors } as const;
+    for (const spare of [0, SPARE]) {
+      const some = await store.nearest(tenant, { ...known, k: query.k + spare });
+      const ours = some.filter(({ record }) => record.fields['source'] === BANK_SOURCE);
+      if (ours.length >= query.k || some.length < query.k + spare) return ours.slice(0, query.k);
+    }
+    return store.nearest(tenant, { ...known, filter: { fields: [OURS] } });
   }
 
   const count = (tenant: string): Promise<number> =>
@@ -145,9 +154,9 @@ export function createReasoningBank(
     for (const label of centroids.keys()) {
       const members = rated.filter((_, i) => labels[i] === label);
       const fresh = patternOfMembers(services.newId(), members, space, Math.floor(services.now()));
-      const [known] = await nearest(tenant, fresh.embedding, space, 1);
+      const [known] = await nearest(tenant, { vector: fresh.embedding, space, k: 1 }, true);
       if (known !== undefined && known.similarity > options.mergeSimilarity) {
-        await write(tenant, [mergePatterns(known.pattern, fresh)]);
+        await write(tenant, [mergePatterns(read(known.record), fresh)]);
         counts.numMerged++;
       } else if (members.length < options.minMembers) {
         counts.numWaiting += members.length;
@@ -216,9 +225,10 @@ export function createReasoningBank(
       await trajectories.markUndistilled(tenant);
       return distilAll(tenant);
     },
-    async search(tenant, { vector, space, k }) {
-      const found = await nearest(tenant, vector, space, k);
+    async search(tenant, query) {
+      const found = await nearest(tenant, query, false);
       return found
+        .map(({ record, similarity }) => ({ pattern: patternWordsFromRecord(record), similarity }))
         .map((one) => ({ ...one, weight: one.similarity * one.pattern.confidence }))
         .sort((a, b) => b.weight - a.weight);
     },

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { type MemoryNode, nodeToRecord } from '../../memory/schemas/node.ts';
+import { type MemoryNode, nodeFromRecord, nodeToRecord } from '../../memory/schemas/node.ts';
 import { parseStored } from '../../memory/schemas/primitives.ts';
 import { VERDICTS } from '../../memory/schemas/trajectory.ts';
-import type { JsonValue, PutRecord } from '../../memory/types.ts';
+import type { JsonValue, MemoryRecord, PutRecord } from '../../memory/types.ts';
 import type { Sample } from './welch.ts';
 
 /** What patterns of the bank have as their source, so that those a user wrote stay apart. */
@@ -27,9 +27,12 @@ const contents = z.strictObject({
 /** What several alike requests have in common. */
 export type PatternContents = z.infer<typeof contents>;
 
-export interface Pattern extends PatternContents {
+export interface PatternWords extends PatternContents {
   readonly id: string;
   readonly text: string;
+}
+
+export interface Pattern extends PatternWords {
   readonly embedding: Float32Array;
   readonly space: string;
 }
@@ -54,6 +57,12 @@ function toNode(pattern: Pattern): MemoryNode {
 export function patternToRecord(pattern: Pattern, tenant: string): PutRecord {
   const record = nodeToRecord(toNode(pattern), tenant);
   return { ...record, fields: { ...record.fields, lastUsedMs: pattern.lastUsedMs } };
+}
+
+/** What a pattern says, from a record that may have been read without its vector. */
+export function patternWordsFromRecord(record: MemoryRecord): PatternWords {
+  const { id, text, metadata } = nodeFromRecord({ ...record, vector: null, space: null });
+  return { ...parseStored<PatternContents>(contents, metadata, `pattern ${id}`), id, text };
 }
 
 export function patternFromNode(node: MemoryNode): Pattern {

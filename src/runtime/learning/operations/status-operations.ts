@@ -67,10 +67,7 @@ const patterns = defineLearning({
     if (embedded === null) throw refuseInput('nothing can be found by meaning: no vector can be made of this', 'text');
     const found = await learning.sona.bank.search(tenant, { ...embedded, k });
     return {
-      patterns: found.map(({ pattern, similarity, weight }) => {
-        const { embedding: _vector, space: _space, ...rest } = pattern;
-        return { ...rest, similarity, weight };
-      }),
+      patterns: found.map(({ pattern, similarity, weight }) => ({ ...pattern, similarity, weight })),
     };
   },
 });
