@@ -3,7 +3,6 @@ import { dirname, resolve } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
 import { toFileError } from '../../platform/node/file-errors.ts';
 import { didYouMean } from '../nearest.ts';
-import { usageError } from '../usage-error.ts';
 import { parseJson } from './parse-json.ts';
 import { SECTIONS, type Setting, SETTINGS } from './settings.ts';
 
@@ -24,7 +23,7 @@ export type ConfigEntries = ReadonlyMap<string, ConfigEntry>;
 export function readConfig(path: string): ConfigEntries {
   const text = readText(path);
   const parsed = parseJson(text);
-  if ('reason' in parsed) throw usageError(`${path}:${parsed.line} is not valid JSON: ${parsed.reason}`);
+  if ('reason' in parsed) throw configError(`${path}:${parsed.line} is not valid JSON: ${parsed.reason}`);
   const { value: all, lines } = parsed;
   const at = (key: string): string => `${path}:${lines.get(key) ?? 1}`;
   const top = objectOf(all, () => `${path} must hold an object`);
@@ -47,28 +46,33 @@ export function readConfig(path: string): ConfigEntries {
     if (setting === undefined) throw unknownKey(at(keyPath), section, key);
     const given = setting.kind.toText(value);
     if (given === null) {
-      throw usageError(`${at(keyPath)}: "${keyPath}" must be ${setting.kind.expected}`, setting.variable);
+      throw configError(`${at(keyPath)}: "${keyPath}" must be ${setting.kind.expected}`, setting.variable);
     }
     const line = lines.get(keyPath) ?? 1;
     entries.set(setting.variable, { setting, text: besideFile(setting, given, path), line });
   }
 }
 
+function configError(message: string, option: string | null = null): RuvLLMError {
+  const next = 'ruvllm config schema shows what it may hold, ruvllm doctor what else is wrong';
+  return new RuvLLMError('invalid_option', message, { data: { next, ...(option === null ? {} : { option }) } });
+}
+
 function readText(path: string): string {
   try {
     const { size } = statSync(path);
-    if (size > MAX_BYTES) throw usageError(`${path} has ${size} bytes; settings have at most ${MAX_BYTES}`);
+    if (size > MAX_BYTES) throw configError(`${path} has ${size} bytes; settings have at most ${MAX_BYTES}`);
     return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path));
   } catch (error) {
     if (error instanceof RuvLLMError) throw error;
-    if (error instanceof TypeError) throw usageError(`${path} is not valid UTF-8`);
+    if (error instanceof TypeError) throw configError(`${path} is not valid UTF-8`);
     throw toFileError(error, 'reading the settings', path);
   }
 }
 
 function objectOf(value: unknown, complaint: () => string): object {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
-  throw usageError(complaint());
+  throw configError(complaint());
 }
 
 function unknownKey(at: string, section: string | null, key: string): Error {
@@ -78,7 +82,7 @@ function unknownKey(at: string, section: string | null, key: string): Error {
   const elsewhere = SETTINGS.find((one) => one.key === key)?.path;
   const hint = elsewhere === undefined ? didYouMean(key, names) : ` (did you mean ${elsewhere}?)`;
   const where = section === null ? '' : ` in "${section}"`;
-  return usageError(`${at}: unknown setting ${JSON.stringify(key.slice(0, 80))}${where}${hint}`);
+  return configError(`${at}: unknown setting ${JSON.stringify(key.slice(0, 80))}${where}${hint}`);
 }
 
 /** What a path in a file is relative to is the file: who runs the command elsewhere means the same. */
