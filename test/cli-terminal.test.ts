@@ -102,7 +102,7 @@ describe.skipIf(!canRun)('on a terminal', () => {
     const chat = start(['chat', endless, ...long]);
     await chat.until(READY);
     chat.child.stdin.write('go\r');
-    await vi.waitFor(() => expect(chat.heard.text.split('go\r\n')[1] ?? '').not.toBe(''), { timeout: 50_000 });
+    await vi.waitFor(() => expect(chat.heard.text.split(/go\r+\n/)[1] ?? '').not.toBe(''), { timeout: 50_000 });
     chat.child.stdin.write('\x03');
     await chat.until('stopped');
     chat.child.stdin.write('\x03');

@@ -59,15 +59,21 @@ describe.skipIf(!isServerBuilt)('ruvllm serve', () => {
 });
 
 describe.skipIf(!isServerBuilt)('ruvllm ps', () => {
+  let own: ServeFolder; // without the keys of the others
+  beforeAll(() => {
+    own = createServeFolder({ contextLength: 128 });
+  });
+  afterEach(() => own.killAll());
+  afterAll(() => own.dispose());
   const ps = (...args: string[]) => {
-    const { status, stdout } = folder.run('ps', ...args);
+    const { status, stdout } = own.run('ps', ...args);
     return { status, ...(JSON.parse(stdout) as { servers: Record<string, unknown>[]; error?: { code: string } }) };
   };
 
   test('finds the servers that run here, tells what they do, and forgets those that ended', async () => {
-    folder.environment['RUVLLM_PORT'] = '1'; // nobody listens there
+    own.environment['RUVLLM_PORT'] = '1'; // nobody listens there
     expect(ps()).toEqual({ status: 0, servers: [] });
-    const server = await folder.start(folder.model);
+    const server = await own.start(own.model);
     const { servers } = ps();
     expect(servers).toMatchObject([{ url: server.url, pid: server.process.pid, problem: null, numRequests: 0 }]);
     expect(servers[0]!['models']).toMatchObject([{ id: 'tiny', state: 'loaded', numRunning: 0, numWaiting: 0 }]);
@@ -82,12 +88,12 @@ describe.skipIf(!isServerBuilt)('ruvllm ps', () => {
   });
 
   test('without a key that allows it, says which would', async () => {
-    const key = folder.keys('create', 'looks', '--scope', 'read-only');
-    const server = await folder.start(folder.model);
+    const key = own.keys('create', 'looks', '--scope', 'read-only');
+    const server = await own.start(own.model);
     const told = ps();
     expect(told.status).toBe(0);
     expect(told.servers).toMatchObject([{ url: server.url, problem: expect.stringContaining('--scope read-only') }]);
     expect(ps('--api-key', key.token).servers).toMatchObject([{ problem: null, numRequests: 0 }]);
-    folder.keys('revoke', key.id);
+    own.keys('revoke', key.id);
   });
 });
