@@ -25,6 +25,7 @@ function readMetaSchema(): Schema | null {
 const metaSchema = readMetaSchema();
 if (metaSchema === null) console.log('meta-schema test skipped: no copy of the meta-schema of draft 7 is installed');
 
+// ruvllm config schema > schemas/ruvllm.config.schema.json
 test('the shipped schema is the generated one', () => {
   expect(readFileSync(shipped, 'utf8')).toBe(`${JSON.stringify(schema, null, 2)}\n`);
 });
