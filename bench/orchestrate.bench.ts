@@ -1,8 +1,7 @@
 // What a request costs beside generating: embedding, memory, router, audit log and learning, with a model that answers at once.
 //   npm run bench -- orchestrate [--requests N] [--records N] [--pause MS] [--model FILE]
 // The time of a request ends when its entry is with the audit log and its trajectory with the learner.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -40,6 +39,7 @@ try {
   console.error(`filling a memory with ${values.records} records …`);
   const orchestra = await openOrchestra(memory, Number(values.records));
   const rows = [['', 'p50 ms', 'p99 ms', 'until the first token p50', 'p99', 'longest block ms']];
+  const parts: string[][] = [];
   const figures: Record<string, number> = {};
   for (const [name, wish] of [
     ['routed', false],
@@ -60,11 +60,12 @@ try {
     const blockMs = Math.max(0, blocks.max / 1e6 - RESOLUTION_MS);
     const cells = [percentile(whole, 0.5), percentile(whole, 0.99), percentile(first, 0.5), percentile(first, 0.99), blockMs]; // prettier-ignore
     rows.push([name, ...cells.map((value) => value.toFixed(3))]);
+    parts.push(...(await orchestra.parts(numRequests)).map((cells) => [name, ...cells]));
     const prefix = wish ? 'recall_' : '';
     Object.assign(figures, { [`${prefix}p50_ms`]: cells[0], [`${prefix}p99_ms`]: cells[1], [`${prefix}longest_block_ms`]: blockMs }); // prettier-ignore
   }
   printTable(rows);
-  printTable([['part', 'p50 ms', 'p99 ms'], ...(await orchestra.parts())]);
+  printTable([['as the audit log has it', 'part', 'p50 ms', 'p99 ms'], ...parts]);
   await orchestra.close();
   const { p50_ms, p99_ms } = figures as { p50_ms: number; p99_ms: number };
   console.log(p50_ms < 1 && p99_ms < 2 ? 'p50 below 1 ms and p99 below 2 ms: reached' : 'p50 below 1 ms and p99 below 2 ms: NOT reached'); // prettier-ignore

@@ -1,7 +1,8 @@
 // A conversation through the model's own chat template. node examples/chat.mjs [MODEL]
 import { loadModel } from 'ruvllm';
+import { modelPath } from './default-model.mjs';
 
-const model = await loadModel(process.argv[2] ?? 'Qwen/Qwen2.5-0.5B-Instruct-GGUF:q4_k_m');
+const model = await loadModel(modelPath);
 const messages = [{ role: 'system', content: 'Answer in one sentence.' }];
 for (const question of ['What is the capital of France?', 'And of Italy?']) {
   messages.push({ role: 'user', content: question });

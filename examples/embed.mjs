@@ -1,5 +1,6 @@
-// Finds the text that is most like a question. node examples/embed.mjs MODEL, best a sentence encoder such as all-MiniLM-L6-v2
+// Finds the text that is most like a question. node examples/embed.mjs [MODEL], best a sentence encoder such as all-MiniLM-L6-v2
 import { loadModel } from 'ruvllm';
+import { modelPath } from './default-model.mjs';
 
 const texts = [
   'Paris is the capital of France.',
@@ -8,7 +9,7 @@ const texts = [
 ];
 const question = 'How long do cats sleep?';
 
-const model = await loadModel(process.argv[2] ?? 'Qwen/Qwen2.5-0.5B-Instruct-GGUF:q4_k_m');
+const model = await loadModel(modelPath);
 const { embeddings, usage } = await model.embed([question, ...texts]);
 const [asked, ...known] = embeddings;
 // Vectors have the length 1: their dot product is the cosine of the angle between them.

@@ -1,7 +1,8 @@
 // Text from a prompt, whole and as a stream. node examples/generate.mjs [MODEL]
 import { loadModel } from 'ruvllm';
+import { modelPath } from './default-model.mjs';
 
-const model = await loadModel(process.argv[2] ?? 'Qwen/Qwen2.5-0.5B-Instruct-GGUF:q4_k_m');
+const model = await loadModel(modelPath);
 const prompt = 'Once upon a time';
 const params = { maxTokens: 40, seed: 1 };
 

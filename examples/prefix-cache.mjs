@@ -1,7 +1,8 @@
 // A beginning that is computed once, and a conversation that goes on. node examples/prefix-cache.mjs [MODEL]
 import { loadModel } from 'ruvllm';
+import { modelPath } from './default-model.mjs';
 
-const model = await loadModel(process.argv[2] ?? 'Qwen/Qwen2.5-0.5B-Instruct-GGUF:q4_k_m');
+const model = await loadModel(modelPath);
 const params = { maxTokens: 16, temperature: 0 };
 const describe = ({ usage, timings }) =>
   `${usage.cachedTokens} of ${usage.promptTokens} prompt tokens cached, first token after ${timings.firstTokenMs.toFixed(1)} ms`;

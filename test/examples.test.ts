@@ -1,17 +1,154 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+// Every example as a user runs it, with a small model of random weights: what they print must hold for any model.
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isServerBuilt } from './support/dist-server.ts';
 import { buildRandomModel } from './support/random-model.ts';
+import { createServeFolder, type ServeProcess } from './support/serve-process.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'ruvllm-examples-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const TEMPLATE = '{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:';
+const metadata = [{ key: 'tokenizer.chat_template', type: 'string', value: TEMPLATE }] as const;
+const shape = { contextLength: 512 };
 
-test.each(readdirSync('examples'))('examples/%s runs', (file) => {
-  const model = join(folder, 'random.gguf');
-  writeFileSync(model, buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 1 }));
-  const output = execFileSync(process.execPath, [join('examples', file), model], { encoding: 'utf8' });
-  expect(output.length).toBeGreaterThan(20);
-  expect(output).not.toContain('BUG');
+const serving = createServeFolder(shape);
+const { model } = serving;
+const adapter = join(dirname(model), 'adapter.gguf');
+let server: ServeProcess;
+afterAll(() => serving.dispose());
+
+beforeAll(async () => {
+  writeFileSync(model, buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 1, shape, metadata }));
+  if (!isServerBuilt) return;
+  const pairs = join(dirname(model), 'pairs.jsonl');
+  const pair = (i: number): string => JSON.stringify({ prompt: `${i} and`, answer: ' the rain' });
+  writeFileSync(pairs, Array.from({ length: 10 }, (_, i) => pair(i)).join('\n'));
+  const trained = serving.run(
+    'adapters',
+    'train',
+    '--model',
+    model,
+    '--data',
+    pairs,
+    '--output',
+    adapter,
+    '--learning-rate',
+    '0.05',
+  );
+  expect(trained.status, trained.stdout).toBe(0);
+  server = await serving.start(model);
+});
+
+interface Expected {
+  /** Behind the path of the example. Default: the model. */
+  readonly args?: () => string[];
+  /** What the output matches, in this order. */
+  readonly prints: readonly RegExp[];
+}
+
+/** By file: what it must print whatever the weights are. */
+const EXAMPLES: Readonly<Record<string, Expected>> = {
+  'generate.mjs': { prints: [/^Once upon a time/, /^40 tokens, \d+\.\d tokens\/s$/m, /the stream gave the same text/] },
+  'chat.mjs': { prints: [/^> What is the capital of France\?$/m, /^> And of Italy\?$/m] },
+  'stream.mjs': {
+    prints: [
+      /^\[60 tokens, ended by length, first one after \d+ ms\]$/m,
+      /^stopped after 5 pieces$/m,
+      /^given up: aborted$/m,
+    ],
+  },
+  'schema.mjs': {
+    prints: [
+      /^\{\s(?=[^]*city: )(?=[^]*country: '(France|Italy|Spain)')[^]*population: \d{1,9}\b/,
+      /^a pattern:  (red|green|blue)$/m,
+      /^a grammar: (yes|no)$/m,
+      /^refused: .*\$ref.*example\.org/m,
+    ],
+  },
+  'embed.mjs': { prints: [/^(-?\d\.\d{3} .*\n){3}/, /^\d+ tokens, 96 values each$/m] },
+  'memory.mjs': {
+    prints: [
+      /^0\.\d{3} The library opens at nine/,
+      /^without the memory: \d{2} tokens/m,
+      /^with it: +\d{3} tokens/m,
+      /^2 calls in the audit log, as they were written$/m,
+    ],
+  },
+  'feedback.mjs': {
+    // To this vocabulary the word is seven tokens; a step teaches the first ones.
+    prints: [
+      /^before: The best colour of all is(?! pur)/m,
+      /^ {2}learned: loss 9\.\d+ to /m,
+      /^after [1-9]\d? corrections: The best colour of all is pur/m,
+      /^reset, and it answers as before$/m,
+    ],
+  },
+  'adapter.mjs': {
+    args: () => [model, adapter],
+    prints: [
+      /^the adapter changes \d+ matrices by rank 4, in \d+ bytes$/m,
+      /^without it: +([^]*?)\nwith it: +(?! |\1\nwith half)/m,
+      /^with half of it: /m,
+      /^unloaded: true$/m,
+    ],
+  },
+  'prefix-cache.mjs': {
+    prints: [/^first question: +0 of /m, /^second question: +[1-9]\d* of /m, /^a stranger: +0 of /m, /^2 turns, /m],
+  },
+  'routing.mjs': {
+    prints: [
+      /^it would be small: no router is trained/m,
+      /^asked for auto: small answered \(safe-default\)$/m,
+      /rated: partial/,
+      /^asked for large: large answered \(named\)$/m,
+      /rated: success/,
+    ],
+  },
+  'openai-client.mjs': {
+    args: () => [server.url],
+    prints: [/^served: tiny$/m, /^24 tokens$/m, /^{ colour: '(red|green|blue)' }$/m],
+  },
+  'anthropic-client.mjs': {
+    args: () => [server.url],
+    prints: [/^the question has \d+ tokens$/m, /^ended by max_tokens, 24 tokens$/m, /^streamed 24 tokens$/m],
+  },
+};
+const HELPERS = ['default-model.mjs', 'README.md'];
+
+test('every file of the folder is run here, and named in its README', () => {
+  const files = readdirSync('examples').sort();
+  expect(files).toEqual([...Object.keys(EXAMPLES), ...HELPERS].sort());
+  const readme = readFileSync('examples/README.md', 'utf8');
+  for (const file of Object.keys(EXAMPLES)) expect(readme).toContain(`| [\`${file}\`](${file})`);
+});
+
+/** A key of whoever runs the tests is none of this server's. */
+const env = { ...serving.environment, RUVLLM_API_KEY: 'none', RUVLLM_MODEL: '', HF_HUB_OFFLINE: '1' };
+const run = (file: string, args: readonly string[], more: NodeJS.ProcessEnv = {}) =>
+  spawnSync(process.execPath, [join('examples', file), ...args], { encoding: 'utf8', env: { ...env, ...more } });
+
+describe.skipIf(!isServerBuilt)('an example', () => {
+  test.each(Object.entries(EXAMPLES))('%s', (file, { args = () => [model], prints }) => {
+    const { status, stdout, stderr } = run(file, args());
+    expect({ status, stderr }, stdout).toEqual({ status: 0, stderr: '' });
+    expect(stdout).not.toContain('BUG');
+    let rest = stdout;
+    for (const pattern of prints) {
+      const found = pattern.exec(rest);
+      expect(found, `${pattern} in:\n${rest}`).not.toBeNull();
+      rest = rest.slice(found!.index + found![0].length);
+    }
+  });
+
+  test('without an argument takes the model that npm start would', () => {
+    expect(run('generate.mjs', [], { RUVLLM_MODEL: model })).toMatchObject({ status: 0, stderr: '' });
+    const none = {
+      HF_HUB_CACHE: dirname(model),
+      npm_config_registry: 'http://127.0.0.1:9',
+      npm_config_fetch_retries: '0',
+    };
+    expect(run('generate.mjs', [], { ...none, RUVLLM_MODEL: 'missing.gguf' }).stderr).toContain(
+      'missing.gguf does not exist',
+    );
+  });
 });

@@ -9,6 +9,7 @@ const { createRequestMemory } = await importBuilt<typeof import('../../src/runti
 const { createModelHost } = await importBuilt<typeof import('../../src/server/model-host.ts')>('server/model-host');
 const { createTenantGate } = await importBuilt<typeof import('../../src/server/tenant-gate.ts')>('server/tenant-gate');
 const { resolveServerLimits } = await importBuilt<typeof import('../../src/server/limits.ts')>('server/limits');
+const { createLiveRequests } = await importBuilt<typeof import('../../src/server/live/live-requests.ts')>('server/live/live-requests'); // prettier-ignore
 const { createServerMetrics } = await importBuilt<typeof import('../../src/server/metrics/server-metrics.ts')>('server/metrics/server-metrics'); // prettier-ignore
 const { createRequestLog } = await importBuilt<typeof import('../../src/server/request-log.ts')>('server/request-log');
 const { systemClock } = await importBuilt<typeof import('../../src/server/clock.ts')>('server/clock');
@@ -21,12 +22,27 @@ const { trainRouter } = await importBuilt<typeof import('../../src/learning/rout
 const { createTrajectories } = await importBuilt<typeof import('../../src/learning/trajectories/trajectories.ts')>('learning/trajectories/trajectories'); // prettier-ignore
 
 const TENANT = 'bench';
-const WORDS = 'the old ship sails over deep water while a cold wind moves grey birds and tall trees near small green hills'.split(' '); // prettier-ignore
+const SYLLABLES = 'ba co de fi go hu ka le mi no pa ri so tu va ze lan mer tor sin'.split(' ');
+/** As many as people use: texts of few words would be copies of each other, and nothing could be recalled beside the first. */
+const WORDS = Array.from({ length: 4000 }, (_, i) => `${SYLLABLES[i % 20]}${SYLLABLES[Math.floor(i / 20) % 20]}${i < 400 ? '' : SYLLABLES[Math.floor(i / 400) % 20]}`); // prettier-ignore
 const BATCH = 500;
 const NUM_RATED = 400;
 
-const sentence = (i: number, length: number): string =>
-  Array.from({ length }, (_, k) => WORDS[(i * 7 + k * (i % 5) + k * 3) % WORDS.length]!).join(' ');
+/** The same for the same number; a few words are in most of them, most words in few. */
+function sentence(i: number, length: number): string {
+  const random = createRandom(i);
+  return Array.from({ length }, () => WORDS[Math.floor(WORDS.length * random() ** 3)]!).join(' ');
+}
+
+function createRandom(seed: number): () => number {
+  let state = (seed + 1) * 0x9e3779b1;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
 const uuidOf = (i: number): string => `01900000-0000-7000-8000-${i.toString(16).padStart(12, '0')}`;
 
 /** A memory with documents and patterns, a router that was trained, and the whole way of a request. */
@@ -79,7 +95,8 @@ export async function openOrchestra(memory: Memory, numRecords: number) {
     }),
     gate: createTenantGate(limits, clock),
     limits,
-    metrics: createServerMetrics(),
+    metrics: createServerMetrics(clock),
+    live: createLiveRequests(clock),
     requests: createRequestLog(1000),
     clock,
     tracer: silentTracer,
@@ -87,7 +104,6 @@ export async function openOrchestra(memory: Memory, numRecords: number) {
     routing,
   });
   let count = 0;
-  const parts = { embedding: [] as number[], decide: [] as number[] };
 
   return {
     async ask(i: number, isRecalled: boolean): Promise<{ wholeMs: number; firstMs: number }> {
@@ -114,17 +130,23 @@ export async function openOrchestra(memory: Memory, numRecords: number) {
       ends.delete(requestId);
       return { wholeMs, firstMs };
     },
-    async parts(): Promise<string[][]> {
-      for (let i = 0; i < 500; i++) {
-        const began = performance.now();
-        const embedded = await memory.embed(sentence(i, 12));
-        const embeddedMs = performance.now();
-        await routing.decide(TENANT, { turns: [sentence(i, 12)], embedded, similarities: [], isLocalOnly: false, load: 0 }); // prettier-ignore
-        parts.embedding.push(embeddedMs - began);
-        parts.decide.push(performance.now() - embeddedMs);
-        await new Promise((resolve) => setTimeout(resolve, 1));
+    /** Where the time went, as the audit log has it of the last requests. */
+    async parts(numRequests: number): Promise<string[][]> {
+      await requestMemory.settle();
+      await memory.witness.flush();
+      const byPart = new Map<string, number[]>();
+      for (let after: string | undefined, left = numRequests; left > 0;) {
+        const page = await memory.witness.search(TENANT, { limit: Math.min(100, left), ...(after === undefined ? {} : { after }) }); // prettier-ignore
+        for (const { entry } of page.entries) {
+          for (const [part, ms] of Object.entries(entry.latency)) {
+            if (ms !== null) byPart.set(part, [...(byPart.get(part) ?? []), ms]);
+          }
+        }
+        left -= page.entries.length;
+        if (page.next === null) break;
+        after = page.next;
       }
-      return Object.entries(parts).map(([name, times]) => {
+      return [...byPart].map(([name, times]) => {
         const sorted = times.sort((a, b) => a - b);
         return [name, percentile(sorted, 0.5).toFixed(3), percentile(sorted, 0.99).toFixed(3)];
       });

@@ -10,6 +10,7 @@ export const ADAPTER_TARGETS = [
   'output',
 ] as const;
 
+/** The matrices of a model that an adapter can change, by name. */
 export type AdapterTarget = (typeof ADAPTER_TARGETS)[number];
 
 /** What is added to one matrix: W·x becomes W·x + scale · B·(A·x). */

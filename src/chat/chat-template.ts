@@ -16,6 +16,7 @@ import { findReasoning } from './tools/reasoning.ts';
 import { fillToolGaps } from './tools/tool-specs.ts';
 import type { ChatMessage, ChatTemplate, RenderedChat, RenderOptions } from './types.ts';
 
+/** What a chat template is made from. */
 export interface ChatTemplateOptions {
   /** The file's own Jinja template; null: a built-in is chosen by the vocabulary. */
   source: string | null;

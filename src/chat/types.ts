@@ -27,6 +27,7 @@ export interface ChatMessage {
   toolCallId?: string;
 }
 
+/** A conversation as text. */
 export interface RenderedChat {
   /** What the model is to read. */
   text: string;
@@ -34,6 +35,7 @@ export interface RenderedChat {
   guard: string;
 }
 
+/** Turns messages into the text a model reads. */
 export interface ChatTemplate {
   /** Where it came from: 'file' or the name of a built-in. */
   readonly origin: string;
@@ -46,6 +48,7 @@ export interface ChatTemplate {
   render(messages: readonly ChatMessage[], options?: RenderOptions): RenderedChat;
 }
 
+/** How a conversation is rendered; every field has a default. */
 export interface RenderOptions {
   /** Ends with the assistant's header, so that the model answers. Default true. */
   addGenerationPrompt?: boolean;

@@ -5,6 +5,7 @@ import { invalidFile, quote, unsupportedFile } from './failures.ts';
 import { parseFlatJson } from './flat-json.ts';
 import { decodeUtf8 } from './utf8.ts';
 
+/** Where reading a safetensors file stops. */
 export interface SafetensorsLimits {
   /** Default 32 MiB. Headers of real shards stay below 1 MB; the format's reference reader stops at 100 MB. */
   maxHeaderBytes: number;
@@ -28,8 +29,10 @@ const DTYPE_BYTES = {
   U64: 8,
   F64: 8,
 } as const;
+/** The element types of safetensors that are known here. */
 export type SafetensorsDtype = keyof typeof DTYPE_BYTES;
 
+/** A tensor of a safetensors file: what it is and where it lies. */
 export interface SafetensorInfo {
   readonly name: string;
   readonly dtype: SafetensorsDtype;

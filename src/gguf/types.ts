@@ -44,6 +44,7 @@ export interface Metadata {
   numbers(key: string, defaultValue?: ArrayLike<number>): ArrayLike<number>;
 }
 
+/** A tensor of a GGUF file: what it is and where it lies. */
 export interface TensorInfo {
   readonly name: string;
   readonly type: TensorTypeName;

@@ -17,6 +17,7 @@ export interface TensorToWrite {
   readonly data: Uint8Array | (() => Iterable<Uint8Array>);
 }
 
+/** The content of a GGUF file that is to be written. */
 export interface GgufToWrite {
   readonly metadata: readonly MetadataEntry[];
   readonly tensors: readonly TensorToWrite[];

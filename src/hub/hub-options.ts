@@ -2,6 +2,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import { integerOption, optional, resolveOptions, stringOption } from '../core/options.ts';
 import type { HubPlatform } from './platform.ts';
 
+/** Where models come from and where they are kept; all but the platform has a default. */
 export interface HubOptions {
   platform: HubPlatform;
   /** Folder of the model cache; default: the Hugging Face order. */

@@ -13,17 +13,20 @@ import type { PullContext, PullProgress } from './pull-context.ts';
 import { parseModelReference, type ModelReference } from './reference.ts';
 import { removeModel, type RemovedModel } from './remove-model.ts';
 
+/** How a download is watched and stopped. */
 export interface PullOptions {
   /** Cancels; what a hub download has brought so far stays and is resumed by the next pull. */
   signal?: AbortSignal | null;
   onProgress?: (progress: PullProgress) => void;
 }
 
+/** How the path of a model is found. */
 export interface ResolveModelOptions extends PullOptions {
   /** Whether a model that is not in the cache is pulled; default false. */
   download?: boolean;
 }
 
+/** How the default model is chosen; every field has a default. */
 export interface DefaultModelOptions extends PullOptions {
   /** The user's choice; default: RUVLLM_MODEL. */
   configured?: string | null;
@@ -45,6 +48,7 @@ export interface ModelDetails {
   readonly gguf: GgufSummary;
 }
 
+/** The models of this machine, and where more come from. */
 export interface Hub {
   readonly cacheRoot: string;
   pullModel(reference: string, options?: PullOptions): Promise<PulledModel>;

@@ -8,6 +8,7 @@ import { npmRepoFolder } from './npm-pull.ts';
 import type { PullContext } from './pull-context.ts';
 import { formatModelReference, type ModelReference } from './reference.ts';
 
+/** What removing a model took away. */
 export interface RemovedModel {
   /** The paths taken away: snapshot entries, then blobs and partial downloads. */
   readonly removed: readonly string[];

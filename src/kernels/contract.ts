@@ -141,6 +141,7 @@ export interface WeightMatrix {
   readonly sizeBytes: number;
 }
 
+/** Rows of a table, by their ids. */
 export interface GatherRowsOp {
   table: WeightMatrix;
   /** int32[numRows] */
@@ -151,6 +152,7 @@ export interface GatherRowsOp {
   scale: number;
 }
 
+/** A product of the same rows with one weight or several. */
 export interface MatmulOp {
   /** f32[numTokens × numCols] */
   x: Offset;
@@ -170,6 +172,7 @@ export interface InputNorm {
   scratch: Offset;
 }
 
+/** The two products of a gated feed-forward, and its activation. */
 export interface GatedMatmulOp {
   /** f32[numTokens × numCols] */
   x: Offset;
@@ -184,6 +187,7 @@ export interface GatedMatmulOp {
   activation: GatedActivationOp['activation'];
 }
 
+/** One weight of a product, and where its result goes. */
 export interface MatmulOutput {
   weight: WeightMatrix;
   /** f32[numTokens × weight.numRows] */
@@ -194,6 +198,7 @@ export interface MatmulOutput {
   accumulate: boolean;
 }
 
+/** A norm of rows by their root mean square. */
 export interface RmsNormOp {
   /** f32[numRows × dim] */
   x: Offset;
@@ -205,11 +210,13 @@ export interface RmsNormOp {
   epsilon: number;
 }
 
+/** A norm of rows by mean and variance. */
 export interface LayerNormOp extends RmsNormOp {
   /** f32[dim] */
   bias: Offset;
 }
 
+/** A rotation of heads by their positions. */
 export interface RopeOp {
   /** f32[numTokens × numHeads × headDim] */
   x: Offset;
@@ -233,6 +240,7 @@ export interface RotateAndStoreOp extends Omit<RopeOp, 'x'>, WriteKvOp {
   epsilon: number;
 }
 
+/** Keys and values of new tokens, and the slots of their pages. */
 export interface WriteKvOp {
   kv: KvRegion;
   layer: number;
@@ -262,6 +270,7 @@ export interface PackPagesOp {
   numPages: number;
 }
 
+/** Queries of several sequences, and the pages each may see. */
 export interface AttentionOp {
   kv: KvRegion;
   /** Where packed pages are: an entry e < 0 of a page table is page ~e of this region. */
@@ -289,6 +298,7 @@ export interface AttentionOp {
   seesAll?: boolean;
 }
 
+/** An activation of one vector, times another. */
 export interface GatedActivationOp {
   gate: Offset;
   up: Offset;
@@ -301,11 +311,13 @@ export interface GatedActivationOp {
   activation: 'silu' | 'gelu';
 }
 
+/** An activation in place. */
 export interface GeluOp {
   x: Offset;
   count: number;
 }
 
+/** A sum of two vectors. */
 export interface AddOp {
   x: Offset;
   y: Offset;
@@ -313,6 +325,7 @@ export interface AddOp {
   count: number;
 }
 
+/** Rows that are picked out of others. */
 export interface CopyRowsOp {
   x: Offset;
   /** int32[numRows] */
@@ -322,12 +335,14 @@ export interface CopyRowsOp {
   dim: number;
 }
 
+/** A soft limit of values, in place. */
 export interface SoftcapOp {
   x: Offset;
   count: number;
   cap: number;
 }
 
+/** A factor for all values, in place. */
 export interface ScaleOp {
   x: Offset;
   count: number;

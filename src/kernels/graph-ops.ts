@@ -12,6 +12,7 @@ export interface GraphLanes {
   readonly numNodes: number;
 }
 
+/** A walk through a graph of vectors, for each query. */
 export interface SearchGraphOp {
   table: VectorTable;
   /** f32[numQueries × dim] */
@@ -60,8 +61,9 @@ export interface PickLinksOp {
   lanes: GraphLanes;
 }
 
-/** Largest width of a search, and most neighbours of a node. */
+/** Largest width of a search. */
 export const MAX_GRAPH_WIDTH = 16384;
+/** Most neighbours of a node. */
 export const MAX_GRAPH_DEGREE = 512;
 /** Ids are kept with a bit beside them. */
 export const MAX_GRAPH_NODES = 2 ** 30;

@@ -37,6 +37,7 @@ export type FloatKvPrecision = 'f16' | 'f32';
 /** What `packPages` makes of whole pages. */
 export type PackedKvPrecision = 'q8' | 'q4';
 
+/** How a region keeps keys and values. */
 export type KvPrecision = FloatKvPrecision | PackedKvPrecision;
 
 /** Bytes of K and V of one head in one page. */

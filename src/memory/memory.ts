@@ -1,14 +1,17 @@
 import { RuvLLMError } from '../core/errors.ts';
+import { createForeground } from './common/foreground.ts';
 import type { MemoryServices, Schedule } from './common/services.ts';
 import type { Embedder } from './embedder-types.ts';
 import { createMemoryGraph, type MemoryGraph } from './graph/graph.ts';
 import { createPolicyMemory, type PolicyMemory, type PolicyOptions } from './policies/policies.ts';
 import { nodeFromRecord, nodeToRecord, type MemoryNode, NODE_KINDS } from './schemas/node.ts';
+import { type AskMemory, type EmbeddedText, embedText } from './search/ask.ts';
 import type { Rerank } from './search/rerank.ts';
-import { createMemorySearch, type MemoryQuery, type MemorySearchResult } from './search/search.ts';
+import type { MemoryQuery, MemorySearchResult } from './search/search.ts';
 import type { SessionOptions } from './sessions/options.ts';
 import { createSessionIndex, type SessionIndex } from './sessions/sessions.ts';
-import type { NewMasterKey } from './remote/protocol.ts';
+import { createFinder } from './search/finder.ts';
+import type { NewMasterKey, RemoteFinder } from './remote/protocol.ts';
 import { noteSpace } from './space-mark.ts';
 import { checkTenantIsCallers, STATE_TENANT } from './state-tenant.ts';
 import { checkKeys } from './store/checks.ts';
@@ -39,11 +42,7 @@ export interface MemoryStats extends StoreStats {
   readonly space: string | null;
 }
 
-/** A text as a vector, and whose. */
-export interface EmbeddedText {
-  readonly vector: Float32Array;
-  readonly space: string;
-}
+export type { EmbeddedText };
 
 /** Everything a runtime knows: what it was told, what it did, what it learned. Tenants share nothing. */
 export interface Memory {
@@ -59,8 +58,12 @@ export interface Memory {
   add(tenant: string, item: NewItem): Promise<string>;
   get(tenant: string, id: string): Promise<MemoryNode | null>;
   remove(tenant: string, ids: readonly string[]): Promise<number>;
+  /** Embeds a text and looks for what is near it, at the cost of one call of the memory's thread; null embedded where nothing can. */
+  readonly ask: AskMemory;
   /** Over everything, by meaning. */
   search(tenant: string, query: MemoryQuery): Promise<MemorySearchResult>;
+  /** Lets what was learned put in order what searches find, until what comes back is called. */
+  useRerank(rerank: Rerank): () => void;
   /** Notes that a tenant has something here, so that its time limits are kept after a restart, too. */
   meet(tenant: string): Promise<void>;
   stats(tenant: string | null): Promise<MemoryStats>;
@@ -81,19 +84,22 @@ export interface MemoryContext {
   readonly services: MemoryServices;
   readonly schedule: Schedule;
   readonly embedder: Embedder | null;
+  /** Looks beside the store, in its thread. Not used where the store is another one than it should be. Default: here. */
+  readonly finder?: RemoteFinder;
+  /** Milliseconds on a clock that does not jump. Default: the time of day. */
+  readonly monotonic?: () => number;
   readonly archive?: WitnessArchive;
   readonly countTokens?: (text: string) => number;
   /** Default: never. */
   readonly degraded?: () => string | null;
   /** Default: none, nothing is sealed. */
   readonly rotateKey?: (to: NewMasterKey) => Promise<void>;
-  /** Default: what was found is in order of similarity. */
-  readonly rerank?: Rerank;
   /** Hears of what went wrong where nobody waits for it. */
   readonly report: (message: string) => void;
   readonly options?: MemoryOptions;
 }
 
+/** How the parts of a memory work; every field has a default. */
 export interface MemoryOptions {
   readonly witness?: WitnessLogOptions;
   readonly retention?: RetentionOptions;
@@ -114,6 +120,7 @@ const isExpired = ({ expiresMs }: MemoryRecord, nowMs: number): boolean => expir
 export async function openMemory(context: MemoryContext): Promise<Memory> {
   const { store, services, schedule, embedder, archive, report, options = {} } = context;
   const graph = createMemoryGraph(store, services);
+  const foreground = createForeground(context.monotonic ?? services.now, schedule);
   const tenants = await openTenantList(store, services, STATE_TENANT);
   if (embedder !== null) await noteSpace(store, services, STATE_TENANT, embedder.fingerprint, report);
   let policies = createPolicyMemory(store, services, options.policies);
@@ -124,29 +131,14 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     schedule,
     ...(archive === undefined ? {} : { archive }),
     ...(options.retention === undefined ? {} : { retention: options.retention }),
+    foreground,
     log: { ...options.witness, stateTenant: STATE_TENANT },
   });
-  const finder =
-    embedder === null
-      ? null
-      : createMemorySearch({
-          store,
-          services,
-          graph,
-          embedder,
-          ...(context.countTokens === undefined ? {} : { countTokens: context.countTokens }),
-          ...(context.rerank === undefined ? {} : { rerank: context.rerank }),
-        });
+  let rerank: Rerank | null = null;
+  const finder = embedder === null ? null : createFinder({ ...context, embedder, graph, rerank: () => rerank });
 
-  async function embed(text: string): Promise<EmbeddedText | null> {
-    if (embedder === null) return null;
-    try {
-      return { vector: await embedder.embed(text), space: embedder.fingerprint };
-    } catch (error) {
-      if (error instanceof RuvLLMError && error.code === 'invalid_text') return null;
-      throw error;
-    }
-  }
+  const embedding = async (text: string): Promise<EmbeddedText | null> =>
+    embedder === null ? null : embedText(embedder, text);
 
   let hasOrphans = true;
   const isDegraded = (): boolean => context.degraded !== undefined && context.degraded() !== null;
@@ -194,13 +186,13 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     witness,
     graph,
     services,
-    embed,
+    embed: embedding,
     async add(tenant, item) {
       checkTenantIsCallers(tenant);
       checkKeys(item, 'item', ITEM_KEYS);
       const { text, kind = 'document', source, topic, quality, metadata, expiresMs } = item;
       const id = services.newId();
-      const embedded = typeof text === 'string' ? await embed(text) : null;
+      const embedded = typeof text === 'string' ? await embedding(text) : null;
       const node: MemoryNode = {
         id,
         kind,
@@ -229,9 +221,19 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       checkTenantIsCallers(tenant);
       return store.delete(tenant, ids);
     },
+    async ask(tenant, question) {
+      if (finder !== null) return foreground.run(() => finder.ask(tenant, question));
+      return { embedded: null, near: null, found: null, embeddingMs: 0, nearMs: 0, searchMs: 0 };
+    },
     async search(tenant, query) {
       if (finder !== null) return finder.search(tenant, query);
       throw new RuvLLMError('unsupported', 'the memory has no model to embed with, so nothing can be found by meaning');
+    },
+    useRerank(given) {
+      rerank = given;
+      return () => {
+        if (rerank === given) rerank = null;
+      };
     },
     async meet(tenant) {
       checkTenantIsCallers(tenant);
@@ -262,6 +264,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       // Their caches know the tenant still.
       policies = createPolicyMemory(store, services, options.policies);
       sessions = createSessionIndex(store, services, options.sessions);
+      rerank?.forget(tenant);
     },
     async close() {
       isClosed = true;

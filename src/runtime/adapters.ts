@@ -25,6 +25,7 @@ export interface AdapterInfo {
   readonly affectsKv: boolean;
 }
 
+/** The name of an adapter, and whose it is. */
 export interface LoadAdapterOptions {
   /** By which calls ask for it: 1 to 64 of letters, digits, `_`, `-` and `.`. One of the same name is replaced. */
   name: string;
@@ -35,6 +36,7 @@ export interface LoadAdapterOptions {
 /** One adapter of a call, or several whose changes add up. */
 export type AdapterWish = string | ScaledAdapter | readonly (string | ScaledAdapter)[];
 
+/** An adapter by its name, and how much of it. */
 export interface ScaledAdapter {
   readonly name: string;
   /** -100 to 100. Default 1: as it was made. */

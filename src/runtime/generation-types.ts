@@ -5,6 +5,7 @@ import type { SampledToken } from '../sampling/types.ts';
 /** Why a generation ended: a stop token or stop string, `maxTokens` reached, or with calls of tools. */
 export type FinishReason = 'stop' | 'length' | 'tool_calls';
 
+/** How many tokens a call read and made. */
 export interface Usage {
   readonly promptTokens: number;
   /** Tokens of the prompt that were known from earlier calls and not computed again. */
@@ -16,6 +17,7 @@ export interface Usage {
   readonly reasoningTokens: number;
 }
 
+/** How long the parts of a call took, in milliseconds. */
 export interface Timings {
   /** From the call to the first token, waiting for other requests included. */
   readonly firstTokenMs: number;
@@ -28,6 +30,16 @@ export interface Timings {
   /** Of the tokens that were computed, known ones not counted. null where nothing was measured. */
   readonly promptTokensPerSecond: number | null;
   readonly tokensPerSecond: number | null;
+}
+
+/** How far an answer has come, with each of its tokens. */
+export interface TokenProgress {
+  /** From the call to this token. */
+  readonly elapsedMs: number;
+  /** Waiting until the first step of this request. */
+  readonly queuedMs: number;
+  readonly promptTokens: number;
+  readonly cachedTokens: number;
 }
 
 /** What is known when a generation has ended. */

@@ -26,11 +26,13 @@ export interface SamplingParams {
   readonly topLogprobs: number | null;
 }
 
+/** A token and the logarithm of its probability. */
 export interface TokenLogprob {
   readonly tokenId: number;
   readonly logprob: number;
 }
 
+/** A token that was chosen, and how likely it was. */
 export interface SampledToken {
   readonly tokenId: number;
   /** log P of the chosen token under the model's own distribution: before bias, penalties, truncation and temperature; null unless asked. */

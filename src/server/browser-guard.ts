@@ -1,5 +1,6 @@
 import { refusal } from './errors.ts';
 
+/** Which pages in browsers may call the server. */
 export interface BrowserGuardOptions {
   /** Names the server answers to, without ports; null: any. */
   readonly hosts: readonly string[] | null;

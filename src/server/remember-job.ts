@@ -1,7 +1,7 @@
 import { createCallRecorder, LEFT } from '../runtime/memory/call-recorder.ts';
 import { memoryWishOption } from '../runtime/memory/memory-wish.ts';
 import { noMemory } from '../runtime/memory/remember-chunks.ts';
-import type { OpenCall, RequestMemory, ServedCall } from '../runtime/memory/request-memory.ts';
+import type { OpenCall, RememberedCall, RequestMemory, ServedCall } from '../runtime/memory/request-memory.ts';
 import type { GenerateJob, JobEvent } from './generate-job.ts';
 
 /** A job that the memory knows of. */
@@ -11,6 +11,7 @@ export interface RememberedJob {
   readonly sources: OpenCall['sources'];
   readonly embedded: OpenCall['embedded'];
   readonly similarities: OpenCall['similarities'];
+  readonly near: OpenCall['near'];
   /** Who answers where nobody was named, from now on. */
   serve(served: ServedCall): void;
   /** Nobody could answer. */
@@ -25,15 +26,17 @@ export interface JobIdentity {
   readonly modelId: string;
   /** Whether somebody will choose who answers. Default false. */
   readonly isRouted?: boolean;
+  /** What they want to know of what is near. Default: nothing. */
+  readonly near?: RememberedCall['near'];
 }
 
-const UNHEARD = { embedded: null, similarities: [], serve() {}, fail() {} };
+const UNHEARD = { embedded: null, similarities: [], near: null, serve() {}, fail() {} };
 
 /** One request is one entry, however many answers it has: what is kept of them is the first. */
 export async function rememberJob(
   requests: RequestMemory | null,
   given: GenerateJob,
-  { tenant, requestId, modelId, isRouted = false }: JobIdentity,
+  { tenant, requestId, modelId, isRouted = false, near = null }: JobIdentity,
   now: () => number,
 ): Promise<RememberedJob> {
   const { memory, user, ...options } = given.options;
@@ -46,13 +49,14 @@ export async function rememberJob(
   const prompt = job.prompts[0]!;
   const session = options.session ?? null;
   const whose = { tenant, requestId, model: modelId, session, user: user ?? null };
-  const open = await requests.begin({ ...whose, prompt, wish, isRouted });
+  const open = await requests.begin({ ...whose, prompt, wish, isRouted, near });
   const recorder = createCallRecorder(open, now);
   return {
     job: { ...job, prompts: job.prompts.with(0, open.prompt) },
     sources: open.sources,
     embedded: open.embedded,
     similarities: open.similarities,
+    near: open.near,
     serve: recorder.serve,
     fail: recorder.end,
     async *record(events) {
@@ -61,6 +65,7 @@ export async function rememberJob(
         for await (const event of events) {
           if (event.type === 'finished') {
             recorder.addUsage(event.usage);
+            recorder.addTimings(event.timings);
             if (--numOpen === 0) recorder.end(null); // whoever has read this may not come back for the rest
           } else if (event.choice === 0) recorder.addText(textOf(event));
           yield event;

@@ -24,13 +24,13 @@ export interface RouteJobContext extends Omit<AnswererContext, 'config'> {
 /** What is known of a job before anybody answers it. */
 export function questionOf(
   job: GenerateJob,
-  { embedded, similarities }: Pick<RememberedJob, 'embedded' | 'similarities'>,
+  { embedded, similarities, near = null }: Pick<RememberedJob, 'embedded' | 'similarities'> & Partial<Pick<RememberedJob, 'near'>>, // prettier-ignore
   load: number,
 ): RouteQuestion {
   const [prompt] = job.prompts;
   const turns =
     typeof prompt === 'string' ? [prompt] : isChat(prompt!) ? turnsOfMessages(prompt as readonly ChatMessage[]) : [];
-  return { turns, embedded, similarities, isLocalOnly: isLocalOnly(job), load };
+  return { turns, embedded, near, similarities, isLocalOnly: isLocalOnly(job), load };
 }
 
 /** How busy this machine is, from 0 to 1: of the requests it admits. */

@@ -1,5 +1,7 @@
+/** The families of vocabularies. */
 export type TokenizerKind = 'spm' | 'bpe' | 'wordpiece';
 
+/** How text becomes ids. */
 export interface EncodeOptions {
   /** Adds BOS/EOS (CLS/SEP for wordpiece) as the file asks. Default false. */
   addSpecial?: boolean;
@@ -7,6 +9,7 @@ export interface EncodeOptions {
   isContinuation?: boolean;
 }
 
+/** How the text of a rendered template becomes ids. */
 export interface EncodeTemplateOptions extends EncodeOptions {
   /**
    * One character that the chat renderer puts inside spellings that came from users: it breaks the match, then
@@ -15,6 +18,7 @@ export interface EncodeTemplateOptions extends EncodeOptions {
   guard?: string;
 }
 
+/** How ids become text. */
 export interface DecodeOptions {
   /** Leaves control and unknown tokens out. Default true. */
   skipSpecial?: boolean;
@@ -58,6 +62,7 @@ export interface Tokenizer {
   readonly specialSpellings: readonly string[];
 }
 
+/** Turns ids into text one by one, never half a character. */
 export interface StreamDecoder {
   /** The text that became complete with this token; often empty in the middle of a character. */
   push(id: number): string;

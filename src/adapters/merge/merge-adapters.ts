@@ -9,6 +9,7 @@ import { MERGE_METHODS, type MergeMethod, type MergeMethodName, type Share } fro
 import { type Product, refactorDense, type Refactored, refactorProduct } from './refactor.ts';
 import { createMatrix, type Matrix, multiply } from './thin-svd.ts';
 
+/** How adapters are merged; every field has a default. */
 export interface MergeOptions {
   /** How ΔW of several become one. Default `linear`. */
   method?: MergeMethodName;

@@ -9,6 +9,7 @@ import { createMarkerSearch } from './marker-search.ts';
 import type { ReasoningFormat } from './reasoning.ts';
 import type { OutputEvent, ToolFormat, ToolSpec } from './types.ts';
 
+/** What a parser of answers must know of the model and the request. */
 export interface OutputParserOptions {
   /** The dialect's, also where no tool may be called: its control texts are no content. Null: none is known. */
   format: ToolFormat | null;

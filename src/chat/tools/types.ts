@@ -9,6 +9,7 @@ export interface ToolSpec {
   readonly parameters?: Readonly<Record<string, unknown>>;
 }
 
+/** Whether the model may, must or must not call a tool, or which one it must call. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
 
 /** What a parser tells, in the order of the text. */
@@ -35,6 +36,7 @@ export type ArgumentsGrammar =
       readonly schema: Readonly<Record<string, unknown>>;
     };
 
+/** One parameter that a format writes between tags of its own. */
 export interface ParameterGrammar {
   /** Whose parameter it is. */
   readonly tool: string;
@@ -70,6 +72,7 @@ export interface CallGrammar {
   readonly end: string;
 }
 
+/** What a grammar of tool calls is made for. */
 export interface GrammarRequest {
   readonly tools: readonly ToolSpec[];
   readonly choice: Exclude<ToolChoice, 'none'>;

@@ -51,7 +51,7 @@ interface Found {
       readonly requestId: string;
       readonly model: string;
       readonly quality: number | null;
-      readonly latency: { readonly totalMs: number };
+      readonly latency: { readonly totalMs: number } & Readonly<Record<string, number | null>>;
       readonly query: string;
       readonly response: string;
       readonly error: { readonly code: string; readonly message: string } | null;
@@ -94,6 +94,14 @@ interface Report {
   readonly gaps: readonly object[];
 }
 
+/** Where the time went, in the order in which it went there; the engine's own parts lie within its answer. */
+export function partsOf(latency: Readonly<Record<string, number | null>>): string {
+  return Object.entries(latency)
+    .filter(([name, ms]) => name !== 'totalMs' && ms !== null && ms > 0)
+    .map(([name, ms]) => `${name.replace(/Ms$/, '')} ${roundTo(ms!, 3)} ms`)
+    .join(' · ');
+}
+
 const AUDIT_ACTIONS: Actions = {
   search: {
     args: '[words]',
@@ -121,6 +129,7 @@ const AUDIT_ACTIONS: Actions = {
         output.lines(
           `${dateOf(createdMs)}  ${entry.requestId}  ${oneLine(entry.model, 30)}  ${roundTo(entry.latency.totalMs, 0)} ms  ${state}${near}`,
         );
+        if (context.values['--request'] !== undefined) output.lines(`  ${partsOf(entry.latency)}`);
         output.lines(`  > ${oneLine(entry.query, room)}\n  < ${oneLine(entry.error?.message ?? entry.response, room)}`);
       }
       if (page.entries.length === 0) output.note('nothing was found');

@@ -51,6 +51,7 @@ export const SERVE_DEFAULTS = {
   adapter: [],
   cors: [],
   learning: true,
+  dashboard: true,
   learningRate: 0.002,
   log: false,
   shutdownTimeout: 20,
@@ -91,6 +92,7 @@ export const SERVE_OWN_FLAGS: readonly Flag[] = withVariables([
     description: 'how far one feedback moves the model; default 0.002',
   },
   { name: '--no-learning', value: null, description: 'feedback is kept, and changes no answer' },
+  { name: '--no-dashboard', value: null, description: 'no page at /, only the API' },
   { name: '--log', value: null, description: 'write a JSON line for every request to stderr' },
   {
     name: '--shutdown-timeout',

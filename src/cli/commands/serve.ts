@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { readDashboardFiles } from '../../platform/node/dashboard-files.ts';
 import { openFeedbackRecords } from '../../platform/node/feedback-records.ts';
 import { defaultKeyFolder, openKeyFolder } from '../../platform/node/key-folder.ts';
 import { openTracer } from '../../platform/node/open-tracer.ts';
@@ -13,12 +14,15 @@ import { createModelHost } from '../../server/model-host.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
 import { collectOptions, fillValues, withFlagNames } from '../flags.ts';
 import { readModelConfig } from '../load-flags.ts';
+import { openHub } from '../open-hub.ts';
 import { usageError } from '../usage-error.ts';
+import type { ModelConfig } from '../../runtime/model-config.ts';
 import type { Learning } from '../../runtime/learning/learning.ts';
 import { createRouterLoop } from '../../runtime/routing/router-loop.ts';
 import { toSafeJson } from '../safe-text.ts';
 import { noteServer } from '../servers/server-notes.ts';
 import { LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_OWN_FLAGS } from './serve-flags.ts';
+import { createServedCatalog } from './served-catalog.ts';
 import { openServedLearning, readLearningWish } from './served-learning.ts';
 import { openServedRouting, readRouteFile } from './served-routing.ts';
 import { openServedMemory } from './served-memory.ts';
@@ -43,9 +47,8 @@ export const serve: CommandRunner = async (given) => {
     );
   }
   let learning: Learning | null = null;
-  const served = await resolveServedModels(context, config, (id) =>
-    learning === null ? {} : { learning, modelName: id },
-  );
+  const learned = (id: string): ModelConfig => (learning === null ? {} : { learning, modelName: id });
+  const served = await resolveServedModels(context, config, learned);
   const models = createModelHost({
     entries: served.entries,
     budgetBytes: (values['--models-budget'] as number | undefined) ?? null,
@@ -59,6 +62,8 @@ export const serve: CommandRunner = async (given) => {
   if (routing !== null && memory.opened !== null && learning !== null) {
     learning.join(createRouterLoop(memory.opened, routing, learning.work).run);
   }
+  // What begins with `--no-` is false to the parser when it is typed.
+  const dashboard = values['--no-dashboard'] === false ? null : readDashboardFiles();
   const server = createServer({
     version: context.version,
     models,
@@ -75,6 +80,8 @@ export const serve: CommandRunner = async (given) => {
     memory: memory.opened,
     learning,
     routing,
+    dashboard,
+    catalog: createServedCatalog(openHub(), (id) => ({ ...config, ...learned(id) })),
   });
   let listening: Listening;
   try {
@@ -90,6 +97,7 @@ export const serve: CommandRunner = async (given) => {
     output.note(`listening on ${listening.url}; loading ${served.entries[0]!.id} …`);
     (await first).release();
     output.note(`ready: OpenAI's API is at ${listening.url}/v1`);
+    if (dashboard !== null) output.note(`the dashboard is at ${listening.url}/`);
     output.note(`models: ${served.entries.map(({ id }) => id).join(', ')}`);
     output.note(memory.place);
     output.note(learns.state);

@@ -7,6 +7,7 @@ import { convertTensor, type FloatTensor, writableTypes } from './float-tensor.t
 import { llamaEntries, type LlamaShape } from './llama-metadata.ts';
 import { readLlama2cTokenizer } from './llama2c-tokenizer.ts';
 
+/** What a converted file has; every field has a default. */
 export interface ConvertOptions {
   /** Element type of the matrices; default Q8_0. */
   type: TensorTypeName;

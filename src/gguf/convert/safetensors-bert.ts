@@ -15,6 +15,7 @@ import type { HfCheckpoint } from './safetensors-llama.ts';
 /** `bert.pooling_type` by name: how the vectors of tokens become one. */
 export const poolingTypes = { mean: 1, cls: 2, last: 3 } as const;
 
+/** What a converted BERT has; every field has a default. */
 export interface BertConvertOptions extends ConvertOptions {
   /** What the checkpoint was trained with; stands in a file of its own beside it. Default mean. */
   pooling: keyof typeof poolingTypes;

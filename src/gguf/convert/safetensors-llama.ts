@@ -19,6 +19,7 @@ export interface HfCheckpoint {
   readonly tokenizerConfig?: unknown;
 }
 
+/** What a converted Llama has; every field has a default. */
 export interface HfConvertOptions extends ConvertOptions {
   /** `tokenizer.ggml.pre` when the splitting rule in tokenizer.json is not one we recognise; default null: detect. */
   preTokenizer: string | null;

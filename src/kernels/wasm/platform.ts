@@ -6,11 +6,13 @@ export interface WasmPlatform {
   spawnHelper(start: HelperStart): HelperThread;
 }
 
+/** A compiled module, and which build it is. */
 export interface WasmModule {
   readonly module: WebAssembly.Module;
   readonly build: 'relaxed-simd' | 'simd128';
 }
 
+/** What a helper thread is started with. */
 export interface HelperStart {
   readonly module: WebAssembly.Module;
   readonly memory: WebAssembly.Memory;
@@ -19,6 +21,7 @@ export interface HelperStart {
   readonly started: number;
 }
 
+/** A thread that computes beside the calling one. */
 export interface HelperThread {
   /** Rejects when the thread dies before it was told to stop. */
   readonly failed: Promise<never>;

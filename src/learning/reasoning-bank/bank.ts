@@ -5,14 +5,8 @@ import type { FieldCondition, MemoryRecord, MemoryStore } from '../../memory/typ
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import { type ClusterWork, clusterWhole, normalized } from './k-means.ts';
 import { mergePatterns, patternOfMembers, type RatedTrajectory } from './make-pattern.ts';
-import {
-  BANK_SOURCE,
-  type Pattern,
-  patternFromNode,
-  patternToRecord,
-  type PatternWords,
-  patternWordsFromRecord,
-} from './pattern.ts';
+import { type HeardPattern, nearPatterns, pickOurs, weighPatterns } from './near-patterns.ts';
+import { BANK_SOURCE, type Pattern, patternFromNode, patternToRecord } from './pattern.ts';
 
 export interface BankOptions {
   /** Trajectories that must agree before they are a pattern. Default 3. */
@@ -44,18 +38,11 @@ export interface PatternQuery {
   readonly k: number;
 }
 
-export interface FoundPattern {
-  readonly pattern: PatternWords;
-  readonly similarity: number;
-  /** Similarity × confidence. */
-  readonly weight: number;
-}
-
 /** What rated requests taught: patterns that are found by meaning. */
 export interface ReasoningBank {
   /** Turns rated trajectories into patterns, each once. */
   distil(tenant: string): Promise<DistillationReport>;
-  search(tenant: string, query: PatternQuery): Promise<readonly FoundPattern[]>;
+  search(tenant: string, query: PatternQuery): Promise<readonly HeardPattern[]>;
   /** Notes that patterns were of use. */
   noteUse(tenant: string, ids: readonly string[]): Promise<void>;
   count(tenant: string): Promise<number>;
@@ -65,8 +52,6 @@ export interface ReasoningBank {
 
 const OURS: FieldCondition = { field: 'source', is: '=', value: BANK_SOURCE };
 const PAGE = 500;
-/** Patterns that somebody else wrote, and may be among the nearest. */
-const SPARE = 16;
 
 export interface BankContext {
   readonly store: MemoryStore;
@@ -94,15 +79,10 @@ export function createReasoningBank(
     await store.put(patterns.map((pattern) => patternToRecord(pattern, tenant)));
   }
 
-  /** Nearly all are ours, and a filter that lets nearly all through costs a look at each of them: it comes last. */
   async function nearest(tenant: string, query: PatternQuery, withVectors: boolean) {
-    const known = { ...query, kinds: ['pattern'], withVectors } as const;
-    for (const spare of [0, SPARE]) {
-      const some = await store.nearest(tenant, { ...known, k: query.k + spare });
-      const ours = some.filter(({ record }) => record.fields['source'] === BANK_SOURCE);
-      if (ours.length >= query.k || some.length < query.k + spare) return ours.slice(0, query.k);
-    }
-    return store.nearest(tenant, { ...known, filter: { fields: [OURS] } });
+    const { k, ...near } = query;
+    const ours = pickOurs(await store.nearest(tenant, { ...near, ...nearPatterns(k), withVectors }), k);
+    return ours ?? store.nearest(tenant, { ...query, kinds: ['pattern'], withVectors, filter: { fields: [OURS] } });
   }
 
   const count = (tenant: string): Promise<number> =>
@@ -226,11 +206,7 @@ export function createReasoningBank(
       return distilAll(tenant);
     },
     async search(tenant, query) {
-      const found = await nearest(tenant, query, false);
-      return found
-        .map(({ record, similarity }) => ({ pattern: patternWordsFromRecord(record), similarity }))
-        .map((one) => ({ ...one, weight: one.similarity * one.pattern.confidence }))
-        .sort((a, b) => b.weight - a.weight);
+      return weighPatterns(await nearest(tenant, query, false));
     },
     async noteUse(tenant, ids) {
       const records = await store.get(tenant, ids);

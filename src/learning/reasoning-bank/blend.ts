@@ -1,4 +1,4 @@
-import type { FoundPattern } from './bank.ts';
+import type { HeardPattern } from './near-patterns.ts';
 
 /** Most that patterns may weigh against what the router itself believes. */
 export const MAX_BANK_SHARE = 0.3;
@@ -9,7 +9,7 @@ export const MIN_BLEND_CONFIDENCE = 0.5;
 export function blendPatterns(
   probs: readonly number[],
   candidates: readonly string[],
-  found: readonly FoundPattern[],
+  found: readonly HeardPattern[],
 ): { readonly probs: readonly number[]; readonly share: number } {
   const votes = candidates.map(() => 0);
   let weight = 0;

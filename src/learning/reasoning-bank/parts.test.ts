@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createRandom } from '../../core/random.ts';
-import type { FoundPattern } from './bank.ts';
+import type { HeardPattern } from './near-patterns.ts';
 import { blendPatterns, MAX_BANK_SHARE } from './blend.ts';
 import { clusterVectors, normalized } from './k-means.ts';
 import { poolSamples } from './pattern.ts';
@@ -80,7 +80,7 @@ test('a model is recommended only over others that were tried', () => {
 
 describe('what patterns tell the router', () => {
   const found = (recommendedModel: string | null, confidence: number, similarity = 1) =>
-    ({ pattern: { recommendedModel, confidence }, similarity, weight: similarity * confidence }) as FoundPattern;
+    ({ pattern: { recommendedModel, confidence }, similarity, weight: similarity * confidence }) as HeardPattern;
 
   test('weighs at most 30 %, and nothing below a confidence of a half', () => {
     const many = Array.from({ length: 50 }, () => found('b', 1));

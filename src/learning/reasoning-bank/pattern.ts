@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { type MemoryNode, nodeFromRecord, nodeToRecord } from '../../memory/schemas/node.ts';
+import { type MemoryNode, nodeToRecord } from '../../memory/schemas/node.ts';
 import { parseStored } from '../../memory/schemas/primitives.ts';
 import { VERDICTS } from '../../memory/schemas/trajectory.ts';
-import type { JsonValue, MemoryRecord, PutRecord } from '../../memory/types.ts';
+import type { JsonValue, PutRecord } from '../../memory/types.ts';
 import type { Sample } from './welch.ts';
 
 /** What patterns of the bank have as their source, so that those a user wrote stay apart. */
@@ -59,16 +59,13 @@ export function patternToRecord(pattern: Pattern, tenant: string): PutRecord {
   return { ...record, fields: { ...record.fields, lastUsedMs: pattern.lastUsedMs } };
 }
 
-/** What a pattern says, from a record that may have been read without its vector. */
-export function patternWordsFromRecord(record: MemoryRecord): PatternWords {
-  const { id, text, metadata } = nodeFromRecord({ ...record, vector: null, space: null });
-  return { ...parseStored<PatternContents>(contents, metadata, `pattern ${id}`), id, text };
-}
+/** What a stored pattern says. */
+export const contentsOf = (metadata: unknown, id: string): PatternContents =>
+  parseStored<PatternContents>(contents, metadata, `pattern ${id}`);
 
 export function patternFromNode(node: MemoryNode): Pattern {
   const { id, text, embedding, space } = node;
-  const metadata = parseStored<PatternContents>(contents, node.metadata, `pattern ${id}`);
-  return { ...metadata, id, text, embedding: embedding!, space: space! };
+  return { ...contentsOf(node.metadata, id), id, text, embedding: embedding!, space: space! };
 }
 
 /** Two samples as one. */

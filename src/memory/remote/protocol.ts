@@ -1,4 +1,6 @@
 import type { Embedder } from '../embedder-types.ts';
+import type { AskMemory } from '../search/ask.ts';
+import type { MemorySearch } from '../search/search.ts';
 import type { MemoryStore } from '../types.ts';
 import type { WitnessArchive } from '../witness/index.ts';
 
@@ -7,6 +9,7 @@ export interface RemoteObjects {
   readonly store: MemoryStore;
   readonly archive: Required<Omit<WitnessArchive, 'gzip' | 'gunzip'>>;
   readonly embedder: RemoteEmbedder;
+  readonly finder: RemoteFinder;
   readonly keys: RemoteKeys;
 }
 
@@ -16,6 +19,11 @@ export type NewMasterKey = { readonly key: Uint8Array } | { readonly passphrase:
 export interface RemoteKeys {
   /** The memory goes on meanwhile; when it resolves, the old key opens it no more. */
   rotate(to: NewMasterKey): Promise<void>;
+}
+
+/** Looks beside the store: only what was found goes over the border, and nothing of the looking is the caller's thread's. */
+export interface RemoteFinder extends MemorySearch {
+  readonly ask: AskMemory;
 }
 
 export interface RemoteEmbedder {
@@ -46,6 +54,7 @@ export const REMOTE_METHODS: Methods = {
   },
   archive: { write: true, read: true, delete: true, leftBehind: true, seal: true, unseal: true },
   embedder: { describe: true, embed: true },
+  finder: { search: true, ask: true },
   keys: { rotate: true },
 };
 

@@ -10,7 +10,7 @@ import { createRemoteObjects, MAX_PENDING } from './remote-objects.ts';
 function connect(store: Partial<MemoryStore>, others: Partial<RemoteObjects> = {}) {
   let onReply: (reply: RemoteReply) => void = () => {};
   let onEnd: (reason: string) => void = () => {};
-  const objects = { archive: {}, embedder: {}, keys: {}, ...others, store } as RemoteObjects;
+  const objects = { archive: {}, embedder: {}, finder: {}, keys: {}, ...others, store } as RemoteObjects;
   const serve = createObjectServer(objects, (reply) => onReply(structuredClone(reply)));
   const end = vi.fn(async () => {});
   const busy: boolean[] = [];
@@ -35,6 +35,7 @@ test('every method of every object is reached with its arguments and comes back 
   const { remote, rest } = connect(echo('store'), {
     archive: echo('archive') as never,
     embedder: echo('embedder') as never,
+    finder: echo('finder') as never,
     keys: echo('keys') as never,
   });
   for (const [object, target] of Object.entries({ store: remote, ...rest })) {

@@ -17,6 +17,7 @@ export function createRemoteObjects(transport: CallTransport): RemoteObjects {
   return {
     archive: bind('archive'),
     embedder: bind('embedder'),
+    finder: bind('finder'),
     keys: bind('keys'),
     store: {
       ...store,

@@ -59,6 +59,13 @@ describe('[SC1] every field comes back from a record', () => {
     expect(turnFromRecord(stored(turnToRecord(turn, 'acme')))).toEqual(turn);
     expect(nodeFromRecord(stored(nodeToRecord(node, 'acme')))).toEqual(node);
   });
+  test('witness entry of before there were all parts of its time', () => {
+    const entry = witnessFixture();
+    const { embeddingMs, retrievalMs, routingMs, attentionMs, generationMs, totalMs, ttftMs } = entry.latency;
+    const old = { ...entry, latency: { embeddingMs, retrievalMs, routingMs, attentionMs, generationMs, totalMs, ttftMs } }; // prettier-ignore
+    const none = { waitMs: null, policyMs: null, queueMs: null, promptMs: null, writeMs: null };
+    expect(witnessEntry.parse(old).latency).toEqual({ ...old.latency, ...none });
+  });
   test('witness entry', () => {
     const entry = witnessFixture({ error: { code: 'overloaded', message: 'full', isRetryable: true } });
     const link = { sequence: 1, runId: 'r', numDroppedBefore: 0, previousHash: 'a', hash: 'b', vectorHash: 'c' };

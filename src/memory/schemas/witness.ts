@@ -30,15 +30,31 @@ export const routingDecision = z.strictObject({
 });
 export type RoutingDecision = z.infer<typeof routingDecision>;
 
+/** Null: there was none of it, or the entry is older than the figure. */
+const stepMs = durationMs.nullable().default(null);
+
+/** Where the time of a request went, in the order in which it went there. */
 export const latencyBreakdown = z.strictObject({
+  /** For the memory's thread to have time for it. */
+  waitMs: stepMs,
   embeddingMs: durationMs,
+  /** Looking for what goes into the prompt. */
   retrievalMs: durationMs,
+  /** For what was learned for the tenant, of which the router is chosen. */
+  policyMs: stepMs,
+  /** Choosing who answers, with the patterns that have a say in it. */
   routingMs: durationMs,
   attentionMs: durationMs,
+  /** In the queue of the engine, and reading the prompt; both are part of the generation. */
+  queueMs: stepMs,
+  promptMs: stepMs,
+  /** From the choice of who answers to the end of the answer. */
   generationMs: durationMs,
   totalMs: durationMs,
   /** Until the first token; null where there was none. */
   ttftMs: durationMs.nullable(),
+  /** From the end of the answer until this entry was with the log. */
+  writeMs: stepMs,
 });
 export type LatencyBreakdown = z.infer<typeof latencyBreakdown>;
 
@@ -76,7 +92,9 @@ export const witnessEntry = z
   );
 export type WitnessEntry = z.infer<typeof witnessEntry>;
 /** What a caller hands to the log, which fills in the rest. */
-export type WitnessInput = Omit<WitnessEntry, 'numCut' | 'repairs'>;
+export type WitnessInput = Omit<WitnessEntry, 'numCut' | 'repairs' | 'latency'> & {
+  readonly latency: z.input<typeof latencyBreakdown>;
+};
 
 /** The place of an entry in its chain. */
 export interface WitnessLink {

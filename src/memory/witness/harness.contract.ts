@@ -57,8 +57,8 @@ export function createTestArchive(): WitnessArchive & { readonly files: Map<stri
 }
 
 export function witnessInput(changes: Partial<WitnessInput> = {}): WitnessInput {
-  const { numCut: _cut, repairs: _repairs, ...input } = witnessFixture(changes);
-  return input;
+  const { numCut: _cut, repairs: _repairs, ...input } = witnessFixture();
+  return { ...input, ...changes };
 }
 
 export interface Harness extends ManualSchedule {

@@ -1,3 +1,4 @@
+import type { Foreground } from '../common/foreground.ts';
 import type { MemoryServices, Schedule } from '../common/services.ts';
 import type { MemoryStore } from '../types.ts';
 import { aggregateWitness, type AggregateQuery, type WitnessAggregate } from './aggregate.ts';
@@ -26,6 +27,8 @@ export interface WitnessMemoryContext {
   /** Default: none, and what retention takes out of the store is gone. */
   readonly archive?: WitnessArchive;
   readonly log?: WitnessLogOptions;
+  /** Who goes first. Default: nobody does. */
+  readonly foreground?: Foreground;
   readonly retention?: RetentionOptions;
 }
 
@@ -46,10 +49,17 @@ export async function openWitnessMemory({
   archive,
   log,
   retention,
+  foreground,
 }: WitnessMemoryContext): Promise<WitnessMemory> {
   const { stateTenant } = resolveWitnessLogOptions(log);
   const context = { store, services, archive: archive ?? null, stateTenant, retention: resolveRetention(retention) };
-  const opened = await openWitnessLog({ store, services, schedule, ...(log === undefined ? {} : { options: log }) });
+  const opened = await openWitnessLog({
+    store,
+    services,
+    schedule,
+    ...(log === undefined ? {} : { options: log }),
+    ...(foreground === undefined ? {} : { foreground }),
+  });
   return {
     ...opened,
     search: (tenant, query) => searchWitness(store, services, tenant, query),

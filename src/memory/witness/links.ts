@@ -30,19 +30,27 @@ async function sessionEdges(
 }
 
 /** Request -> the nearest earlier requests, weighted by how near they are. */
-async function similarEdges({ store, options }: LinkContext, tenant: string, item: LinkedWitness): Promise<NewEdge[]> {
+async function similarEdges(
+  { store, options }: LinkContext,
+  tenant: string,
+  item: LinkedWitness,
+  numLater: number,
+): Promise<NewEdge[]> {
   const { queryEmbedding: vector, space } = item.entry;
-  if (vector === null || space === null || options.numSimilar === 0) return [];
-  // Entries of one batch are all there already: each links only to those before it, so that a pair has one edge.
-  const filter = { fields: [{ field: 'sequence', is: '<', value: item.link.sequence }] } as const;
-  const near = await store.nearest(tenant, {
-    vector,
-    space,
-    kinds: ['witness'],
-    k: options.numSimilar,
-    filter,
-    withVectors: false,
-  });
+  const { numSimilar } = options;
+  if (vector === null || space === null || numSimilar === 0) return [];
+  const { sequence } = item.link;
+  const query = { vector, space, kinds: ['witness'], withVectors: false } as const;
+  // Entries of one batch are all there already: each links only to those before it, so that a pair has one edge. Nearly all there are
+  // lie before it, and a filter costs a look at each of them: so it is asked only where too many of those behind were in the way.
+  const k = numSimilar + 1 + numLater;
+  const some = await store.nearest(tenant, { ...query, k });
+  const before = some.filter(({ record }) => Number(record.fields['sequence']) < sequence);
+  const filter = { fields: [{ field: 'sequence', is: '<', value: sequence }] } as const;
+  const near =
+    before.length >= numSimilar || some.length < k
+      ? before.slice(0, numSimilar)
+      : await store.nearest(tenant, { ...query, k: numSimilar, filter });
   return near
     .filter(({ similarity }) => similarity >= options.minSimilarity)
     .map(({ record, similarity }) => ({
@@ -61,7 +69,9 @@ export async function linkWitnesses(
   linked: readonly LinkedWitness[],
 ): Promise<number> {
   const edges = await sessionEdges(context, tenant, linked);
-  for (const item of linked) edges.push(...(await similarEdges(context, tenant, item)));
+  for (const [index, item] of linked.entries()) {
+    edges.push(...(await similarEdges(context, tenant, item, linked.length - 1 - index)));
+  }
   for (let start = 0; start < edges.length; start += 1000)
     await context.store.putEdges(tenant, edges.slice(start, start + 1000));
   return edges.length;

@@ -1,9 +1,10 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import type { Foreground } from '../common/foreground.ts';
 import type { MemoryServices, Schedule } from '../common/services.ts';
 import type { WitnessInput } from '../schemas/witness.ts';
 import type { MemoryStore } from '../types.ts';
 import { resolveWitnessLogOptions, type WitnessLogOptions } from './options.ts';
-import { createWitnessQueue } from './queue.ts';
+import { createWitnessQueue, type QueuedWitness } from './queue.ts';
 import { openRun } from './run-keeper.ts';
 import type { WitnessGap } from './runs.ts';
 import { createWitnessWriter } from './writer.ts';
@@ -29,9 +30,9 @@ export interface WitnessStats {
 export interface WitnessLog {
   /**
    * True: taken; false: dropped and counted. Never throws and never rejects. The entry belongs to the log from then on. With overflow
-   * `wait` a promise comes while the queue is full.
+   * `wait` a promise comes while the queue is full. `later`: the response's embedding, which the writing waits for.
    */
-  enqueue(tenant: string, entry: WitnessInput): boolean | Promise<boolean>;
+  enqueue(tenant: string, entry: WitnessInput, later?: LateEmbedding): boolean | Promise<boolean>;
   /** Resolves when everything enqueued before is written; rejects with why it cannot be. */
   flush(): Promise<void>;
   stats(): WitnessStats;
@@ -44,25 +45,37 @@ export interface WitnessLogContext {
   readonly services: MemoryServices;
   readonly schedule: Schedule;
   readonly options?: WitnessLogOptions;
+  /** Who goes first. Default: nobody does. */
+  readonly foreground?: Foreground;
 }
 
 /** A store that fails is tried again after 1, 2, 4 … 32 batch times. */
 const MAX_BACKOFF = 32;
+/** How often it is looked whether it is quiet enough to link. */
+const LINK_EVERY_MS = 100;
 /** Callers that may wait at once; beyond it entries are dropped even under `wait`. */
 const MAX_WAITERS = 10_000;
 
-function inputBytes({ query, response, queryEmbedding, responseEmbedding, error }: WitnessInput): number {
-  const numFloats = (queryEmbedding?.length ?? 0) + (responseEmbedding?.length ?? 0);
+/** A vector that is still being made; null or a failure: there is none. */
+export type LateEmbedding = Promise<Float32Array | null>;
+
+function inputBytes(input: WitnessInput, hasLater: boolean): number {
+  const { query, response, queryEmbedding, responseEmbedding, error } = input;
+  const numQuery = queryEmbedding?.length ?? 0;
+  const numFloats = numQuery + (hasLater ? numQuery : (responseEmbedding?.length ?? 0));
   return (query.length + response.length + (error?.message.length ?? 0)) * 2 + numFloats * 4 + 512;
 }
 
+type NewWitness = Omit<QueuedWitness, 'numDroppedBefore' | 'prepared'> & { readonly tenant: string };
+
 /** Opens the log: finds out what runs before this one lost, and starts a run of its own. */
-export async function openWitnessLog({ store, services, schedule, options }: WitnessLogContext): Promise<WitnessLog> {
+export async function openWitnessLog(context: WitnessLogContext): Promise<WitnessLog> {
+  const { store, services, schedule, options, foreground = null } = context;
   const resolved = resolveWitnessLogOptions(options);
   const queue = createWitnessQueue({ maxEntries: resolved.queueEntries, maxBytes: resolved.queueBytes });
   const run = await openRun({ store, services, options: resolved });
-  const writer = createWitnessWriter({ store, services, options: resolved, queue, run });
-  const waiters: { tenant: string; input: WitnessInput; bytes: number; resolve(isTaken: boolean): void }[] = [];
+  const writer = createWitnessWriter({ store, services, schedule, options: resolved, queue, run, foreground });
+  const waiters: { item: NewWitness; resolve(isTaken: boolean): void }[] = [];
   /** Given up since the last entry that was taken, by tenant. */
   const droppedSince = new Map<string, number>();
   let numDropped = 0;
@@ -73,6 +86,9 @@ export async function openWitnessLog({ store, services, schedule, options }: Wit
   let isClosed = false;
   let lastError: string | null = null;
   let working: Promise<void> | null = null;
+  /** Who waits for everything, links too. */
+  let numHurrying = 0;
+  let cancelLinking = (): void => {};
 
   const wake = (delayMs: number): void => {
     if (isClosed || delayMs >= timerMs) return;
@@ -84,17 +100,17 @@ export async function openWitnessLog({ store, services, schedule, options }: Wit
       work().catch(() => {}); // its reason is in the stats, and it has woken itself again
     }, delayMs);
   };
-  const take = (tenant: string, input: WitnessInput, bytes: number): void => {
+  const take = ({ tenant, ...item }: NewWitness): void => {
     run.numEnqueued++;
-    queue.push(tenant, { input, bytes, numDroppedBefore: droppedSince.get(tenant) ?? 0 });
+    queue.push(tenant, { ...item, numDroppedBefore: droppedSince.get(tenant) ?? 0 });
     droppedSince.delete(tenant);
     // Not at once: an entry must not pay for the writing of a batch.
     wake(queue.size >= resolved.batchEntries && backoff === 1 ? 0 : resolved.batchMs * backoff);
   };
   const admitWaiters = (): void => {
-    while (waiters.length > 0 && queue.canPush(waiters[0]!.bytes)) {
-      const { tenant, input, bytes, resolve } = waiters.shift()!;
-      take(tenant, input, bytes);
+    while (waiters.length > 0 && queue.canPush(waiters[0]!.item.bytes)) {
+      const { item, resolve } = waiters.shift()!;
+      take(item);
       resolve(true);
     }
   };
@@ -104,12 +120,21 @@ export async function openWitnessLog({ store, services, schedule, options }: Wit
     noteDropped(tenant);
     return false;
   };
+  const wakeToLink = (): void => {
+    cancelLinking();
+    if (!isClosed) cancelLinking = schedule(() => void work().catch(() => {}), LINK_EVERY_MS);
+  };
   const drain = async (): Promise<void> => {
     try {
-      while (queue.size > 0) {
-        await writer.writeBatch();
-        backoff = 1;
-        admitWaiters();
+      for (;;) {
+        if (queue.size > 0) {
+          if (numHurrying === 0) await foreground?.turn();
+          await writer.writeBatch();
+          backoff = 1;
+          admitWaiters();
+        } else if (numHurrying === 0 && foreground !== null && !foreground.isQuiet()) {
+          return wakeToLink(); // links cost more than entries, and nobody misses them for a while
+        } else if (!(await writer.linkBatch())) return;
       }
     } catch (error) {
       lastError = error instanceof Error ? error.message : String(error);
@@ -121,23 +146,35 @@ export async function openWitnessLog({ store, services, schedule, options }: Wit
     }
   };
   /** A drain of nothing would end before it is noted here, and stand for the work that comes later. */
-  const work = (): Promise<void> => working ?? (queue.size === 0 ? Promise.resolve() : (working = drain()));
-  const enqueue = (tenant: string, input: WitnessInput): boolean | Promise<boolean> => {
-    const bytes = inputBytes(input);
+  const work = (): Promise<void> => (working ??= Promise.resolve().then(drain));
+  /** Everything, whoever else waits. */
+  const finish = async (): Promise<void> => {
+    numHurrying++;
+    try {
+      // A drain that is at work may have looked at the queue before the last entry came.
+      await working?.catch(() => {});
+      await work();
+    } finally {
+      numHurrying--;
+    }
+  };
+  const enqueue = (tenant: string, input: WitnessInput, later?: LateEmbedding): boolean | Promise<boolean> => {
+    const bytes = inputBytes(input, later !== undefined);
     if (isClosed || bytes > resolved.queueBytes) return drop(tenant);
+    const item = { tenant, input, bytes, ...(later === undefined ? {} : { later: later.catch(() => null) }) };
     if (waiters.length === 0 && queue.canPush(bytes)) {
-      take(tenant, input, bytes);
+      take(item);
       return true;
     }
     if (resolved.overflow === 'drop' || waiters.length >= MAX_WAITERS) return drop(tenant);
-    return new Promise((resolve) => void waiters.push({ tenant, input, bytes, resolve }));
+    return new Promise((resolve) => void waiters.push({ item, resolve }));
   };
   const stopHeartbeat = run.startHeartbeat(schedule, () => working);
 
   return {
-    enqueue(tenant, input) {
+    enqueue(tenant, input, later) {
       try {
-        return enqueue(tenant, input);
+        return enqueue(tenant, input, later);
       } catch (error) {
         lastError = error instanceof Error ? error.message : 'an entry that throws';
         numRefused++;
@@ -145,11 +182,7 @@ export async function openWitnessLog({ store, services, schedule, options }: Wit
         return false;
       }
     },
-    async flush() {
-      // A drain that is at work may have looked at the queue before the last entry came.
-      await working?.catch(() => {});
-      await work();
-    },
+    flush: finish,
     stats: () => ({
       numEnqueued: run.numEnqueued,
       numWritten: run.numWritten,
@@ -164,14 +197,14 @@ export async function openWitnessLog({ store, services, schedule, options }: Wit
     }),
     async close() {
       if (isClosed) throw new RuvLLMError('conflict', 'the witness log is closed already');
-      await working?.catch(() => {});
       try {
-        await work();
+        await finish();
       } finally {
         isClosed = true;
         cancelTimer?.();
+        cancelLinking();
         stopHeartbeat();
-        for (const { tenant, resolve } of waiters.splice(0)) resolve(drop(tenant));
+        for (const { item, resolve } of waiters.splice(0)) resolve(drop(item.tenant));
       }
       await run.close();
     },

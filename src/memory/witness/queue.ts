@@ -2,7 +2,9 @@ import type { WitnessInput } from '../schemas/witness.ts';
 import type { PreparedWitness } from './appender.ts';
 
 export interface QueuedWitness {
-  readonly input: WitnessInput;
+  input: WitnessInput;
+  /** The response's embedding, where it was not there yet; it never rejects. */
+  later?: Promise<Float32Array | null>;
   readonly bytes: number;
   /** Entries of the tenant that found no place between the one before and this one. */
   readonly numDroppedBefore: number;

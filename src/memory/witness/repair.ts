@@ -33,7 +33,7 @@ function repair(input: WitnessInput): WitnessEntry {
     return 0;
   };
   const latency: Record<string, number | null> = {};
-  for (const [key, value] of Object.entries(input.latency)) latency[key] = value === null ? null : finite(value, key);
+  for (const [key, value] of Object.entries(input.latency)) latency[key] = value == null ? null : finite(value, key);
   const { quality, error, contextDocIds } = input;
   const hasQuality = quality !== null && quality >= 0 && quality <= 1;
   if (!hasQuality && quality !== null) note('quality');

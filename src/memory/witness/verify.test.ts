@@ -112,7 +112,7 @@ describe('[WL11] retention', () => {
   });
   test('by bytes takes the oldest', async () => {
     const { open } = createHarness();
-    const log = await open({ archive: createTestArchive(), retention: { maxBytes: 5000 } });
+    const log = await open({ archive: createTestArchive(), retention: { maxBytes: 5500 } });
     await writeAll(log, numbered(10).map((entry) => ({ ...entry, response: 'x'.repeat(1000) }))); // prettier-ignore
     const { numMoved } = await log.retain(TENANT);
     expect(numMoved).toBe(7);

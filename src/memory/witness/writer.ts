@@ -1,5 +1,6 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import type { MemoryServices } from '../common/services.ts';
+import type { Foreground } from '../common/foreground.ts';
+import type { MemoryServices, Schedule } from '../common/services.ts';
 import { witnessBody, type LinkedWitness } from '../schemas/witness.ts';
 import type { MemoryStore } from '../types.ts';
 import { createAppender, prepareWitness, type PreparedWitness } from './appender.ts';
@@ -12,10 +13,25 @@ import type { RunKeeper } from './run-keeper.ts';
 export interface WriterContext {
   readonly store: MemoryStore;
   readonly services: MemoryServices;
+  readonly schedule: Schedule;
   readonly options: ResolvedWitnessLogOptions;
   readonly queue: WitnessQueue;
   readonly run: RunKeeper;
+  readonly foreground: Foreground | null;
 }
+
+/** Entries of one call: what others ask of the store waits for it, and what is made of them is made on the thread that serves. */
+const MAX_AT_ONCE = { quiet: 16, busy: 2 };
+/** A vector that is not there by then is left out. */
+const MAX_LATE_MS = 5000;
+
+interface Unlinked {
+  readonly tenant: string;
+  readonly linked: readonly LinkedWitness[];
+}
+
+/** Batches that may wait to be linked; the links of older ones are given up. */
+const MAX_UNLINKED = 5000;
 
 const isRefusal = (error: unknown): boolean => error instanceof RuvLLMError && error.code === 'invalid_option';
 
@@ -28,11 +44,28 @@ function withoutVector(prepared: PreparedWitness): PreparedWitness {
 }
 
 /** Moves entries from the queue into the store, batch by batch; one at a time calls it. */
-export function createWitnessWriter({ store, services, options, queue, run }: WriterContext) {
+export function createWitnessWriter({ store, services, schedule, options, queue, run, foreground }: WriterContext) {
   const appender = createAppender(store, services);
   /** Refused since the last entry that was written, by tenant: the next one says so. */
   const refusedSince = new Map<string, number>();
   let numLinksFailed = 0;
+  const unlinked: Unlinked[] = [];
+
+  /** Their vectors, where those are on their way; what makes them may never answer, and the log goes on without. */
+  async function awaitVectors(items: readonly QueuedWitness[]): Promise<void> {
+    const late = items.filter(({ later }) => later !== undefined);
+    if (late.length === 0) return;
+    let cancel = (): void => {};
+    const tooLate = new Promise<null>((resolve) => (cancel = schedule(() => resolve(null), MAX_LATE_MS)));
+    await Promise.all(
+      late.map(async (item) => {
+        const responseEmbedding = await Promise.race([item.later!, tooLate]);
+        if (responseEmbedding !== null) item.input = { ...item.input, responseEmbedding };
+        delete item.later;
+      }),
+    );
+    cancel();
+  }
 
   const prepare = (item: QueuedWitness): PreparedWitness | null => {
     if (item.prepared === undefined) {
@@ -73,12 +106,17 @@ export function createWitnessWriter({ store, services, options, queue, run }: Wr
     if (numLeft > 0) refusedSince.set(tenant, numLeft);
     else refusedSince.delete(tenant);
   };
-  const link = async (tenant: string, linked: readonly LinkedWitness[]): Promise<void> => {
+  const link = async ({ tenant, linked }: Unlinked): Promise<void> => {
     try {
       await linkWitnesses({ store, services, options }, tenant, linked);
     } catch {
       numLinksFailed += linked.length;
     }
+  };
+  const linkLater = (tenant: string, linked: readonly LinkedWitness[]): void => {
+    if (linked.length === 0) return;
+    unlinked.push({ tenant, linked });
+    while (unlinked.length > MAX_UNLINKED) numLinksFailed += unlinked.shift()!.linked.length;
   };
   /** Null: the store refuses it, with its vector and without. */
   const appendOne = async (tenant: string, prepared: PreparedWitness): Promise<readonly LinkedWitness[] | null> => {
@@ -100,16 +138,18 @@ export function createWitnessWriter({ store, services, options, queue, run }: Wr
       if (linked === null) settle(tenant, good.length === 0 ? numLeft : good[0]!.numDroppedBefore + 1, 1);
       else {
         settle(tenant, 0, 0);
-        await link(tenant, linked);
+        linkLater(tenant, linked);
       }
     }
   };
   return {
     /** The next tenant's next batch. */
     async writeBatch(): Promise<void> {
-      const next = queue.peek(options.batchEntries);
+      const max = foreground === null ? Infinity : foreground.isQuiet() ? MAX_AT_ONCE.quiet : MAX_AT_ONCE.busy;
+      const next = queue.peek(Math.min(options.batchEntries, max));
       if (next === null) return;
       const { tenant, items } = next;
+      await awaitVectors(items);
       const { good, numLeft } = countDropped(tenant, items);
       let linked: readonly LinkedWitness[] = [];
       try {
@@ -121,7 +161,14 @@ export function createWitnessWriter({ store, services, options, queue, run }: Wr
       }
       queue.remove(tenant, items.length);
       settle(tenant, numLeft, items.length - good.length);
-      await link(tenant, linked);
+      linkLater(tenant, linked);
+    },
+    /** Links what was written last: of the oldest entries that wait for it. False: none do. */
+    async linkBatch(): Promise<boolean> {
+      const next = unlinked.shift();
+      if (next === undefined) return false;
+      await link(next);
+      return true;
     },
     numLinksFailed: () => numLinksFailed,
   };

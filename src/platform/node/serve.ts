@@ -7,6 +7,7 @@ import type { Server } from '../../server/app.ts';
 import { textOf } from '../../server/text-response.ts';
 import { createRefusals } from './socket-refusals.ts';
 
+/** Where a server listens. */
 export interface ListenOptions {
   /** Name or address. */
   readonly host: string;
@@ -25,6 +26,7 @@ export interface SocketTimeouts {
   readonly checkMs: number;
 }
 
+/** A server on its socket. */
 export interface Listening {
   readonly url: string;
   readonly port: number;

@@ -8,6 +8,8 @@ export interface CallRecorder {
   addText(text: string): void;
   /** Of one answer that has ended; several add up. */
   addUsage(usage: { readonly promptTokens: number; readonly completionTokens: number }): void;
+  /** What the engine says of its own time; of several answers the longest counts. */
+  addTimings(timings: { readonly queuedMs: number; readonly promptMs: number }): void;
   /** Who answers, from now on; times count from here. */
   serve(served: ServedCall): void;
   /** Null: it went well. Only the first end counts. */
@@ -25,6 +27,8 @@ export function createCallRecorder(call: OpenCall, now: () => number): CallRecor
   let ttftMs: number | null = null;
   let numPromptTokens = 0;
   let numOutputTokens = 0;
+  let queueMs: number | null = null;
+  let promptMs: number | null = null;
   let isEnded = false;
   return {
     addText(text) {
@@ -36,6 +40,10 @@ export function createCallRecorder(call: OpenCall, now: () => number): CallRecor
     addUsage({ promptTokens, completionTokens }) {
       numPromptTokens = Math.max(numPromptTokens, promptTokens);
       numOutputTokens += completionTokens;
+    },
+    addTimings(timings) {
+      queueMs = Math.max(queueMs ?? 0, timings.queuedMs);
+      promptMs = Math.max(promptMs ?? 0, timings.promptMs);
     },
     serve(by) {
       served = by;
@@ -50,6 +58,8 @@ export function createCallRecorder(call: OpenCall, now: () => number): CallRecor
         numOutputTokens,
         ttftMs,
         generationMs: now() - startMs,
+        queueMs,
+        promptMs,
         served,
         error: error === null ? null : error === LEFT ? LEFT : serializeError(error),
       });

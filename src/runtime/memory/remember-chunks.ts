@@ -17,8 +17,11 @@ export async function* rememberChunks(
     for await (const chunk of generate(open.prompt)) {
       recorder.addText(chunk.text);
       for (const { name, arguments: piece } of chunk.toolCalls) recorder.addText(`${name ?? ''}${piece}`);
-      if (chunk.finishReason !== null) recorder.addUsage(chunk.usage);
-      if (chunk.finishReason !== null) recorder.end(null); // whoever has read this may not come back for the rest
+      if (chunk.finishReason !== null) {
+        recorder.addUsage(chunk.usage);
+        recorder.addTimings(chunk.timings);
+        recorder.end(null); // whoever has read this may not come back for the rest
+      }
       yield chunk;
     }
   } catch (error) {

@@ -2,7 +2,9 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { createSpokenModel } from '../../../test/support/spoken-model.ts';
 import { openTestMemory, type TestMemory } from '../../../test/support/test-memory.ts';
 import { RuvLLMError } from '../../core/errors.ts';
+import type { NewTrajectory } from '../../learning/trajectories/trajectories.ts';
 import type { GenerateOptions } from '../generate-options.ts';
+import type { RouteChoice } from '../routing/types.ts';
 import { createRequestMemory, type RequestMemory } from './request-memory.ts';
 
 let memory: TestMemory;
@@ -67,6 +69,83 @@ describe('the audit log', () => {
     const ids = (await entries()).map(({ requestId }) => requestId);
     expect(new Set(ids).size).toBe(2);
     await expect(model.generate(ask, { requestId: 'mine' })).rejects.toMatchObject({ code: 'invalid_option' });
+  });
+});
+
+describe('[RM7] where the time went', () => {
+  /** What everybody waits for takes its own time on this clock. */
+  const TIMES = { waitMs: 3, embeddingMs: 5, nearMs: 7, searchMs: 11 };
+  const whose = { tenant: 'local', requestId: '0b9e3b9e-6f6b-4d63-9f1e-0a7f1d1b2c3d', model: 'm', session: null, user: null, prompt: ask }; // prettier-ignore
+  const outcome = { text: 'In the sea.', numPromptTokens: 3, numOutputTokens: 4, ttftMs: 40, generationMs: 90, queueMs: 8, promptMs: 30, error: null }; // prettier-ignore
+  const wish = { k: 5, kinds: ['fact' as const], filter: [], tokenBudget: 100, minSimilarity: 0, expandHops: 0 };
+  const near = { kinds: ['pattern' as const], k: 12 };
+  let asked: unknown[];
+
+  beforeEach(() => {
+    asked = [];
+    const found = { results: [], candidates: [], numDuplicates: 0, context: null };
+    const { waitMs, ...times } = TIMES;
+    const slow = {
+      ...memory,
+      ask: async (tenant: string, question: object) => {
+        asked.push([tenant, question]);
+        clockMs += waitMs + times.embeddingMs + times.nearMs + times.searchMs;
+        return { embedded: (await memory.embed('whale'))!, near: [], found, ...times };
+      },
+    };
+    requests = createRequestMemory(slow, { now: () => clockMs, wallClock: () => clockMs, report() {} });
+  });
+
+  test('is in the entry, part by part, and they fill the whole', async () => {
+    const open = await requests.begin({ ...whose, wish, isRouted: true, near });
+    clockMs += 2 + 13; // whoever chooses
+    const choice = { candidate: { kind: 'local', id: 'm', model: 'm' }, probs: [1], confidence: 1, why: { kind: 'best', detail: '' }, propensity: 1, policyMs: 2, routingMs: 13, version: 1, state: { candidate: 'm', similarities: [], load: 0, latencyMs: [] } } as unknown as RouteChoice; // prettier-ignore
+    clockMs += 90;
+    open.finish({ ...outcome, served: { model: 'm', choice, temperature: 0, topP: 1 } });
+    const [entry] = await entries();
+    const { latency } = entry!;
+    expect(latency).toEqual({
+      waitMs: 3,
+      embeddingMs: 5,
+      retrievalMs: 11,
+      policyMs: 2,
+      routingMs: 7 + 13,
+      attentionMs: 0,
+      queueMs: 8,
+      promptMs: 30,
+      generationMs: 90,
+      totalMs: 131,
+      ttftMs: 40,
+      writeMs: 0,
+    });
+    const steps = ['waitMs', 'embeddingMs', 'retrievalMs', 'policyMs', 'routingMs', 'generationMs'] as const;
+    expect(steps.reduce((sum, part) => sum + latency[part]!, 0)).toBe(latency.totalMs);
+    expect(asked).toEqual([['local', { text: 'where is the blue whale?', near, search: { ...wish } }]]);
+  });
+
+  test('has nothing of what nobody did', async () => {
+    const open = await requests.begin({ ...whose, wish: null });
+    open.finish({ ...outcome, queueMs: null, promptMs: null });
+    expect((await entries())[0]!.latency).toMatchObject({ waitMs: 0, embeddingMs: 0, retrievalMs: 0, policyMs: null, routingMs: 0, queueMs: null, promptMs: null }); // prettier-ignore
+    expect(asked).toEqual([]);
+  });
+
+  test('[RM3] the entry waits for no vector of the answer, which it has all the same', async () => {
+    let come = (): void => {};
+    const coming = new Promise<void>((resolve) => (come = resolve));
+    const slow = {
+      ...memory,
+      embed: async (text: string) => {
+        if (text === outcome.text) await coming;
+        return memory.embed(text);
+      },
+    };
+    requests = createRequestMemory(slow, { now: () => clockMs, wallClock: () => clockMs, report() {} });
+    (await requests.begin({ ...whose, wish: null })).finish(outcome);
+    await requests.settle();
+    expect(memory.witness.stats().numEnqueued).toBe(1);
+    come();
+    expect((await entries())[0]!.responseEmbedding).toEqual((await memory.embed(outcome.text))!.vector);
   });
 });
 
@@ -166,4 +245,26 @@ test('[RM3] a memory that fails is told of once, and no call fails of it', async
   expect(found).toHaveLength(3);
   expect(found[0]!.queryEmbedding).toBeNull();
   expect(reports).toEqual(['embedding failed: the thread is gone']);
+});
+
+test('[RM7] what can be learned from says what was looked at, shown, and used', async () => {
+  const observed: NewTrajectory[] = [];
+  const learning = { observe: (_tenant: string, one: NewTrajectory) => void observed.push(one), expect: () => {} };
+  requests = createRequestMemory(memory, { now: () => clockMs, wallClock: () => clockMs, report: () => {}, learning });
+  const used = await memory.add('local', { text: 'The blue whale swims in the cold deep sea of the north.' });
+  const unused = await memory.add('local', { text: 'A blue whale calf drinks milk for half a year or longer.' });
+  const { model } = speak(['It swims in the cold deep sea of the north.', 'Hm.', 'Nothing.']);
+  const question = [{ role: 'user' as const, content: 'what of the blue whale?' }];
+  await model.generate(question, { memory: { minSimilarity: 0.05, k: 2 } });
+  await model.generate(question, { memory: { minSimilarity: 0.05, k: 1 } });
+  await model.generate(question);
+  await requests.settle();
+  const marks = observed.map(({ retrieved }) => Object.fromEntries(retrieved.map(({ id, isUsed }) => [id, isUsed])));
+  expect(marks[0]).toEqual({ [used]: true, [unused]: false });
+  // Too short to tell; and what was not shown is known to have been there.
+  expect(Object.values(marks[1]!)).toEqual([null]);
+  expect(observed[1]!.candidates!.map(({ id }) => id).toSorted()).toEqual([used, unused].toSorted());
+  expect(observed[0]!.candidates).toEqual(observed[1]!.candidates);
+  expect(marks[2]).toEqual({});
+  expect(observed[2]!.candidates).toBeUndefined();
 });

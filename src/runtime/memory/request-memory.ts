@@ -3,10 +3,13 @@ import { clipText } from '../../memory/common/text-limits.ts';
 import type { EmbeddedText, Memory } from '../../memory/memory.ts';
 import { checkTenantIsCallers } from '../../memory/state-tenant.ts';
 import { MAX_TURN_TEXT, MAX_WITNESS_TEXT } from '../../memory/schemas/text-lengths.ts';
+import type { MemoryQuestion, MemoryReply } from '../../memory/search/ask.ts';
 import type { PackedSource } from '../../memory/search/pack.ts';
+import type { SearchCandidate } from '../../memory/search/search.ts';
 import type { Learning } from '../learning/learning.ts';
 import type { Prompt } from '../prompt.ts';
-import type { RouteChoice } from '../routing/types.ts';
+import type { NearRecord } from '../../memory/types.ts';
+import type { RouteChoice, Routing } from '../routing/types.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
 import { addContext, queryOf } from './recall.ts';
 import { trajectoryOf } from './trajectory-of.ts';
@@ -24,7 +27,11 @@ export interface RememberedCall {
   readonly wish: ResolvedMemoryWish | null;
   /** Whether somebody will choose who answers, and wants to know what the question is near to. Default false. */
   readonly isRouted?: boolean;
+  /** What whoever chooses wants to know of what is near. Default: nothing. */
+  readonly near?: RouteNear | null;
 }
+
+type RouteNear = NonNullable<ReturnType<Routing['nearQuery']>>;
 
 /** Who answered a request that named nobody. */
 export interface ServedCall {
@@ -41,8 +48,16 @@ export interface Recalled {
   readonly embedded: EmbeddedText | null;
   /** Of what was found, the nearest first. */
   readonly similarities: readonly number[];
+  /** What the sources say, by id. */
+  readonly texts: ReadonlyMap<string, string>;
+  /** What was looked at, whether it was shown or not. */
+  readonly candidates: readonly SearchCandidate[];
+  /** What whoever chooses asked for; null: nothing, or nobody could look. */
+  readonly near: readonly NearRecord[] | null;
+  readonly waitMs: number;
   readonly embeddingMs: number;
   readonly retrievalMs: number;
+  readonly nearMs: number;
 }
 
 /** How a request ended. */
@@ -54,6 +69,9 @@ export interface CallOutcome {
   /** Null: there was no token. */
   readonly ttftMs: number | null;
   readonly generationMs: number;
+  /** Of the engine; null: it did not say. */
+  readonly queueMs: number | null;
+  readonly promptMs: number | null;
   readonly error: SerializedError | null;
   /** Null: the model that was named. */
   readonly served?: ServedCall | null;
@@ -65,6 +83,7 @@ export interface OpenCall {
   readonly sources: readonly PackedSource[];
   readonly embedded: EmbeddedText | null;
   readonly similarities: readonly number[];
+  readonly near: readonly NearRecord[] | null;
   /** To be called once; never throws and makes nobody wait. */
   finish(outcome: CallOutcome): void;
 }
@@ -89,6 +108,8 @@ const MAX_EMBEDDED_CHARS = 16_384;
 /** Requests that may wait for their vectors; beyond it they are written down without. */
 const MAX_EMBEDDING = 1000;
 
+const NOTHING = { embedded: null, near: null, found: null, waitMs: 0, embeddingMs: 0, nearMs: 0, searchMs: 0 };
+
 export function createRequestMemory(
   memory: Memory,
   { now, wallClock, report, learning = null }: RequestMemoryContext,
@@ -111,54 +132,63 @@ export function createRequestMemory(
     }
   };
 
-  async function recall(call: RememberedCall, wish: ResolvedMemoryWish, query: string): Promise<Recalled> {
+  /** One call of the memory for all there is to know. */
+  async function ask(
+    call: RememberedCall,
+    search: MemoryQuestion['search'],
+  ): Promise<MemoryReply & { waitMs: number }> {
+    const text = queryOf(call.prompt);
+    if (text === '') return NOTHING;
     const startMs = now();
-    const embedded = await embed(query);
-    const embeddingMs = now() - startMs;
-    if (embedded === null) {
-      return { prompt: call.prompt, sources: [], embedded, similarities: [], embeddingMs, retrievalMs: 0 };
-    }
-    const { vector, space } = embedded;
-    const { context, results } = await memory.search(call.tenant, {
-      vector,
-      space,
-      kinds: [...wish.kinds],
-      filter: [...wish.filter],
-      k: wish.k,
-      minSimilarity: wish.minSimilarity,
-      expandHops: wish.expandHops,
-      tokenBudget: wish.tokenBudget,
+    const near = call.near ?? null;
+    const reply = await memory.ask(call.tenant, {
+      text: clipText(text, MAX_EMBEDDED_CHARS).text,
+      ...(near === null ? {} : { near }),
+      ...(search === undefined ? {} : { search }),
     });
-    const retrievalMs = now() - startMs - embeddingMs;
-    const sources = context?.sources ?? [];
-    const prompt = sources.length === 0 ? call.prompt : addContext(call.prompt, context!.text);
-    const similarities = results.flatMap(({ similarity }) => (similarity === null ? [] : [similarity]));
-    return { prompt, sources, embedded, similarities, embeddingMs, retrievalMs };
+    const workMs = reply.embeddingMs + reply.nearMs + reply.searchMs;
+    return { ...reply, waitMs: Math.max(0, now() - startMs - workMs) };
   }
 
-  /** Without a wish only whoever routes needs to know what it is about. */
-  async function lookAt({ prompt, isRouted = false }: RememberedCall): Promise<Recalled> {
-    const startMs = now();
-    const embedded = isRouted ? await quietly('embedding', embed(queryOf(prompt))) : null;
-    const embeddingMs = isRouted ? now() - startMs : 0;
-    return { prompt, sources: [], embedded, similarities: [], embeddingMs, retrievalMs: 0 };
+  /** Without a wish only whoever routes needs to know what it is about, and that it cannot be known is no failure. */
+  async function lookUp(call: RememberedCall): Promise<Recalled> {
+    const { prompt, wish, isRouted = false } = call;
+    const asked =
+      wish === null
+        ? ((isRouted ? await quietly('embedding', ask(call, undefined)) : null) ?? NOTHING)
+        : await ask(call, { ...wish, kinds: [...wish.kinds], filter: [...wish.filter] });
+    const { embedded, near, found, waitMs, embeddingMs, nearMs, searchMs } = asked;
+    const sources = found?.context?.sources ?? [];
+    return {
+      prompt: sources.length === 0 ? prompt : addContext(prompt, found!.context!.text),
+      sources,
+      embedded,
+      similarities: found?.results.flatMap(({ similarity }) => (similarity === null ? [] : [similarity])) ?? [],
+      texts: new Map(found?.results.map(({ record: { id }, text }) => [id, text])),
+      candidates: found?.candidates ?? [],
+      near,
+      waitMs,
+      embeddingMs,
+      retrievalMs: searchMs,
+      nearMs,
+    };
   }
 
   async function writeDown(
     call: RememberedCall,
     recalled: Recalled,
     outcome: CallOutcome,
-    totalMs: number,
+    { totalMs, endMs }: { readonly totalMs: number; readonly endMs: number },
   ): Promise<void> {
     const { tenant, requestId, session } = call;
     const served = outcome.served ?? null;
     const model = served?.model ?? call.model;
     const query = queryOf(call.prompt);
     const isCrowded = pending.size > MAX_EMBEDDING;
+    const answer = isCrowded ? null : quietly('embedding', embed(outcome.text));
     const embedded = recalled.embedded ?? (isCrowded ? null : await quietly('embedding', embed(query)));
-    const answer = isCrowded ? null : await quietly('embedding', embed(outcome.text));
     await quietly('writing to the memory', memory.meet(tenant));
-    void memory.witness.enqueue(tenant, {
+    const entry = {
       requestId,
       sessionId: session,
       timestampMs: Math.floor(wallClock()),
@@ -166,13 +196,18 @@ export function createRequestMemory(
       routing: served === null ? null : routingOf(served),
       quality: null,
       latency: {
+        waitMs: recalled.waitMs,
         embeddingMs: recalled.embeddingMs,
         retrievalMs: recalled.retrievalMs,
-        routingMs: served?.choice.routingMs ?? 0,
+        policyMs: served?.choice.policyMs ?? null,
+        routingMs: recalled.nearMs + (served?.choice.routingMs ?? 0),
         attentionMs: 0,
+        queueMs: outcome.queueMs,
+        promptMs: outcome.promptMs,
         generationMs: outcome.generationMs,
         totalMs,
         ttftMs: outcome.ttftMs,
+        writeMs: now() - endMs,
       },
       contextDocIds: recalled.sources.map(({ id }) => id),
       query,
@@ -180,14 +215,20 @@ export function createRequestMemory(
       numPromptTokens: outcome.numPromptTokens,
       numOutputTokens: outcome.numOutputTokens,
       queryEmbedding: embedded?.vector ?? null,
-      responseEmbedding: embedded === null ? null : (answer?.vector ?? null),
+      responseEmbedding: null,
       space: embedded?.space ?? null,
       error: outcome.error && {
         code: outcome.error.code,
         message: clipText(outcome.error.message, 4096).text,
         isRetryable: outcome.error.isRetryable,
       },
-    });
+    };
+    // The answer's vector is for whoever looks later: the entry does not wait for it, its writing does.
+    void memory.witness.enqueue(
+      tenant,
+      entry,
+      ...(embedded === null || answer === null ? [] : [answer.then((made) => made?.vector ?? null)]),
+    );
     if (outcome.error === null) {
       learning?.observe(
         tenant,
@@ -211,14 +252,18 @@ export function createRequestMemory(
     async begin(call) {
       checkTenantIsCallers(call.tenant);
       const startMs = now();
-      const recalled = call.wish === null ? await lookAt(call) : await recall(call, call.wish, queryOf(call.prompt));
+      const recalled = await lookUp(call);
       return {
         prompt: recalled.prompt,
         sources: recalled.sources,
         embedded: recalled.embedded,
         similarities: recalled.similarities,
+        near: recalled.near,
         finish(outcome) {
-          const work = writeDown(call, recalled, outcome, now() - startMs).finally(() => pending.delete(work));
+          const endMs = now();
+          const work = writeDown(call, recalled, outcome, { totalMs: endMs - startMs, endMs }).finally(() =>
+            pending.delete(work),
+          );
           pending.add(work);
           work.catch(() => {});
           learning?.expect(call.tenant, call.requestId, work);

@@ -1,4 +1,4 @@
-import type { FoundPattern } from '../../learning/reasoning-bank/bank.ts';
+import type { HeardPattern } from '../../learning/reasoning-bank/near-patterns.ts';
 import { blendPatterns } from '../../learning/reasoning-bank/blend.ts';
 import { bestOf, type RouteDecision } from '../../learning/router/index.ts';
 import type { ChoiceKind } from './types.ts';
@@ -40,7 +40,7 @@ export function toProbs(scores: ArrayLike<number>, best: number, confidence: num
 /** Makes a choice of what the router says, what near patterns say, and what can answer at all. */
 export function judgeRoute(
   decision: Pick<RouteDecision, 'scores' | 'candidate' | 'confidence' | 'why'> | null,
-  found: readonly FoundPattern[],
+  found: readonly HeardPattern[],
   isAble: readonly boolean[],
   rules: JudgeRules,
 ): JudgedRoute {

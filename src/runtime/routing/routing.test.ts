@@ -1,6 +1,6 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { openTestMemory, type TestMemory } from '../../../test/support/test-memory.ts';
-import type { FoundPattern } from '../../learning/reasoning-bank/bank.ts';
+import type { HeardPattern } from '../../learning/reasoning-bank/near-patterns.ts';
 import { patternToRecord } from '../../learning/reasoning-bank/pattern.ts';
 import { ROUTER_LINE } from '../../learning/router-training/router-line.ts';
 import { createVersionLog } from '../../learning/versions/version-log.ts';
@@ -158,11 +158,11 @@ describe('[RO7] exploration', () => {
 
 describe('patterns', () => {
   const rules = { ids: ['a', 'b'], patternNames: ['a', 'b'], safeDefault: 0, minConfidence: 0.7 };
-  const pattern = (recommendedModel: string): FoundPattern =>
-    ({ similarity: 1, weight: 1, pattern: { recommendedModel, confidence: 1 } }) as FoundPattern;
+  const pattern = (recommendedModel: string): HeardPattern =>
+    ({ similarity: 1, weight: 1, pattern: { recommendedModel, confidence: 1 } }) as HeardPattern;
   const decision = (confidence: number) => ({ candidate: 1, scores: Float64Array.of(0, 1), confidence, why: { kind: 'best', detail: '' } }) as const; // prettier-ignore
   const all = [true, true];
-  const crowd = (name: string): FoundPattern[] => Array.from({ length: 50 }, () => pattern(name));
+  const crowd = (name: string): HeardPattern[] => Array.from({ length: 50 }, () => pattern(name));
 
   test('[RO3] however many there are, they weigh three tenths', () => {
     const against = judgeRoute(decision(1), crowd('a'), all, rules);
@@ -198,6 +198,33 @@ describe('patterns', () => {
     expect(told.patternShare).toBeGreaterThan(0.2);
     expect(told).toMatchObject({ candidate: 'small', reason: 'safe-default', policy: 'always large', version: 1 });
     expect(told.candidates.map(({ id }) => id)).toEqual(config.candidates.map(({ id }) => id));
+  });
+
+  test('[RO10] what was found near on the way is heard, and nobody looks again', async () => {
+    const { routing, serve } = open();
+    expect(routing.nearQuery('acme')).toBeNull(); // nothing is known of them yet
+    await serve('acme', 1, 0.75);
+    const embedded = (await memory.embed('what is the sum'))!;
+    const { vector: embedding, space } = embedded;
+    const bank = { support: 40, confidence: 0.95, numUses: 0, lastUsedMs: 0, verdict: 'success', quality: { count: 40, mean: 1, variance: 0 }, models: {}, recommendedModel: 'small' } as const; // prettier-ignore
+    await memory.store.put([patternToRecord({ ...bank, id: memory.services.newId(), text: 'sums', embedding, space }, 'acme')]); // prettier-ignore
+    await routing.decide('acme', { ...question, embedded });
+    expect(routing.nearQuery('other')).toBeNull();
+    const query = routing.nearQuery('acme')!;
+    expect(query).toEqual({ kinds: ['pattern'], k: 12 });
+    const near = await memory.store.nearest('acme', { ...embedded, ...query, withVectors: false });
+    const nearest = vi.spyOn(memory.store, 'nearest');
+    const choice = await routing.decide('acme', { ...question, embedded, near });
+    expect(choice).toMatchObject({ candidate: { id: 'small' }, why: { kind: 'safe-default' } });
+    expect(nearest).not.toHaveBeenCalled();
+    expect(choice.policyMs).toBeGreaterThanOrEqual(0);
+    // As it would be after a look of its own.
+    expect((await routing.decide('acme', { ...question, embedded })).probs).toEqual(choice.probs);
+    // So many of others are among them that ours may lie behind: a filter has to find those.
+    const others = Array.from({ length: 12 }, () => ({ ...near[0]!, record: { ...near[0]!.record, fields: {} } }));
+    nearest.mockClear();
+    expect((await routing.decide('acme', { ...question, embedded, near: others })).probs).toEqual(choice.probs);
+    expect(nearest).toHaveBeenCalled();
   });
 });
 

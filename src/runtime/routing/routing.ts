@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import type { FoundPattern } from '../../learning/reasoning-bank/bank.ts';
+import { type HeardPattern, hearPatterns, nearPatterns } from '../../learning/reasoning-bank/near-patterns.ts';
 import { explainDecision, type RouteDecision, type RouteInput } from '../../learning/router/index.ts';
 import { routedTurns } from '../../learning/router-training/rated-routes.ts';
 import type { Memory } from '../../memory/memory.ts';
@@ -31,7 +31,8 @@ interface Considered {
   readonly known: TenantRouter;
   readonly input: RouteInput | null;
   readonly decision: RouteDecision | null;
-  readonly found: readonly FoundPattern[];
+  readonly found: readonly HeardPattern[];
+  readonly policyMs: number;
   readonly judged: JudgedRoute;
   readonly scores: readonly number[];
   readonly state: Omit<RouteChoice['state'], 'candidate'>;
@@ -49,9 +50,12 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
   const isAble = ({ isLocalOnly }: RouteQuestion) =>
     candidates.map((one) => !(one.kind === 'remote' && isLocalOnly) && health.isUp(one.id));
 
-  async function findPatterns(tenant: string, { embedded }: RouteQuestion): Promise<readonly FoundPattern[]> {
+  async function findPatterns(tenant: string, question: RouteQuestion): Promise<readonly HeardPattern[]> {
+    const { embedded, near = null } = question;
     if (embedded === null || routers === null) return [];
     try {
+      const heard = near === null ? null : hearPatterns(near, NUM_PATTERNS);
+      if (heard !== null) return heard;
       return await routers.bank.search(tenant, { ...embedded, k: NUM_PATTERNS });
     } catch (error) {
       // A request is not lost because nobody remembers one like it.
@@ -61,7 +65,10 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
   }
 
   async function consider(tenant: string, question: RouteQuestion): Promise<Considered> {
-    const known = routers === null ? NO_ROUTER : await routers.get(tenant);
+    const startMs = now();
+    const getting = routers === null ? NO_ROUTER : routers.get(tenant);
+    const known = getting instanceof Promise ? await getting : getting;
+    const policyMs = now() - startMs;
     const state = {
       similarities: question.similarities.slice(0, MAX_SIMILARITIES).map((one) => clamp(one, -1, 1)),
       load: clamp(question.load, 0, 1),
@@ -76,7 +83,7 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
     const able = ableOf(question);
     const judged = judgeRoute(decision, found, able, rules);
     const scores = able.map((one, i) => (one ? (decision?.scores[i] ?? 0) : -Infinity));
-    return { known, input, decision, found, judged, scores, state };
+    return { known, input, decision, found, judged, scores, state, policyMs };
   }
 
   /** Those that can be reached and can do it; where none can be reached, all that can do it. */
@@ -94,7 +101,7 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
     config,
     async decide(tenant, question) {
       const startMs = now();
-      const { known, judged, scores, state } = await consider(tenant, question);
+      const { known, judged, scores, state, policyMs } = await consider(tenant, question);
       const drawn = exploration?.draw(tenant, judged, scores) ?? { judged, propensity: 1 };
       const { candidate, probs, confidence, why } = drawn.judged;
       return {
@@ -103,7 +110,8 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
         confidence,
         why,
         propensity: drawn.propensity,
-        routingMs: now() - startMs,
+        policyMs,
+        routingMs: now() - startMs - policyMs,
         version: known.version,
         state: { ...state, candidate: ids[candidate]! },
       };
@@ -141,6 +149,10 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
       const detail = `"${choice.candidate.id}" failed before its first token: ${reason}`.slice(0, 500);
       const state = { ...choice.state, candidate: safe.id };
       return { ...choice, candidate: safe, why: { kind: 'fallback', detail }, propensity: null, state };
+    },
+    nearQuery(tenant) {
+      const known = routers?.peek(tenant) ?? null;
+      return known?.router != null && known.hasPatterns ? nearPatterns(NUM_PATTERNS) : null;
     },
     note: (candidateId, ttftMs) => health.note(candidateId, ttftMs),
     reload: (tenant) => routers?.reload(tenant),

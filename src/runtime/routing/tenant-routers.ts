@@ -23,6 +23,8 @@ export interface TenantRouters {
   readonly bank: ReasoningBank;
   /** At once where it is known. */
   get(tenant: string): TenantRouter | Promise<TenantRouter>;
+  /** What is known at once; null: it would have to be read. */
+  peek(tenant: string): TenantRouter | null;
   reload(tenant: string): void;
   tenants(): readonly string[];
 }
@@ -94,6 +96,7 @@ export function createTenantRouters(
       if (ageMs > FRESH_MS) void load(tenant);
       return known!.value;
     },
+    peek: (tenant) => kept.peek(tenant)?.value ?? null,
     reload(tenant) {
       loading.delete(tenant); // what is being read may be what was before
       kept.delete(tenant);

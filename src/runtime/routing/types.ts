@@ -1,6 +1,7 @@
 import type { RouteExplanation } from '../../learning/router/index.ts';
 import type { EmbeddedText } from '../../memory/memory.ts';
 import type { RouteState } from '../../memory/schemas/trajectory.ts';
+import type { NearestQuery, NearRecord } from '../../memory/types.ts';
 import type { RouteCandidate, RouteConfig } from './route-config.ts';
 
 /** What is known of a request before anybody answers it. */
@@ -9,6 +10,8 @@ export interface RouteQuestion {
   readonly turns: readonly string[];
   /** Null: nothing could be embedded, and no pattern is near. */
   readonly embedded: EmbeddedText | null;
+  /** What `nearQuery` asked for, as it was found; null: nobody looked, or could. Default null. */
+  readonly near?: readonly NearRecord[] | null;
   /** Of what the memory found, the nearest first. */
   readonly similarities: readonly number[];
   /** Whether it asks for something that only a model of this machine can do. */
@@ -28,6 +31,8 @@ export interface RouteChoice {
   readonly why: { readonly kind: ChoiceKind; readonly detail: string };
   /** With which it was drawn; null: it was not drawn, for what was could not answer. */
   readonly propensity: number | null;
+  /** Until what was learned for the tenant was there. */
+  readonly policyMs: number;
   readonly routingMs: number;
   /** Of the router that decided; 0: none is trained. */
   readonly version: number;
@@ -53,6 +58,8 @@ export interface ExplainedRoute extends Omit<RouteExplanation, 'reason'> {
 /** Chooses who answers. */
 export interface Routing {
   readonly config: RouteConfig;
+  /** What `decide` will want to know of what is near the question, for whoever asks the memory something anyway; null: nothing. */
+  nearQuery(tenant: string): Pick<NearestQuery, 'kinds' | 'k'> | null;
   decide(tenant: string, question: RouteQuestion): Promise<RouteChoice>;
   /** The same without drawing anything, and told in full. */
   explain(tenant: string, question: RouteQuestion): Promise<ExplainedRoute>;

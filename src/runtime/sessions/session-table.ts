@@ -15,6 +15,7 @@ export interface SessionName {
   readonly id: string;
 }
 
+/** A session as a listing shows it. */
 export interface SessionInfo extends SessionName {
   readonly numTokens: number;
   readonly numTurns: number;

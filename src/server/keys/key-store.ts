@@ -5,6 +5,7 @@ import { createSecret, hashSecret, isSameText, parseToken } from './key-secret.t
 
 /** What a key allows: `read-only` looks, `inference` also generates, `admin` does everything. */
 export const KEY_SCOPES = ['inference', 'admin', 'read-only'] as const;
+/** What a key may allow. */
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
 /** What everyone may know of a key. */
@@ -33,12 +34,14 @@ export interface KeyRecords {
   list(): readonly KeyRecord[];
 }
 
+/** A key that is to be made. */
 export interface NewKey {
   readonly name: string;
   readonly tenant: string;
   readonly scopes: readonly KeyScope[];
 }
 
+/** The API keys of a server. */
 export interface KeyStore {
   /** The key a token belongs to; null when there is none, or it was revoked, or the secret is wrong. */
   verify(token: string): Promise<KeyInfo | null>;
@@ -53,6 +56,7 @@ export interface KeyStore {
 /** Compared with when there is no such key, so that an unknown id takes as long as a wrong secret. */
 const NOBODY = { salt: '0'.repeat(32), hash: '' };
 
+/** The keys in `records`; of each only a salted hash is kept. */
 export function createKeyStore(records: KeyRecords, wallClock: () => number): KeyStore {
   return {
     async verify(token) {

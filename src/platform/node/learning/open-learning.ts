@@ -6,6 +6,7 @@ import type { Memory } from '../../../memory/memory.ts';
 import { createLearning, type Learning } from '../../../runtime/learning/learning.ts';
 import { spawnLearning } from './spawn-learning.ts';
 
+/** How learning is opened; all but the memory has a default. */
 export interface OpenLearningOptions extends SonaOptions {
   /** Where everything that is learned from, and everything learned, is kept. Closed by whoever opened it, after this. */
   readonly memory: Memory;

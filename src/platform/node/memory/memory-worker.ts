@@ -4,7 +4,13 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { assert, RuvLLMError, serializeError } from '../../../core/errors.ts';
 import { createObjectServer } from '../../../memory/remote/object-server.ts';
 import type { RemoteCall } from '../../../core/remote-calls.ts';
-import { REMOTE_METHODS, type RemoteEmbedder, type RemoteObjects } from '../../../memory/remote/protocol.ts';
+import {
+  REMOTE_METHODS,
+  type RemoteEmbedder,
+  type RemoteFinder,
+  type RemoteObjects,
+} from '../../../memory/remote/protocol.ts';
+import type { MemoryStore } from '../../../memory/types.ts';
 import { openArchiveFiles } from './archive-files.ts';
 import { openIndexFiles } from './index-files.ts';
 import type { MemoryFolder } from './memory-folder.ts';
@@ -46,6 +52,15 @@ function createEmbedder(modelPath: string | null): RemoteEmbedder {
   };
 }
 
+/** Made with the first question, for what it is made of need not be loaded before. */
+function createFinder(store: MemoryStore, embedder: RemoteEmbedder): RemoteFinder {
+  const made = lazily(async () => (await import('./store-finder.ts')).createStoreFinder(store, embedder));
+  return {
+    search: async (...given) => (await made()).search(...given),
+    ask: async (...given) => (await made()).ask(...given),
+  };
+}
+
 interface Opened {
   readonly objects: RemoteObjects;
   /** Nobody answers where the store should be. */
@@ -57,7 +72,8 @@ async function openPostgres(place: string, { masterKey, modelPath }: MemoryWorke
   try {
     const { openPostgresMemory } = await import('./postgres.ts');
     const { archive, rotateMasterKey, ...store } = await openPostgresMemory({ connectionString: place, masterKey });
-    return { objects: { store, archive, embedder, keys: { rotate: rotateMasterKey } }, unavailable: null };
+    const finder = createFinder(store, embedder);
+    return { objects: { store, archive, embedder, finder, keys: { rotate: rotateMasterKey } }, unavailable: null };
   } catch (error) {
     // A wrong password or key is the operator's to set right; a server that is away comes back by itself.
     if (!(error instanceof RuvLLMError) || error.data['isConnectionLost'] !== true) throw error;
@@ -72,7 +88,13 @@ function createUnavailable(embedder: RemoteEmbedder, error: RuvLLMError): Remote
       Object.keys(REMOTE_METHODS[object]).map((method) => [method, () => Promise.reject(error)]),
     ) as unknown as RemoteObjects[O];
   const store = { ...refuseAll('store'), close: () => Promise.resolve() };
-  return { store, archive: refuseAll('archive'), keys: refuseAll('keys'), embedder };
+  return {
+    store,
+    archive: refuseAll('archive'),
+    keys: refuseAll('keys'),
+    embedder,
+    finder: createFinder(store, embedder),
+  };
 }
 
 async function open(data: MemoryWorkerData): Promise<Opened> {
@@ -95,10 +117,12 @@ function openFolder(path: string, { masterKey, modelPath }: MemoryWorkerData): R
   });
   assert(folder !== null, 'the folder is opened with the store');
   const { keys } = folder as MemoryFolder;
+  const embedder = createEmbedder(modelPath);
   return {
     store,
     archive: openArchiveFiles(files, path, keys),
-    embedder: createEmbedder(modelPath),
+    embedder,
+    finder: createFinder(store, embedder),
     keys: { rotate: async (to) => rotateMasterKey(to) },
   };
 }

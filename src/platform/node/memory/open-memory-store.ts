@@ -9,6 +9,7 @@ import type { MemoryStore } from '../../../memory/types.ts';
 import { toFileError } from '../file-errors.ts';
 import type { Files } from '../sealing/atomic-files.ts';
 import type { MasterSource } from '../sealing/master-source.ts';
+import { checkpointWhenIdle } from './checkpoint-when-idle.ts';
 import { openMemoryFolder, type MemoryFolder } from './memory-folder.ts';
 import { findNodeSqlite, openNodeSqlite } from './node-sqlite.ts';
 import { OPENING_PRAGMAS } from './sqlite-driver.ts';
@@ -131,7 +132,7 @@ function openDatabase(
     }
     throw error;
   }
-  return { database: guarded(database, folder), driver: own === null ? 'wasm' : 'node' };
+  return { database: checkpointWhenIdle(guarded(database, folder)), driver: own === null ? 'wasm' : 'node' };
 }
 
 /** SQLite would make it for all to read. */

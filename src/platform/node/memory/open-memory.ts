@@ -27,6 +27,7 @@ const COMPRESSION = {
   gunzip: (bytes: Uint8Array, maxBytes: number) => decompress(bytes, { maxOutputLength: maxBytes }),
 };
 
+/** How a memory is opened; every field has a default. */
 export interface OpenMemoryOptions extends MemoryOptions {
   /** A folder, or `postgres://…`. Default: the user's own folder. */
   readonly place?: string;
@@ -144,8 +145,9 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
       const timer = setTimeout(task, delayMs).unref();
       return () => clearTimeout(timer);
     },
-    embedder: own ?? (described && { ...described, embed: (text) => remote.embedder.embed(text) }),
-    ...(unavailable === null ? { archive: { ...remote.archive, ...COMPRESSION } } : {}),
+    embedder: own ?? (described && { ...described, isBesideStore: true, embed: (text) => remote.embedder.embed(text) }),
+    monotonic: () => performance.now(),
+    ...(unavailable === null ? { finder: remote.finder, archive: { ...remote.archive, ...COMPRESSION } } : {}),
     rotateKey: (to) => remote.keys.rotate(to),
     report,
     options: rest,

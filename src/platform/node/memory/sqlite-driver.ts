@@ -43,7 +43,8 @@ export function wrapDatabase<S>(raw: RawDatabase<S>, isDiskFull: () => boolean):
 
 /**
  * Before anything else: ours alone (the driver in WebAssembly has no shared memory for the WAL), every commit flushed. A page of
- * 4 KiB holds a record without its vector; memory stays small.
+ * 4 KiB holds a record without its vector; memory stays small. What is committed goes into the database when nobody writes
+ * (checkpoint-when-idle.ts), for that takes many milliseconds in which nothing is answered; else with every 32 MiB.
  */
 export const OPENING_PRAGMAS = `
   PRAGMA locking_mode = EXCLUSIVE;
@@ -52,5 +53,5 @@ export const OPENING_PRAGMAS = `
   PRAGMA foreign_keys = OFF;
   PRAGMA temp_store = MEMORY;
   PRAGMA cache_size = -16384;
-  PRAGMA wal_autocheckpoint = 1000;
+  PRAGMA wal_autocheckpoint = 8000;
 `;

@@ -1,0 +1,42 @@
+// npm run docs:api: docs/api/ from the package's declarations and routes. A test compares; this writes.
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { format, resolveConfig } from 'prettier';
+import { build } from './build.mjs';
+import { buildApiPages } from './docs/api-pages.mjs';
+import { buildHttpPage } from './docs/http-page.mjs';
+import { root } from './setup.mjs';
+
+/** Every file of docs/api/ by name, as it should be, and what has no comment. Reads dist/, which must be built. */
+export async function buildApiDocs() {
+  const load = (path) => import(pathToFileURL(join(root, 'dist', path)).href);
+  const [{ ROUTES }, { describeRoutes }] = await Promise.all([
+    load('server/routes/table.js'),
+    load('server/routes/openapi.js'),
+  ]);
+  const { pages, missing, entries } = buildApiPages(root);
+  const undescribed = ROUTES.filter(({ summary }) => summary.trim() === '').map(
+    ({ method, path }) => `${method} ${path}`,
+  );
+  pages.set('http.md', buildHttpPage(describeRoutes(ROUTES, '')));
+  const list = entries.map(({ specifier, page, exports }) => `| [\`${specifier}\`](${page}.md) | ${exports.size} |`);
+  const index = ['# Reference', '', '[HTTP](http.md), and what the package exports:', '', '| import from | exports |', '| - | - |', ...list, '', 'Made by `npm run docs:api`.', '']; // prettier-ignore
+  pages.set('README.md', index.join('\n'));
+  const options = await resolveConfig(join(root, 'docs/api/README.md'));
+  const files = new Map();
+  for (const [name, text] of pages) files.set(name, await format(text, { ...options, parser: 'markdown' }));
+  return { files, missing: [...missing, ...undescribed] };
+}
+
+if (process.argv[1] && import.meta.filename === process.argv[1]) {
+  build();
+  const { files, missing } = await buildApiDocs();
+  for (const one of missing) console.error(`no sentence: ${one}`);
+  const folder = join(root, 'docs/api');
+  mkdirSync(folder, { recursive: true });
+  for (const name of readdirSync(folder)) if (!files.has(name)) rmSync(join(folder, name));
+  for (const [name, text] of files) writeFileSync(join(folder, name), text);
+  console.log(`docs/api: ${files.size} files`);
+  process.exitCode = missing.length === 0 ? 0 : 1;
+}

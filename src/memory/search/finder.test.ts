@@ -1,0 +1,124 @@
+import { expect, test, vi } from 'vitest';
+import { RuvLLMError } from '../../core/errors.ts';
+import type { Embedder } from '../embedder-types.ts';
+import { createMemoryGraph } from '../graph/graph.ts';
+import type { RemoteFinder } from '../remote/protocol.ts';
+import { nodeToRecord } from '../schemas/node.ts';
+import { createTestServices, createTestStore } from '../test-store.contract.ts';
+import { createFinder, type FinderContext } from './finder.ts';
+
+const T = 'acme';
+const reply = { embedded: null, near: null, found: null, embeddingMs: 1, nearMs: 2, searchMs: 3 };
+
+async function setUp(changes: Partial<FinderContext> = {}) {
+  const services = createTestServices();
+  const store = createTestStore(services);
+  const embedder: Embedder = {
+    fingerprint: 'letters-2',
+    dim: 2,
+    embed: vi.fn((text: string) => {
+      if (text === ' ') throw new RuvLLMError('invalid_text', 'nothing');
+      return Float32Array.of(text.split('a').length, text.split('b').length);
+    }),
+  };
+  const graph = createMemoryGraph(store, services);
+  const beside = { ask: vi.fn<RemoteFinder['ask']>(async () => reply), search: vi.fn<RemoteFinder['search']>(async () => ({ results: [], candidates: [], numDuplicates: 0, context: null })) }; // prettier-ignore
+  let nowMs = 0;
+  const monotonic = (): number => ++nowMs;
+  const finder = createFinder({
+    store,
+    services,
+    graph,
+    embedder,
+    finder: beside,
+    monotonic,
+    rerank: () => null,
+    ...changes,
+  });
+  const put = (kind: 'fact' | 'pattern', text: string, embedding: Float32Array, tenant = T) =>
+    store.put([nodeToRecord({ id: services.newId(), kind, text, source: null, topic: null, quality: null, metadata: {}, expiresMs: null, embedding, space: 'letters-2' }, tenant)]); // prettier-ignore
+  return { finder, beside, embedder, store, put, services };
+}
+
+const isBesideStore = { embedder: { fingerprint: 'x', dim: 2, isBesideStore: true, embed: () => Promise.reject(new Error('not here')) } }; // prettier-ignore
+
+test('[SE7] what embeds beside the store is asked there, once, for everything', async () => {
+  const { finder, beside, store } = await setUp(isBesideStore);
+  store.onCall = (operation) => expect.fail(operation);
+  const question = { text: 'ab', near: { kinds: ['pattern'], k: 3 }, search: { k: 2 } } as const;
+  expect(await finder.ask(T, question)).toBe(reply);
+  expect(beside.ask.mock.calls).toEqual([[T, question]]);
+  await finder.search(T, { text: 'ab' });
+  expect(beside.search.mock.calls).toEqual([[T, { text: 'ab' }]]);
+});
+
+test('[SE7] an embedder of this thread embeds here, and the rest is asked beside the store', async () => {
+  const { finder, beside, embedder } = await setUp();
+  const answer = await finder.ask(T, { text: 'aab', near: { kinds: ['pattern'], k: 3 } });
+  const embedded = { vector: Float32Array.of(3, 2), space: 'letters-2' };
+  expect(answer).toMatchObject({ embedded, embeddingMs: 1, nearMs: 2 });
+  expect(beside.ask.mock.calls).toEqual([[T, { text: 'aab', near: { kinds: ['pattern'], k: 3 }, embedded }]]);
+  expect(embedder.embed).toHaveBeenCalledTimes(1);
+  expect(await finder.ask(T, { text: ' ', search: {} })).toMatchObject({ embedded: null, found: null });
+  expect(await finder.ask(T, { text: 'b' })).toMatchObject({ embedded: { vector: Float32Array.of(1, 2) } });
+  expect(beside.ask).toHaveBeenCalledTimes(1);
+});
+
+test('[SE7] here: the vector, what is near of the kinds, and what was looked for, of one tenant', async () => {
+  const { finder: _, ...rest } = await setUp();
+  const { store, put, services, embedder } = rest;
+  const here = createFinder({ store, services, embedder, graph: createMemoryGraph(store, services), rerank: () => null }); // prettier-ignore
+  await put('pattern', 'a pattern', Float32Array.of(3, 1));
+  await put('fact', 'a fact', Float32Array.of(3, 1));
+  await put('fact', 'a fact of others', Float32Array.of(3, 1), 'other');
+  const answer = await here.ask(T, { text: 'aa', near: { kinds: ['pattern'], k: 3 }, search: { kinds: ['fact'] } });
+  expect(answer.near!.map(({ record }) => [record.kind, record.vector])).toEqual([['pattern', null]]);
+  expect(answer.found!.results.map(({ text }) => text)).toEqual(['a fact']);
+  // What is near is a help and no need: without it the rest is there.
+  store.onCall = (operation, query) => {
+    if (operation === 'nearest' && (query as { k: number }).k === 3) throw new RuvLLMError('io', 'gone');
+  };
+  const less = await here.ask(T, { text: 'aa', near: { kinds: ['pattern'], k: 3 }, search: { kinds: ['fact'] } });
+  expect(less.near).toBeNull();
+  expect(less.found!.results).toHaveLength(1);
+});
+
+test.each(['io', 'disk_full'] as const)(
+  '[SE7] a disk that fails (%s) is the business of the store here',
+  async (code) => {
+    const { finder, beside, put } = await setUp();
+    await put('fact', 'a fact', Float32Array.of(3, 1));
+    beside.ask.mockRejectedValue(new RuvLLMError(code, 'gone'));
+    beside.search.mockRejectedValue(new RuvLLMError(code, 'gone'));
+    expect((await finder.ask(T, { text: 'aa', search: {} })).found!.results).toHaveLength(1);
+    expect((await finder.search(T, { vector: Float32Array.of(1, 0), space: 'letters-2' })).results).toHaveLength(1);
+    beside.ask.mockRejectedValue(new RuvLLMError('invalid_option', 'k'));
+    await expect(finder.ask(T, { text: 'aa', search: {} })).rejects.toThrow('k');
+  },
+);
+
+test('[SE7] a store that is another one than it should be, and our own ranking, are asked here', async () => {
+  const degraded = await setUp({ degraded: () => 'the disk failed' });
+  await degraded.finder.ask(T, { text: 'aa', search: {} });
+  expect(degraded.beside.ask).not.toHaveBeenCalled();
+  const ranked = await setUp({ countTokens: () => 1 });
+  await ranked.finder.search(T, { text: 'aa' });
+  await ranked.finder.ask(T, { text: 'aa', search: {} });
+  expect(ranked.beside.ask).not.toHaveBeenCalled();
+  expect(ranked.beside.search).not.toHaveBeenCalled();
+});
+
+test('[SE6] where something ranks for a tenant it is looked for here, and nowhere else', async () => {
+  const rank = { of: (tenant: string) => (tenant === T ? () => null : null), forget: () => {} };
+  const { finder, beside, put } = await setUp({ rerank: () => rank });
+  await put('fact', 'a fact', Float32Array.of(3, 1));
+  const found = await finder.search(T, { vector: Float32Array.of(3, 1), space: 'letters-2', k: 1 });
+  expect(found.results.map(({ text }) => text)).toEqual(['a fact']);
+  const { found: asked } = await finder.ask(T, { text: 'aa', search: { k: 1 } });
+  expect(asked!.results).toHaveLength(1);
+  expect([beside.search.mock.calls, beside.ask.mock.calls]).toEqual([[], []]);
+  // Who asks for what is near alone needs no order, and for others there is none.
+  await finder.ask(T, { text: 'aa', near: { kinds: ['pattern'], k: 3 } });
+  await finder.ask('other', { text: 'aa', search: { k: 1 } });
+  expect(beside.ask.mock.calls.map(([tenant]) => tenant)).toEqual([T, 'other']);
+});

@@ -1,0 +1,75 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { Embedder } from '../embedder-types.ts';
+import type { MemoryGraph } from '../graph/graph.ts';
+import type { MemoryContext } from '../memory.ts';
+import type { RemoteFinder } from '../remote/protocol.ts';
+import { createAsk, embedText } from './ask.ts';
+import type { Rerank } from './rerank.ts';
+import { createMemorySearch } from './search.ts';
+
+export interface FinderContext extends Pick<
+  MemoryContext,
+  'store' | 'services' | 'finder' | 'monotonic' | 'countTokens' | 'degraded'
+> {
+  readonly embedder: Embedder;
+  readonly graph: MemoryGraph;
+  /** What puts results in order at the moment; null: nothing. */
+  readonly rerank: () => Rerank | null;
+}
+
+/**
+ * Looks beside the store where somebody does that, and here where not: without such, where the store is another one than it should be,
+ * and where what counts tokens or re-ranks is ours. A failure of the disk is tried here again, for the store decides what it means.
+ */
+export function createFinder(context: FinderContext): RemoteFinder {
+  const { store, services, graph, embedder, finder, countTokens, rerank, degraded } = context;
+  const now = context.monotonic ?? (() => services.now());
+  const search = createMemorySearch({
+    store,
+    services,
+    graph,
+    embedder,
+    ...(countTokens === undefined ? {} : { countTokens }),
+    rerank,
+  });
+  const here: RemoteFinder = { ...search, ask: createAsk({ store, search, embedder, now }) };
+  if (finder === undefined || countTokens !== undefined) return here;
+
+  /** What was learned ranks in this thread, and only for who it was learned from. */
+  const ranksHere = async (tenant: string, space: string): Promise<boolean> =>
+    ((await rerank()?.of(tenant, space)) ?? null) !== null;
+
+  async function beside<T>(isHere: boolean, call: (one: RemoteFinder) => Promise<T>): Promise<T> {
+    if (isHere || degraded?.() != null) return call(here);
+    try {
+      return await call(finder!);
+    } catch (error) {
+      if (error instanceof RuvLLMError && (error.code === 'io' || error.code === 'disk_full')) return call(here);
+      throw error;
+    }
+  }
+
+  return {
+    // The store's thread knows its own embedder only: what another one embeds is looked for here.
+    async search(tenant, query) {
+      if (embedder.isBesideStore !== true && query.vector === undefined) return here.search(tenant, query);
+      const isHere = await ranksHere(tenant, (query.space as string | undefined) ?? embedder.fingerprint);
+      return beside(isHere, (one) => one.search(tenant, query));
+    },
+    async ask(tenant, question) {
+      const isHere =
+        question.search !== undefined && (await ranksHere(tenant, question.embedded?.space ?? embedder.fingerprint));
+      if (embedder.isBesideStore === true || question.embedded !== undefined) {
+        return beside(isHere, (one) => one.ask(tenant, question));
+      }
+      const startMs = now();
+      const embedded = await embedText(embedder, question.text);
+      const embeddingMs = now() - startMs;
+      if (embedded === null || (question.near === undefined && question.search === undefined)) {
+        return { embedded, near: null, found: null, embeddingMs, nearMs: 0, searchMs: 0 };
+      }
+      const reply = await beside(isHere, (one) => one.ask(tenant, { ...question, embedded }));
+      return { ...reply, embedded, embeddingMs };
+    },
+  };
+}
