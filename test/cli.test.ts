@@ -343,6 +343,9 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
       'cache',
       'repacked',
       'defaultModel',
+      'config',
+      'servers',
+      'findings',
     ]);
     const packs = document.kernels.map(({ name, build }: { name: string; build: string }) => [name, build]);
     expect(packs[0][0]).toBe('native'); // built or not depends on the machine's compiler

@@ -27,14 +27,13 @@ const written = [...pages].filter(([path]) => isWritten(path));
 const codeOf = ({ codes, blocks }: MarkdownPage): string[] => [...codes, ...blocks.map(({ text }) => text)];
 const SHELLS = ['sh', 'bash', 'console'];
 
-/** `keys` has no help of its own that lists them. */
-const actions = new Map<string, readonly string[]>([['keys', ['create', 'list', 'revoke']]]);
+const actions = new Map<string, readonly string[]>();
 const flags = new Map<string, ReadonlySet<string>>();
 beforeAll(async () => {
   for (const { name, help, flags: flagsOf } of COMMANDS) {
-    flags.set(name, new Set(['--json', '--help', ...(await flagsOf()).map((flag) => flag.name)]));
+    flags.set(name, new Set(['--json', '--config', '--help', ...(await flagsOf()).map((flag) => flag.name)]));
     if (help === undefined) continue;
-    const listed = Array.from((await help()).matchAll(new RegExp(`^  ${name} ([a-z-]+)`, 'gm')), ([, one]) => one!);
+    const listed = ((await help()).actions ?? []).map((action) => action.name);
     if (listed.length > 0) actions.set(name, listed);
   }
 });
@@ -56,7 +55,7 @@ async function wrongWith(given: readonly string[], comment: string, isMention: b
   if (listed !== undefined && action !== undefined && /^[a-z-]+$/.test(action) && !listed.includes(action)) {
     return `${name} has no action ${action}`;
   }
-  const quiet = { out: () => {}, err: () => {} };
+  const quiet = { columns: 80, out: () => {}, err: () => {} };
   try {
     await parseCommand(words, '0.0.0', quiet);
     return null;

@@ -71,6 +71,6 @@ test.skipIf(!isBuilt)('the package has the command, both builds of the kernels, 
   );
   expect(
     paths.filter((path) => !/^(?:bin\/|dist\/|prebuilds\/[^/]+\/ruvllm-\w+\.node$)/.test(path)).toSorted(),
-  ).toEqual(['LICENSE', 'README.md', 'package.json']);
+  ).toEqual(['LICENSE', 'README.md', 'package.json', 'schemas/ruvllm.config.schema.json']);
   expect(paths.filter((path) => /\.(test|contract)\./.test(path))).toEqual([]);
 });

@@ -11,11 +11,13 @@ export interface ChosenModel {
   readonly source: string;
   readonly choice: DefaultChoice['choice'] | 'argument';
   readonly tried: DefaultChoice['tried'];
+  /** What the model was configured by. */
+  readonly origin: string;
 }
 
 const REASONS: Readonly<Record<ChosenModel['choice'], string>> = {
   argument: 'as you asked',
-  configured: 'from RUVLLM_MODEL',
+  configured: 'from',
   cached: 'found in the cache',
   hub: 'downloaded from the hub',
   npm: 'downloaded from npm',
@@ -26,7 +28,8 @@ export async function chooseModel(
   { io, output }: Pick<CommandContext, 'io' | 'output'>,
   reference: string | undefined,
 ): Promise<ChosenModel> {
-  if (reference !== undefined) return { reference, source: reference, choice: 'argument', tried: [] };
+  const origin = io.originOf?.('RUVLLM_MODEL') ?? 'RUVLLM_MODEL';
+  if (reference !== undefined) return { reference, source: reference, choice: 'argument', tried: [], origin };
   const progress = output.progress();
   try {
     const chosen = await openHub().resolveDefaultModel({
@@ -40,13 +43,13 @@ export async function chooseModel(
     for (const { choice, reference, reason } of chosen.tried) {
       output.note(`tried ${[choice, reference].filter((word) => word !== '').join(' ')}: ${reason}`);
     }
-    return { reference: chosen.reference, source: chosen.path, choice: chosen.choice, tried: chosen.tried };
+    return { reference: chosen.reference, source: chosen.path, choice: chosen.choice, tried: chosen.tried, origin };
   } finally {
     progress.finish();
   }
 }
 
 /** `model X (found in the cache)`. */
-export function describeChoice({ reference, choice }: ChosenModel): string {
-  return `model ${reference} (${REASONS[choice]})`;
+export function describeChoice({ reference, choice, origin }: ChosenModel): string {
+  return `model ${reference} (${REASONS[choice]}${choice === 'configured' ? ` ${origin}` : ''})`;
 }

@@ -1,3 +1,4 @@
+import type { LoadedConfig } from './config/load-config.ts';
 import type { Flag, FlagValues } from './flags.ts';
 import type { CliIo } from './io.ts';
 import type { Output } from './output.ts';
@@ -11,10 +12,26 @@ export interface CommandContext {
   readonly values: FlagValues;
   /** Of the package. */
   readonly version: string;
+  /** The file of settings; they stand in `io.environment`, too. */
+  readonly config: LoadedConfig;
 }
 
 /** A command does its work or throws; the exit code follows from the error. */
 export type CommandRunner = (context: CommandContext) => Promise<void>;
+
+/** What the first word behind a command may be. */
+export interface HelpAction {
+  readonly name: string;
+  /** What follows it: `<id>`. */
+  readonly args: string;
+  readonly description: string;
+}
+
+export interface HelpParts {
+  readonly actions?: readonly HelpAction[];
+  /** A paragraph; lines are broken to fit. */
+  readonly notes?: string;
+}
 
 /** One command of the command line; its code is imported only when it runs. */
 export interface CommandEntry {
@@ -22,8 +39,12 @@ export interface CommandEntry {
   /** As commander writes them: `<model> [prompt]`. */
   readonly args: string;
   readonly description: string;
-  /** Stands below its options in the help. */
-  readonly help?: () => Promise<string>;
+  /** Whole command lines, for the help. */
+  readonly examples: readonly string[];
+  /** More of the help, below its options. */
+  readonly help?: () => Promise<HelpParts>;
+  /** Whether it goes on with a file of settings that is wrong: it may be what finds out. */
+  readonly isTolerant?: boolean;
   readonly flags: () => Promise<readonly Flag[]>;
   readonly load: () => Promise<CommandRunner>;
 }

@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../core/errors.ts';
-import type { ValueReader } from './values.ts';
+import { readList, readSwitch, readText, type ValueReader } from './values.ts';
 
 /** One option of a command. */
 export interface Flag {
@@ -15,12 +15,20 @@ export interface Flag {
   readonly option?: string;
   /** The environment variable that stands in for it. */
   readonly variable?: string;
+  /** Never to be shown. */
+  readonly isSecret?: boolean;
 }
 
 /** The values of a command's flags by flag name; what was not given is not there. */
 export type FlagValues = Readonly<Record<string, unknown>>;
 
 export const JSON_FLAG: Flag = { name: '--json', value: null, description: 'print one JSON document on stdout' };
+
+export const CONFIG_FLAG: Flag = {
+  name: '--config',
+  value: 'file',
+  description: 'settings instead of ruvllm.config.json; ruvllm config show tells what holds',
+};
 
 /** Flag, else environment variable: what the library is to be given. An empty variable counts as unset. */
 export function collectOptions(
@@ -29,13 +37,43 @@ export function collectOptions(
   environment: Readonly<Record<string, string | undefined>> = {},
 ): Record<string, unknown> {
   const options: Record<string, unknown> = {};
-  for (const { name, option, variable, read } of flags) {
-    if (option === undefined) continue;
-    const text = variable === undefined ? '' : (environment[variable] ?? '');
-    if (Object.hasOwn(values, name)) options[option] = values[name];
-    else if (text !== '') options[option] = read === undefined ? text : read(text, variable!);
+  for (const flag of flags) {
+    if (flag.option === undefined) continue;
+    const value = valueOf(flag, values, environment);
+    if (value !== undefined) options[flag.option] = value;
   }
   return options;
+}
+
+function valueOf(flag: Flag, values: FlagValues, environment: Readonly<Record<string, string | undefined>>): unknown {
+  const { name, variable, value, isList = false } = flag;
+  if (Object.hasOwn(values, name)) return values[name];
+  const text = variable === undefined ? '' : (environment[variable] ?? '');
+  if (text === '') return undefined;
+  const read = flag.read ?? (value === null ? readSwitch : readText);
+  return isList ? readList(text, variable!, read) : read(text, variable!);
+}
+
+/** The values with those of the environment behind them, for options that the library does not know. */
+export function fillValues(
+  flags: readonly Flag[],
+  values: FlagValues,
+  environment: Readonly<Record<string, string | undefined>>,
+): FlagValues {
+  const found = flags.map((flag) => [flag.name, valueOf(flag, values, environment)] as const);
+  return { ...values, ...Object.fromEntries(found.filter(([, value]) => value !== undefined)) };
+}
+
+/** Gives every option the variable of its name: `--top-k` is `RUVLLM_TOP_K`, and `--no-log` is `RUVLLM_LOG`. */
+export function withVariables(flags: readonly Flag[]): readonly Flag[] {
+  return flags.map((flag) => ({ variable: variableOf(flag), ...flag }));
+}
+
+function variableOf({ name }: Flag): string {
+  return `RUVLLM_${name
+    .replace(/^--(?:no-)?/, '')
+    .replaceAll('-', '_')
+    .toUpperCase()}`;
 }
 
 /** An `invalid_option` about one of these options comes out with the name that was typed. */

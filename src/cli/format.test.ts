@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatBytes, formatCount, formatRate, formatSeconds, formatTable } from './format.ts';
+import { formatBytes, formatCount, formatRate, formatSeconds } from './format.ts';
 
 test('sizes', () => {
   expect([0, 1023, 1024, 1536, 322_591_712, 2 ** 40 * 2000].map(formatBytes)).toEqual([
@@ -35,13 +35,4 @@ test('durations', () => {
 
 test('rates', () => {
   expect([null, 9.87, 123.4].map(formatRate)).toEqual(['–', '9.9', '123']);
-});
-
-test('tables are padded but for the last column', () => {
-  expect(
-    formatTable([
-      ['a', 'bbb', 'c'],
-      ['aaaa', 'b', 'cc'],
-    ]),
-  ).toBe('a     bbb  c\naaaa  b    cc');
 });

@@ -37,12 +37,3 @@ export function formatRate(perSecond: number | null): string {
   if (perSecond === null) return '–';
   return perSecond >= 100 ? perSecond.toFixed(0) : perSecond.toFixed(1);
 }
-
-/** Columns padded to their widest cell; the last one is not padded. */
-export function formatTable(rows: readonly (readonly string[])[]): string {
-  const widths: number[] = [];
-  for (const row of rows) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, cell.length)));
-  return rows
-    .map((row) => row.map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd(widths[i]!))).join('  '))
-    .join('\n');
-}

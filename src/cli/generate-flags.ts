@@ -1,9 +1,9 @@
 import { type GenerateOptions, resolveGenerateOptions } from '../runtime/generate-options.ts';
-import { collectOptions, type Flag, type FlagValues, withFlagNames } from './flags.ts';
+import { collectOptions, type Flag, type FlagValues, withFlagNames, withVariables } from './flags.ts';
 import { readBias, readInteger, readNumber, readSeconds, readText } from './values.ts';
 
 /** How text is made; named as llama-server and ollama name them where they do. */
-export const GENERATE_FLAGS: readonly Flag[] = [
+export const GENERATE_FLAGS: readonly Flag[] = withVariables([
   { name: '--max-tokens', value: 'n', option: 'maxTokens', read: readInteger, description: 'most tokens to generate' },
   { name: '--temperature', value: 'x', option: 'temperature', read: readNumber, description: '0 is greedy' },
   { name: '--top-k', value: 'n', option: 'topK', read: readInteger, description: 'the n likeliest tokens; 0 is off' },
@@ -49,13 +49,6 @@ export const GENERATE_FLAGS: readonly Flag[] = [
     description: 'ends the answer where this text begins (repeatable)',
   },
   {
-    name: '--logprobs',
-    value: 'n',
-    option: 'topLogprobs',
-    read: readInteger,
-    description: 'report log-probabilities and n alternatives a token (with --json)',
-  },
-  {
     name: '--timeout',
     value: 'seconds',
     option: 'timeoutMs',
@@ -63,13 +56,26 @@ export const GENERATE_FLAGS: readonly Flag[] = [
     description: 'gives an answer up that takes longer',
   },
   { name: '--ignore-eos', value: null, option: 'ignoreEos', description: 'go on after an end-of-text token' },
-];
+]);
 
-/** The generation options that were typed, checked before anything is loaded. */
-export function readGenerateOptions(values: FlagValues): GenerateOptions {
-  const options = collectOptions(GENERATE_FLAGS, values);
+/** Of `run` alone, and only where it is typed: there is no place for them in a text. */
+export const LOGPROBS_FLAG: Flag = {
+  name: '--logprobs',
+  value: 'n',
+  option: 'topLogprobs',
+  read: readInteger,
+  description: 'report log-probabilities and n alternatives a token (with --json)',
+};
+
+/** The generation options that were typed or stand in the environment, checked before anything is loaded. */
+export function readGenerateOptions(
+  values: FlagValues,
+  environment: Readonly<Record<string, string | undefined>> = {},
+): GenerateOptions {
+  const flags = [...GENERATE_FLAGS, LOGPROBS_FLAG];
+  const options = collectOptions(flags, values, environment);
   const biases = options['logitBias'] as [number, number][] | undefined;
   const read = (biases === undefined ? options : { ...options, logitBias: new Map(biases) }) as GenerateOptions;
-  withFlagNames(GENERATE_FLAGS, values, () => resolveGenerateOptions(read));
+  withFlagNames(flags, values, () => resolveGenerateOptions(read));
   return read;
 }

@@ -17,6 +17,10 @@ export interface CliIo {
   readonly stdout: TextSink;
   readonly stderr: TextSink;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** The current folder; default: the process's. */
+  readonly folder?: string;
+  /** What stands in for a variable that nobody set: the setting and its line; else the variable itself. */
+  readonly originOf?: (variable: string) => string;
   /** Fires when the command is to end; its reason is the name of the signal, or of the error that made the output unusable. */
   readonly signal: AbortSignal;
   /** Says that ending by the signal was the right end, with the exit code 0: for commands that run until they are told to stop. */

@@ -1,6 +1,8 @@
 import type { CliIo } from './io.ts';
 import { createProgress, type Progress } from './progress.ts';
-import { escapeForTerminal, escapeLine } from './safe-text.ts';
+import { escapeForTerminal, escapeLine, toSafeJson } from './safe-text.ts';
+import { hasColour, paint } from './terminal/colour.ts';
+import { layDetails, layTable } from './terminal/table.ts';
 
 /** How a command speaks: results on stdout, everything about them on stderr, one document with --json. */
 export interface Output {
@@ -9,6 +11,10 @@ export interface Output {
   text(piece: string): void;
   /** Lines for people, on stdout; nothing with --json. */
   lines(text: string): void;
+  /** Rows below a head, or none, on stdout: cut to fit a terminal, whole elsewhere. Nothing with --json. */
+  table(head: readonly string[] | null, rows: readonly (readonly string[])[]): void;
+  /** Names and values on stdout: broken to fit a terminal. Nothing with --json. */
+  details(rows: readonly (readonly [string, string])[]): void;
   /** The one document of --json; nothing without. */
   document(value: unknown): void;
   /** A remark on stderr; nothing with --json. */
@@ -19,15 +25,15 @@ export interface Output {
   progress(): Progress;
 }
 
-/** Colour only where a person looks at it and has not asked for none. */
-export function hasColour({ environment, stderr }: Pick<CliIo, 'environment' | 'stderr'>): boolean {
-  return stderr.isTerminal && (environment['NO_COLOR'] ?? '') === '' && environment['TERM'] !== 'dumb';
-}
+/** Narrower than this nothing can be shown; a terminal that says 0 does not know. */
+const MIN_COLUMNS = 20;
 
+/** Every text of a model, of a file or of a server passes here on its way to the screen. */
 export function createOutput(io: CliIo, isJson: boolean): Output {
   const { stdout, stderr } = io;
-  const dim = (text: string): string => (hasColour(io) ? `\x1b[2m${text}\x1b[22m` : text);
   const cleanLines = (text: string): string => text.split('\n').map(escapeLine).join('\n');
+  const columns = (): number | null => (stdout.isTerminal ? Math.max(MIN_COLUMNS, stdout.columns || 80) : null);
+  const writeLines = (lines: readonly string[]): void => stdout.write(`${lines.join('\n')}\n`);
   return {
     isJson,
     text(piece) {
@@ -36,14 +42,33 @@ export function createOutput(io: CliIo, isJson: boolean): Output {
     lines(text) {
       if (!isJson) stdout.write(`${cleanLines(text)}\n`);
     },
+    table(head, rows) {
+      if (isJson) return;
+      const all = head === null ? rows : [head, ...rows];
+      const [first, ...rest] = layTable(
+        all.map((row) => row.map(escapeLine)),
+        columns(),
+      );
+      if (first === undefined) return;
+      writeLines([head === null ? first : paint(first, 'bold', hasColour(io, stdout)), ...rest]);
+    },
+    details(rows) {
+      if (isJson || rows.length === 0) return;
+      writeLines(
+        layDetails(
+          rows.map(([name, value]) => [escapeLine(name), escapeLine(value)] as const),
+          columns(),
+        ),
+      );
+    },
     document(value) {
-      if (isJson) stdout.write(`${JSON.stringify(value)}\n`);
+      if (isJson) stdout.write(`${toSafeJson(value)}\n`);
     },
     note(text) {
       if (!isJson) stderr.write(`${cleanLines(text)}\n`);
     },
     aside(text) {
-      if (!isJson && stderr.isTerminal) stderr.write(`${dim(cleanLines(text))}\n`);
+      if (!isJson && stderr.isTerminal) stderr.write(`${paint(cleanLines(text), 'dim', hasColour(io, stderr))}\n`);
     },
     progress: () => createProgress({ sink: isJson ? null : stderr, now: io.now }),
   };

@@ -1,7 +1,9 @@
 import { Command, Option } from 'commander';
 import type { CommandContext, CommandEntry } from './command.ts';
 import { COMMANDS } from './commands.ts';
-import { type Flag, JSON_FLAG } from './flags.ts';
+import { CONFIG_FLAG, type Flag, JSON_FLAG } from './flags.ts';
+import { writeHelpEnd, writeHelpStart } from './help-text.ts';
+import { wrapToWidth } from './terminal/text-width.ts';
 
 /** A command that was typed correctly. */
 export interface ParsedCommand {
@@ -11,9 +13,15 @@ export interface ParsedCommand {
 }
 
 interface ParserOutput {
+  /** Of the help, wherever it goes. */
+  readonly columns: number;
   out(text: string): void;
   err(text: string): void;
 }
+
+const END =
+  'Models are named by path, owner/repo[:QUANT] or npm:package. Options also come from the environment (--top-k: ' +
+  'RUVLLM_TOP_K) and from ruvllm.config.json: ruvllm config show. Start with: ruvllm chat';
 
 /**
  * Parses the arguments; null when only help was asked for. Commander throws its own error on a bad line. Flags of the
@@ -29,15 +37,22 @@ export async function parseCommand(
     .description('Runs language models on this machine.')
     .version(version)
     .exitOverride()
-    .configureOutput({ writeOut: output.out, writeErr: output.err, outputError: () => {} })
-    .addHelpText('after', '\nModels are named by path, owner/repo[:QUANT] or npm:package. Start with: ruvllm chat');
+    .configureOutput({
+      writeOut: output.out,
+      writeErr: output.err,
+      outputError: () => {},
+      getOutHelpWidth: () => output.columns,
+      getErrHelpWidth: () => output.columns,
+    })
+    .configureHelp({ formatHelp: (command, helper) => writeHelpStart(command, helper, output.columns) })
+    .addHelpText('after', `\n${wrapToWidth(END, output.columns).join('\n')}`);
   for (const entry of COMMANDS) {
     const command = program.command(`${entry.name} ${entry.args}`.trim()).description(entry.description);
     if (args.includes(entry.name)) {
       for (const flag of await entry.flags()) command.addOption(toOption(flag));
-      if (entry.help !== undefined) command.addHelpText('after', await entry.help());
+      command.addHelpText('after', writeHelpEnd(entry, (await entry.help?.()) ?? {}, output.columns));
     }
-    command.addOption(toOption(JSON_FLAG));
+    command.addOption(toOption(CONFIG_FLAG)).addOption(toOption(JSON_FLAG));
     command.action(() => {
       parsed = { entry, args: command.args, values: valuesOf(command) };
     });

@@ -32,6 +32,18 @@ test('bytes that were there before the first step do not count as speed', () => 
   expect(io.written.stderr).toContain('10.0 KiB/s  15 s left');
 });
 
+test('the speed is that of the last ten seconds, not of a better time before', () => {
+  const io = createFakeIo();
+  const progress = createProgress({ sink: io.stderr, now: io.now });
+  for (let second = 0; second <= 30; second++) {
+    io.nowMs = second * 1000;
+    progress.update(step(second <= 10 ? second * 50 * 1024 : (500 + second - 10) * 1024));
+  }
+  expect(io.written.stderr.trimEnd().split('\n').at(-1)).toMatch(
+    /520 KiB \/ 1000 KiB {2}1\.0 KiB\/s {2}8 min 00 s left$/,
+  );
+});
+
 test('on a terminal: one line drawn over itself, taken away at the end, never wider than the screen', () => {
   const io = createFakeIo({ isTerminal: true });
   const progress = createProgress({ sink: io.stderr, now: io.now });

@@ -1,6 +1,7 @@
 import { formatBytes, formatSeconds } from './format.ts';
 import type { TextSink } from './io.ts';
 import { escapeLine } from './safe-text.ts';
+import { cutToWidth } from './terminal/text-width.ts';
 
 export interface ProgressStep {
   /** What is being done to what; a new label starts the clock again. */
@@ -19,6 +20,8 @@ export interface Progress {
 
 /** Fast enough to look alive, slow enough not to cost anything. */
 const REDRAW_MS = 100;
+/** The speed is that of the last seconds: an average from the beginning would go on promising what a stalled line once gave. */
+const RATE_WINDOW_MS = 10_000;
 /** Log files should tell that something goes on, not how the bar looked. */
 const LINE_MS = 5000;
 const BAR_WIDTH = 24;
@@ -29,7 +32,7 @@ const MIN_LABEL = 12;
 export function createProgress({ sink, now }: { sink: TextSink | null; now: () => number }): Progress {
   if (sink === null) return { update() {}, finish() {} };
   let label = '';
-  let start = { ms: 0, bytes: 0 };
+  let samples: Sample[] = [];
   let shownMs = 0;
   let isBarShown = false;
   return {
@@ -38,13 +41,14 @@ export function createProgress({ sink, now }: { sink: TextSink | null; now: () =
       const isNew = step.label !== label;
       if (isNew) {
         label = step.label;
-        start = { ms, bytes: step.doneBytes };
+        samples = [];
         shownMs = ms;
       }
+      samples = addSample(samples, { ms, bytes: step.doneBytes });
       const isDue = ms - shownMs >= (sink.isTerminal ? REDRAW_MS : LINE_MS);
       if (!isDue && !(isNew && sink.isTerminal)) return;
       shownMs = ms;
-      const parts = describe(step, start, ms);
+      const parts = describe(step, samples[0]!, ms);
       isBarShown ||= sink.isTerminal;
       // One column is left free: a full line would wrap, and \r would not come back to its beginning.
       sink.write(sink.isTerminal ? `\r\x1b[K${fit(parts, sink.columns - 1)}` : `${parts.join(GAP)}\n`);
@@ -61,11 +65,23 @@ export function createProgress({ sink, now }: { sink: TextSink | null; now: () =
 function fit([label, ...rest]: readonly string[], width: number): string {
   const numbers = rest.map((part) => GAP + part).join('');
   const room = Math.max(MIN_LABEL, width - numbers.length);
-  const shown = label!.length <= room ? label! : `${label!.slice(0, room - 1)}…`;
-  return (shown + numbers).slice(0, width);
+  return cutToWidth(cutToWidth(label!, room) + numbers, width);
 }
 
-function describe({ label, doneBytes, totalBytes }: ProgressStep, start: { ms: number; bytes: number }, ms: number) {
+interface Sample {
+  readonly ms: number;
+  readonly bytes: number;
+}
+
+/** A sample for each drawing of the bar at most; the first one is the beginning of the window. */
+function addSample(samples: readonly Sample[], sample: Sample): Sample[] {
+  const isDue = samples.length === 0 || sample.ms - samples.at(-1)!.ms >= REDRAW_MS;
+  const from = samples.findLastIndex(({ ms }) => ms <= sample.ms - RATE_WINDOW_MS);
+  const kept = samples.slice(Math.max(0, from));
+  return isDue ? [...kept, sample] : kept;
+}
+
+function describe({ label, doneBytes, totalBytes }: ProgressStep, start: Sample, ms: number) {
   const seconds = (ms - start.ms) / 1000;
   // Bytes that were there before (a resumed download) say nothing about the speed.
   const rate = seconds > 0 ? (doneBytes - start.bytes) / seconds : 0;

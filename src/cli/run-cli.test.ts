@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createFakeIo } from '../../test/support/cli-io.ts';
+import { COMMANDS } from './commands.ts';
 import { runCli } from './run-cli.ts';
 
 async function run(...args: string[]) {
@@ -13,7 +17,14 @@ test.each([
   [['list', '--bad'], "unknown option '--bad'", 'ruvllm list --help'],
   [['list', 'extra'], "too many arguments for 'list'. Expected 0 arguments but got 1.", 'ruvllm list --help'],
   [['run'], "missing required argument 'model'", 'ruvllm run --help'],
-  [['lst'], "unknown command 'lst'\\n(Did you mean list?)", 'ruvllm --help'],
+  [['lst'], "unknown command 'lst' (did you mean list?)", 'ruvllm list --help'],
+  [['run', '--temprature', '1'], "unknown option '--temprature' (did you mean --temperature?)", 'ruvllm run --help'],
+  [['keys', 'crate', 'x'], 'keys knows create, list, revoke, not "crate" (did you mean create?)', 'ruvllm keys --help'],
+  [
+    ['memory', 'serch'],
+    'memory knows add, search, stats, export, import, rm, policies, policy-history, policy-rollback, neighbours, rotate-key, erase-tenant, not "serch" (did you mean search?)',
+    'ruvllm memory --help',
+  ],
   [['run', 'm', 'p', '--top-k'], "option '--top-k <n>' argument missing", 'ruvllm run --help'],
   [['run', 'm', 'p', '--top-k', 'x'], '--top-k must be a whole number, got "x"', 'ruvllm run --help'],
   [
@@ -59,6 +70,38 @@ test('no command shows the help on stderr and fails; --help shows it on stdout a
   const help = await run('run', '--help');
   expect(help).toMatchObject({ code: 0, stderr: '' });
   for (const flag of ['--max-tokens', '--kernels', '--chat', '--json']) expect(help.stdout).toContain(flag);
+});
+
+test('with --json the help is a document, too', async () => {
+  const { code, stdout, stderr } = await run('keys', '--help', '--json');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const help = JSON.parse(stdout);
+  expect(Object.keys(help)).toEqual(['name', 'args', 'description', 'options', 'actions', 'examples', 'notes']);
+  expect(help.options.map(({ name }: { name: string }) => name)).toEqual(['--scope', '--tenant', '--config', '--json']);
+  const all = JSON.parse((await run('help', '--json')).stdout);
+  expect(all.commands).toHaveLength(COMMANDS.length);
+  expect(JSON.parse((await run('help', 'keys', '--json')).stdout)).toEqual(help);
+});
+
+test.each(COMMANDS.map(({ name }) => name))(
+  '%s --help has examples of it, and no line is broken badly',
+  async (name) => {
+    const { stdout } = await run(name, '--help');
+    const [, examples] = stdout.split('\nExamples:\n');
+    expect(examples).toMatch(new RegExp(`^ {2}.*ruvllm ${name}\\b`));
+    const tooLong = stdout.split('\n').filter((line) => line.length > 80);
+    expect(tooLong).toEqual([]);
+  },
+);
+
+test('a model that does not exist, but one like it does', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ruvllm-near-'));
+  writeFileSync(join(folder, 'stories.gguf'), '');
+  const { stderr } = await run('show', join(folder, 'storeis.gguf'));
+  rmSync(folder, { recursive: true });
+  expect(stderr.split('\n')[1]).toBe(
+    `next: did you mean ${join(folder, 'stories.gguf')}? ruvllm list shows what is here`,
+  );
 });
 
 test('a model that does not exist is not_found with exit code 1', async () => {

@@ -51,7 +51,8 @@ function toSink(stream: NodeJS.WriteStream): TextSink {
     stream,
     isTerminal: stream.isTTY === true,
     get columns() {
-      return stream.columns ?? 80;
+      // A terminal that nobody has measured says 0.
+      return stream.columns || 80;
     },
     // Writing to a pipe whose reader has left only repeats the error.
     write: (text) => (stream.writable ? void stream.write(text) : undefined),

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { escapeForTerminal, escapeLine } from './safe-text.ts';
+import { escapeForTerminal, escapeLine, toSafeJson } from './safe-text.ts';
 
 /** Any code unit, control characters and direction marks often. */
 const hostile = fc
@@ -55,4 +55,23 @@ test('what is taken out can be seen', () => {
   expect(escapeForTerminal('one\r\ntwo\rthree')).toBe('one\ntwothree');
   expect(escapeForTerminal('file\u202egpj.exe')).toBe('file\\u{202e}gpj.exe');
   expect(escapeLine('a\nb\tc\rd\u2028e')).toBe('a\\nb\\tc\\rd\\u{2028}e');
+});
+
+test('a name has nothing that cannot be seen; an answer keeps what Hebrew and emoji are written with', () => {
+  const hidden = 'a\u200bb\u200fc\u061cd\ufeffe\u2060f\u{e0041}g';
+  expect(escapeLine(hidden)).toBe('a\\u{200b}b\\u{200f}c\\u{061c}d\\u{feff}e\\u{2060}f\\u{e0041}g');
+  expect(escapeForTerminal(hidden)).toBe(hidden);
+  expect(escapeLine('👩‍👩‍👧')).toBe('👩‍👩‍👧');
+});
+
+test('JSON that is shown means the same, and does nothing', () => {
+  fc.assert(
+    fc.property(hostile, (text) => {
+      const json = toSafeJson({ text });
+      expect(dangerous(json, [])).toEqual([]);
+      expect(JSON.parse(json)).toEqual({ text });
+    }),
+  );
+  expect(toSafeJson('\u009b2J\u202e\u{e0041}')).toBe(String.raw`"\u009b2J\u202e\udb40\udc41"`);
+  expect(toSafeJson({ a: 1 }, 2)).toBe('{\n  "a": 1\n}');
 });

@@ -20,7 +20,7 @@ export const readInteger: ValueReader<number> = (text, name) => {
   return value;
 };
 
-const SIZE = /^(\d+\.?\d*|\.\d+) ?(?:([kmgt])(?:i?b)?|b)?$/i;
+export const SIZE = /^(\d+\.?\d*|\.\d+) ?(?:([kmgt])(?:i?b)?|b)?$/i;
 const SIZE_UNITS: Readonly<Record<string, number>> = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40 };
 
 /** Bytes: `1000`, `512MiB`, `2G`, `1.5 GB`. All units are powers of 1024, as memory is sold. */
@@ -36,7 +36,7 @@ export const readSize: ValueReader<number> = (text, name) => {
 };
 
 /** The longest delay a timer can have: 24.8 days. */
-const MAX_SECONDS = 2_147_483;
+export const MAX_SECONDS = 2_147_483;
 
 /** Seconds, as milliseconds. */
 export const readSeconds: ValueReader<number> = (text, name) => {
@@ -50,6 +50,21 @@ export const readSwitch: ValueReader<boolean> = (text, name) => {
   if (text !== 'on' && text !== 'off') throw usageError(`${name} must be on or off, got ${JSON.stringify(text)}`, name);
   return text === 'on';
 };
+
+/** A list in an environment variable: JSON, or one item as it is. */
+export function readList(text: string, name: string, read: ValueReader<unknown>): readonly unknown[] {
+  if (!text.startsWith('[')) return [read(text, name)];
+  let items: unknown;
+  try {
+    items = JSON.parse(text);
+  } catch {
+    items = null;
+  }
+  if (!Array.isArray(items) || !items.every((item) => typeof item === 'string')) {
+    throw usageError(`${name} must be a list of texts such as ["a","b"], or one text`, name);
+  }
+  return items.map((item) => read(item, name));
+}
 
 export const readText: ValueReader<string> = (text) => text;
 

@@ -57,3 +57,43 @@ describe.skipIf(!isServerBuilt)('ruvllm serve', () => {
     expect(await server.exit).toBe(0);
   });
 });
+
+describe.skipIf(!isServerBuilt)('ruvllm ps', () => {
+  let own: ServeFolder; // without the keys of the others
+  beforeAll(() => {
+    own = createServeFolder({ contextLength: 128 });
+  });
+  afterEach(() => own.killAll());
+  afterAll(() => own.dispose());
+  const ps = (...args: string[]) => {
+    const { status, stdout } = own.run('ps', ...args);
+    return { status, ...(JSON.parse(stdout) as { servers: Record<string, unknown>[]; error?: { code: string } }) };
+  };
+
+  test('finds the servers that run here, tells what they do, and forgets those that ended', async () => {
+    own.environment['RUVLLM_PORT'] = '1'; // nobody listens there
+    expect(ps()).toEqual({ status: 0, servers: [] });
+    const server = await own.start(own.model);
+    const { servers } = ps();
+    expect(servers).toMatchObject([{ url: server.url, pid: server.process.pid, problem: null, numRequests: 0 }]);
+    expect(servers[0]!['models']).toMatchObject([{ id: 'tiny', state: 'loaded', numRunning: 0, numWaiting: 0 }]);
+    const stream = await ask(server.url, { model: 'tiny', stream: true, max_tokens: 100, ignore_eos: true });
+    const reader = stream.body!.getReader();
+    await reader.read();
+    await reader.cancel();
+    server.process.kill('SIGKILL');
+    await server.exit;
+    expect(ps()).toEqual({ status: 0, servers: [] });
+    expect(ps('--url', server.url)).toMatchObject({ status: 1, error: { code: 'io' } });
+  });
+
+  test('without a key that allows it, says which would', async () => {
+    const key = own.keys('create', 'looks', '--scope', 'read-only');
+    const server = await own.start(own.model);
+    const told = ps();
+    expect(told.status).toBe(0);
+    expect(told.servers).toMatchObject([{ url: server.url, problem: expect.stringContaining('--scope read-only') }]);
+    expect(ps('--api-key', key.token).servers).toMatchObject([{ problem: null, numRequests: 0 }]);
+    own.keys('revoke', key.id);
+  });
+});

@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os';
 import { PassThrough } from 'node:stream';
 import type { CliIo } from '../../src/cli/io.ts';
 
@@ -13,19 +14,22 @@ export interface FakeIo extends CliIo {
 export function createFakeIo({
   isTerminal = false,
   environment = {},
-}: { isTerminal?: boolean; environment?: Record<string, string> } = {}): FakeIo {
+  columns = 80,
+  folder = tmpdir(),
+}: { isTerminal?: boolean; columns?: number; folder?: string; environment?: Record<string, string> } = {}): FakeIo {
   const written = { stdout: '', stderr: '' };
   const controller = new AbortController();
   const sink = (name: 'stdout' | 'stderr') => {
     const stream = new PassThrough();
     stream.setEncoding('utf8').on('data', (text: string) => (written[name] += text));
-    return { stream, isTerminal, columns: 80, write: (text: string) => void (written[name] += text) };
+    return { stream, isTerminal, columns, write: (text: string) => void (written[name] += text) };
   };
   const io: FakeIo = {
     stdin: Object.assign(new PassThrough(), { isTTY: isTerminal }),
     stdout: sink('stdout'),
     stderr: sink('stderr'),
     environment,
+    folder,
     signal: controller.signal,
     now: () => io.nowMs,
     written,

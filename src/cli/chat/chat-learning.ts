@@ -8,6 +8,7 @@ import type { CommandContext } from '../command.ts';
 import { nameOf } from '../commands/served-models.ts';
 import { fetchModel } from '../fetch-model.ts';
 import { explainLock } from '../memory/local-client.ts';
+import { memoryPlace } from '../memory/memory-place.ts';
 import { usageError } from '../usage-error.ts';
 import type { Judge } from './slash-commands.ts';
 
@@ -25,9 +26,9 @@ const WAIT_MS = 5000;
 /** Opens memory and learning where `--learn` asks for it. */
 export async function openChatLearning(context: CommandContext, chosen: ChosenModel): Promise<ChatLearning | null> {
   const { values, output } = context;
-  const place = values['--memory'] as string | undefined;
+  const place = memoryPlace(context) as string | undefined;
   if (values['--learn'] !== true) {
-    if (place !== undefined) throw usageError('--memory needs --learn', '--memory');
+    if (values['--memory'] !== undefined) throw usageError('--memory needs --learn', '--memory');
     return null;
   }
   const report = (message: string): void => output.note(message);

@@ -3,17 +3,18 @@ import { createFakeIo } from '../../../test/support/cli-io.ts';
 import { createEchoModel } from '../../../test/support/echo-model.ts';
 import { createOutput } from '../output.ts';
 import { createChatHost } from './chat-host.ts';
+import type { History } from './history-file.ts';
 import { runPiped } from './piped.ts';
 import { runRepl } from './repl.ts';
 import { createChatSession } from './session.ts';
 
-function start({ isTerminal = true, maxContext = 100 } = {}) {
+function start({ isTerminal = true, maxContext = 100, history = null as History | null } = {}) {
   const io = createFakeIo({ isTerminal, environment: { NO_COLOR: '1' } });
   const output = createOutput(io, false);
   const model = createEchoModel(maxContext);
   const session = createChatSession(model, {}, null);
   const host = createChatHost({ io, output }, model, session);
-  const done = isTerminal ? runRepl({ io, output }, host) : runPiped(io, host);
+  const done = isTerminal ? runRepl({ io, output }, host, history) : runPiped(io, host);
   const heard = (text: string) =>
     vi.waitFor(() => expect(io.written.stdout + io.written.stderr).toContain(text), { timeout: 30_000 });
   return { io, model, session, host, done, heard };
@@ -88,6 +89,45 @@ test('slash commands', async () => {
   await heard('re: what is /etc');
   io.stdin.write('/exit\r');
   await done;
+});
+
+const PASTE = (text: string): string => `\x1b[200~${text}\x1b[201~`;
+
+test('several lines: between quotes, and pasted ones wait for Enter', async () => {
+  const { io, model, done, heard } = start();
+  io.stdin.write('"""\rone\rtwo\r"""\r');
+  await heard('re: one two');
+  expect(model.calls[0]!.messages.at(-1)!.content).toBe('one\ntwo');
+  io.stdin.write(PASTE('three\nfour\nfi'));
+  await heard('fi');
+  expect(model.calls).toHaveLength(1);
+  io.stdin.write('ve\r');
+  await heard('re: three four five');
+  expect(model.calls[1]!.messages.at(-1)!.content).toBe('three\nfour\nfive');
+  io.stdin.write(PASTE('dropped\n'));
+  io.stdin.write(`${CTRL_C}six\r`);
+  await heard('re: six');
+  io.stdin.write(CTRL_D);
+  await done;
+  expect(io.written.stderr.startsWith('\x1b[?2004h')).toBe(true);
+  expect(io.written.stderr).toContain('\x1b[?2004l');
+});
+
+test('↑ brings back what was typed, in this chat and the ones before; what begins with a space is not kept', async () => {
+  const added: string[][] = [];
+  const { io, done, heard, model } = start({
+    history: { load: () => ['from before'], add: (lines) => void added.push([...lines]) },
+  });
+  io.stdin.write('first\r');
+  await heard('re: first');
+  io.stdin.write(' hidden\r');
+  await heard('re: hidden');
+  io.stdin.write('\x1b[A\x1b[A\r');
+  await heard('re: from before');
+  io.stdin.write(CTRL_D);
+  await done;
+  expect(model.calls.map(({ messages }) => messages.at(-1)!.content)).toEqual(['first', ' hidden', 'from before']);
+  expect(added).toEqual([['from before', 'first']]);
 });
 
 test('a signal to the process ends an answer and the chat', async () => {

@@ -1,6 +1,7 @@
 import { type ErrorCode, RuvLLMError } from '../../core/errors.ts';
 import type { EngineStats } from '../../engine/types.ts';
-import { formatTable } from '../format.ts';
+import { didYouMean } from '../nearest.ts';
+import { layTable } from '../terminal/table.ts';
 import type { ChatSession } from './session.ts';
 
 /** What a line means. */
@@ -49,8 +50,12 @@ const SLASH_COMMANDS: Readonly<Record<string, SlashCommand>> = {
     usage: '/help',
     description: 'this list',
     run({ say }) {
-      say(formatTable(Object.values(SLASH_COMMANDS).map(({ usage, description }) => [usage, description])));
-      say('A line that ends in \\ goes on in the next. Ctrl-C stops an answer, a second Ctrl-C or Ctrl-D leaves.');
+      const rows = Object.values(SLASH_COMMANDS).map(({ usage, description }) => [usage, description]);
+      say(layTable(rows, null).join('\n'));
+      say(
+        'Several lines: end one in \\, put them between """, or paste them and press Enter. ↑ brings back what was typed.',
+      );
+      say('Ctrl-C stops an answer, a second Ctrl-C or Ctrl-D leaves.');
       return NOTHING;
     },
   },
@@ -115,5 +120,8 @@ export async function readAction(line: string, context: SlashContext): Promise<A
   if (match === null) return { type: 'ask', text: line };
   const command = Object.hasOwn(SLASH_COMMANDS, match[1]!) ? SLASH_COMMANDS[match[1]!]! : null;
   if (command !== null) return await command.run(context, match[2] ?? '');
-  throw new RuvLLMError('invalid_option', `unknown command ${match[1]!}; /help shows those there are`);
+  throw new RuvLLMError(
+    'invalid_option',
+    `unknown command ${match[1]!}${didYouMean(match[1]!, Object.keys(SLASH_COMMANDS))}; /help shows those there are`,
+  );
 }

@@ -8,12 +8,12 @@ import {
 import { readShape } from '../../models/shape.ts';
 import { openModelFile } from '../../platform/node/open-model-file.ts';
 import { readAdapter } from '../../platform/node/read-adapter.ts';
-import type { CommandContext, CommandRunner } from '../command.ts';
+import type { CommandContext, CommandRunner, HelpParts } from '../command.ts';
 import type { Flag } from '../flags.ts';
-import { formatBytes, formatTable } from '../format.ts';
+import { formatBytes } from '../format.ts';
+import { unknownAction } from '../memory/action.ts';
 import { askServer, readServer } from '../memory/http-client.ts';
 import { openHub } from '../open-hub.ts';
-import { escapeLine } from '../safe-text.ts';
 import { saveAdapter } from '../save-adapter.ts';
 import { usageError } from '../usage-error.ts';
 import { readInteger, readNumber } from '../values.ts';
@@ -84,8 +84,8 @@ async function ask(context: CommandContext, method: string, path: string, body: 
 }
 
 const rowOf = ({ id, tenant, rank, num_matrices, size_bytes, content_hash }: ServedAdapter): string[] => [
-  escapeLine(id),
-  escapeLine(tenant ?? '–'),
+  id,
+  tenant ?? '–',
   String(rank),
   String(num_matrices),
   formatBytes(size_bytes),
@@ -103,7 +103,7 @@ const ACTIONS: Readonly<Record<string, AdapterAction>> = {
       context.output.document({ adapters: data });
       if (data.length === 0) return context.output.note('no adapters are loaded');
       const head = ['MODEL:ADAPTER', 'TENANT', 'RANK', 'MATRICES', 'MEMORY', 'CONTENT'];
-      context.output.lines(formatTable([head, ...data.map(rowOf)]));
+      context.output.table(head, data.map(rowOf));
     },
   },
   load: {
@@ -121,7 +121,7 @@ const ACTIONS: Readonly<Record<string, AdapterAction>> = {
       };
       const loaded = (await ask(context, 'POST', '/admin/adapters', body)) as ServedAdapter;
       context.output.document(loaded);
-      context.output.note(`${escapeLine(loaded.id)} is loaded, with ${formatBytes(loaded.size_bytes)}`);
+      context.output.note(`${loaded.id} is loaded, with ${formatBytes(loaded.size_bytes)}`);
     },
   },
   unload: {
@@ -133,7 +133,7 @@ const ACTIONS: Readonly<Record<string, AdapterAction>> = {
       const model = context.values['--model'] as string | undefined;
       const id = model === undefined ? name! : `${model}:${name}`;
       context.output.document(await ask(context, 'DELETE', `/admin/adapters/${encodeURIComponent(id)}`, null));
-      context.output.note(`${escapeLine(id)} is unloaded`);
+      context.output.note(`${id} is unloaded`);
     },
   },
   merge: {
@@ -175,25 +175,14 @@ const ACTIONS: Readonly<Record<string, AdapterAction>> = {
   },
 };
 
-const EXAMPLES = [
-  'ruvllm adapters train --model MODEL --data pairs.jsonl --output mine.gguf',
-  'ruvllm serve MODEL --adapter mine=mine.gguf',
-];
-
-export const ADAPTERS_HELP = helpOf();
-
-function helpOf(): string {
-  const rows = Object.entries(ACTIONS).map(([name, { args, description }]) => [`${name} ${args}`.trim(), description]);
-  const width = Math.max(...rows.map(([name]) => name!.length));
-  return `\nActions:\n${rows.map(([name, description]) => `  adapters ${name!.padEnd(width)}  ${description}`).join('\n')}\n\nExamples:\n${EXAMPLES.map((line) => `  ${line}`).join('\n')}`;
-}
+export const ADAPTERS_HELP: HelpParts = {
+  actions: Object.entries(ACTIONS).map(([name, { args, description }]) => ({ name, args, description })),
+};
 
 /** Lists, loads and unloads what a server has, and makes files of files. */
 export const adapters: CommandRunner = async (context) => {
   const [name, ...words] = context.args as [string, ...string[]];
-  if (!Object.hasOwn(ACTIONS, name)) {
-    throw usageError(`adapters knows ${Object.keys(ACTIONS).join(', ')}, not ${JSON.stringify(name)}`);
-  }
+  if (!Object.hasOwn(ACTIONS, name)) throw unknownAction('adapters', name, ACTIONS);
   const action = ACTIONS[name]!;
   const unknown = Object.keys(context.values).find((flag) => flag !== '--json' && !action.flags.includes(flag));
   // It belongs to another action, and would be ignored here.

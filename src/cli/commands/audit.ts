@@ -1,10 +1,9 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { CommandContext } from '../command.ts';
 import type { Flag } from '../flags.ts';
-import { formatTable } from '../format.ts';
 import { actionRunner, type Actions, flagsOf, helpOf, pick } from '../memory/action.ts';
 import { readTime } from '../memory/readers.ts';
-import { columnsOf, dateOf, fitTable, oneLine, roundTo } from '../memory/show.ts';
+import { columnsOf, dateOf, oneLine, roundTo } from '../memory/show.ts';
 import { writePages } from '../memory/transfer.ts';
 import { usageError } from '../usage-error.ts';
 import { readInteger, readNumber, readSeconds } from '../values.ts';
@@ -147,7 +146,7 @@ const AUDIT_ACTIONS: Actions = {
       { name: '--bucket', value: 'seconds', read: readSeconds, description: 'width of the trend; default one hour' },
     ],
     async run(client, context) {
-      const { io, output, values } = context;
+      const { output, values } = context;
       const bucket = values['--bucket'] as number | undefined;
       const input = { ...readConditions(context), ...(bucket === undefined ? {} : { bucketMs: Math.round(bucket) }) };
       const stats = await client.call<Aggregate>('audit.stats', input);
@@ -158,20 +157,21 @@ const AUDIT_ACTIONS: Actions = {
         return [name, ...[row?.p50, row?.p95, row?.p99, row?.max].map((value) => roundTo(value ?? null, 0))];
       };
       output.lines(`${stats.count} requests, ${stats.numErrors} failed, mean quality ${roundTo(stats.meanQuality, 2)}`);
-      output.lines(
-        formatTable([
-          ['MILLISECONDS', 'p50', 'p95', 'p99', 'max'],
-          times('total', stats, 'totalMs'),
-          times('first token', stats, 'ttftMs'),
-        ]),
+      output.table(
+        ['MILLISECONDS', 'p50', 'p95', 'p99', 'max'],
+        [times('total', stats, 'totalMs'), times('first token', stats, 'ttftMs')],
       );
+      const below = (head: readonly string[], rows: readonly (readonly string[])[]): void => {
+        if (rows.length === 0) return;
+        output.lines('');
+        output.table(head, rows);
+      };
       const models = stats.models.map(({ count, share, numErrors, model }) => [String(count), `${(share * 100).toFixed(0)} %`, String(numErrors), model]); // prettier-ignore
-      if (models.length > 0) output.lines(`\n${fitTable(io, [['REQUESTS', 'SHARE', 'FAILED', 'MODEL'], ...models])}`);
+      below(['REQUESTS', 'SHARE', 'FAILED', 'MODEL'], models);
       const errors = stats.errors.map(({ code, count }) => [String(count), code]);
-      if (errors.length > 0) output.lines(`\n${fitTable(io, [['FAILED', 'CODE'], ...errors])}`);
+      below(['FAILED', 'CODE'], errors);
       const trend = stats.trend.slice(-24).map((part) => [dateOf(part.startMs), String(part.count), String(part.numErrors), roundTo(part.totalMs?.p95 ?? null, 0)]); // prettier-ignore
-      if (trend.length > 0)
-        output.lines(`\n${formatTable([['FROM (UTC)', 'REQUESTS', 'FAILED', 'p95 ms'], ...trend])}`);
+      below(['FROM (UTC)', 'REQUESTS', 'FAILED', 'p95 ms'], trend);
       if (health !== null) {
         const { numDropped, numRefused, gaps } = health.audit;
         output.lines(`\nthe log: ${numDropped} dropped, ${numRefused} refused, ${gaps.length} gaps`);
@@ -217,7 +217,6 @@ const AUDIT_ACTIONS: Actions = {
 
 export const AUDIT_FLAGS = flagsOf(AUDIT_ACTIONS);
 export const AUDIT_HELP = helpOf(
-  'audit',
   AUDIT_ACTIONS,
   'What the requests were, and what became of them. Who notes the head elsewhere can later prove that nothing was cut off.',
 );

@@ -2,10 +2,9 @@ import { measureSpeed, median } from '../bench-speed.ts';
 import { chooseModel } from '../choose-model.ts';
 import type { CommandRunner } from '../command.ts';
 import type { Flag } from '../flags.ts';
-import { formatBytes, formatRate, formatTable } from '../format.ts';
+import { formatBytes, formatRate } from '../format.ts';
 import { LOAD_FLAGS, readModelConfig } from '../load-flags.ts';
 import { loadWithProgress } from '../load-model.ts';
-import { escapeLine } from '../safe-text.ts';
 import { describeModel } from '../summary.ts';
 import { usageError } from '../usage-error.ts';
 import { readInteger, readText } from '../values.ts';
@@ -66,7 +65,7 @@ export const bench: CommandRunner = async (context) => {
       ['generate', `${speed.numTokens} tokens`, rate(speed.tokensPerSecond)],
       ['memory', formatBytes(info.memory.totalBytes), `${formatBytes(residentBytes)} resident in all`],
     ];
-    output.lines(formatTable(rows.map((row) => row.map(escapeLine))));
+    output.table(null, rows);
     output.note(`compared with other engines in the repository: ${COMPARE}`);
   } finally {
     await model.dispose();

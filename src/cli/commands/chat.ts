@@ -1,21 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import type { Model } from '../../runtime/model.ts';
 import { createChatHost } from '../chat/chat-host.ts';
+import { openHistory } from '../chat/history-file.ts';
 import { runPiped } from '../chat/piped.ts';
 import { runRepl } from '../chat/repl.ts';
 import { openChatLearning } from '../chat/chat-learning.ts';
 import { createChatSession } from '../chat/session.ts';
 import { chooseModel, describeChoice } from '../choose-model.ts';
 import type { CommandRunner } from '../command.ts';
+import { fillValues } from '../flags.ts';
 import { readGenerateOptions } from '../generate-flags.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { loadWithProgress } from '../load-model.ts';
 import { describeModel } from '../summary.ts';
+import { CHAT_OWN_FLAGS } from './run-flags.ts';
 
 /** Talks to a model: line by line at a terminal, or the lines of stdin one after another. */
-export const chat: CommandRunner = async (context) => {
-  const { io, output, values } = context;
-  const params = readGenerateOptions(values);
+export const chat: CommandRunner = async (given) => {
+  const { io, output } = given;
+  const values = fillValues(CHAT_OWN_FLAGS, given.values, io.environment);
+  const context = { ...given, values };
+  const params = readGenerateOptions(values, io.environment);
   const config = readModelConfig(values, io.environment);
   const chosen = await chooseModel(context, context.args[0]);
   output.note(describeChoice(chosen));
@@ -37,7 +42,7 @@ export const chat: CommandRunner = async (context) => {
     const host = createChatHost(context, model, conversation, learns?.judge ?? null);
     if (io.stdin.isTTY === true && !output.isJson) {
       output.note('/help shows the commands, Ctrl-D leaves');
-      await runRepl(context, host);
+      await runRepl(context, host, values['--history'] === true ? openHistory() : null);
     } else {
       await runPiped(io, host);
     }

@@ -2,6 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { DEFAULT_MODELS } from '../../hub/default-models.ts';
 import type { Hub } from '../../hub/hub.ts';
 import { architectures, isDecoder } from '../../models/registry.ts';
+import { defaultKeyFolder, openKeyFolder } from '../../platform/node/key-folder.ts';
 import { nodeHubFiles } from '../../platform/node/hub-files.ts';
 import { readNativeFeatures } from '../../platform/node/native-addon.ts';
 import { type AmxState, findAmxState, readLargePages } from '../../platform/node/native-tools.ts';
@@ -10,11 +11,13 @@ import { listImages } from '../../platform/node/repack-folder.ts';
 import { readSystemInfo, type SystemInfo } from '../../platform/node/system-info.ts';
 import { resolveModelConfig } from '../../runtime/model-config.ts';
 import type { CommandRunner } from '../command.ts';
-import { formatBytes, formatTable } from '../format.ts';
+import { advise } from '../doctor/advice.ts';
+import { formatBytes } from '../format.ts';
 import { type KernelReport, reportKernels } from '../kernel-report.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { openHub } from '../open-hub.ts';
-import { escapeLine } from '../safe-text.ts';
+import { readServerNotes } from '../servers/server-notes.ts';
+import { SERVE_DEFAULTS } from './serve-flags.ts';
 
 /** The instruction sets that decide how fast the kernels can be, by the kernel's names for them. */
 const TELLING_FEATURES =
@@ -34,7 +37,7 @@ const LARGE_PAGES = {
 } as const;
 
 /** Shows what this machine offers, and what would be used of it. */
-export const doctor: CommandRunner = async ({ io, output, version }) => {
+export const doctor: CommandRunner = async ({ io, output, version, config: settings }) => {
   const system = readSystemInfo();
   const config = resolveModelConfig(readModelConfig({}, io.environment), { numCpus: system.numCpus });
   const kernels = await reportKernels(config.kernels, config.numThreads);
@@ -49,6 +52,26 @@ export const doctor: CommandRunner = async ({ io, output, version }) => {
   const images = listImages(repackFolder());
   const imagesBytes = images.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
   const repacked = { root: repackFolder(), numImages: images.length, sizeBytes: imagesBytes };
+  const findings = advise({
+    kernels,
+    kernelChoice: config.kernels,
+    amx: native.amx,
+    largePages: native.largePages,
+    numThreads: config.numThreads,
+    numCpus: system.numCpus,
+    availableMemoryBytes: system.availableMemoryBytes,
+    cacheRoot: hub.cacheRoot,
+    cacheFreeBytes: freeBytes,
+    numModels: models.length,
+    defaultModel,
+    defaultModelBytes: models.find(({ reference }) => reference === defaultModel.reference)?.sizeBytes ?? null,
+    configError: settings.error?.message ?? null,
+    hasKeys: openKeyFolder(defaultKeyFolder())
+      .list()
+      .some(({ revokedMs }) => revokedMs === null),
+    host: io.environment['RUVLLM_HOST'] || SERVE_DEFAULTS.host,
+  });
+  const servers = readServerNotes().map(({ url }) => url);
   output.document({
     version,
     node,
@@ -59,6 +82,9 @@ export const doctor: CommandRunner = async ({ io, output, version }) => {
     cache,
     repacked,
     defaultModel,
+    config: { path: settings.found?.path ?? null, error: settings.error?.message ?? null },
+    servers,
+    findings,
   });
 
   const rows: [string, string][] = [
@@ -76,8 +102,19 @@ export const doctor: CommandRunner = async ({ io, output, version }) => {
     ['models', models.length === 0 ? 'none yet' : models.map(({ reference }) => reference).join(', ')],
     ['default', defaultModel.summary],
     ['architectures', [...architectures.keys()].join(', ')],
+    ['settings', settings.found?.path ?? 'no file; ruvllm config path shows where it would be'],
+    ['servers', servers.length === 0 ? 'none runs here' : `${servers.join(', ')}; ruvllm ps shows them`],
   ];
-  output.lines(formatTable(rows.map(([key, value]) => [key, escapeLine(value)])));
+  output.details(rows);
+  for (const { level, what, why, next } of findings) {
+    output.lines('');
+    output.details([
+      [level, what],
+      ['why', why],
+      ['next', next],
+    ]);
+  }
+  if (findings.length === 0) output.lines('\nnothing to improve was found');
 };
 
 function describeCpus({ numCpus, cpuQuota }: SystemInfo): string {
@@ -107,7 +144,7 @@ async function findDefault(hub: Hub, configured: string | null) {
   try {
     const isUsable = ({ architecture }: { architecture: string }): boolean => isDecoder(architecture);
     const { reference, path, choice } = await hub.resolveDefaultModel({ configured, download: false, isUsable });
-    const reason = choice === 'configured' ? 'RUVLLM_MODEL' : 'in the cache';
+    const reason = choice === 'configured' ? 'as configured' : 'in the cache';
     return { reference, path, choice, summary: `${reference} (${reason})` };
   } catch (error) {
     if (!(error instanceof RuvLLMError)) throw error;

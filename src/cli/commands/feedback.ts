@@ -1,5 +1,5 @@
 import type { JudgementReport } from '../../runtime/learning/operations/index.ts';
-import type { CommandRunner } from '../command.ts';
+import type { CommandRunner, HelpParts } from '../command.ts';
 import type { Flag } from '../flags.ts';
 import { LEARN_CLIENT } from '../learning/client.ts';
 import { pick } from '../memory/action.ts';
@@ -17,13 +17,11 @@ const OWN_FLAGS: readonly Flag[] = [
 ];
 
 export const FEEDBACK_FLAGS: readonly Flag[] = [...LEARN_CLIENT.flags, ...OWN_FLAGS];
-export const FEEDBACK_HELP = `
-Examples:
-  ruvllm feedback chatcmpl-0199a0b4-7c00-7000-8000-000000000001 --thumbs up --url http://127.0.0.1:8080
-  ruvllm feedback 0199a0b4-7c00-7000-8000-000000000001 --correction "It is Canberra." --model model.gguf
-
-The id is in every answer, and in its header x-request-id. Without --url the memory of this machine is opened, and the
-model learns at once only with --model; else the next loop learns from it.`;
+export const FEEDBACK_HELP: HelpParts = {
+  notes:
+    'The id is in every answer, and in its header x-request-id. Without --url the memory of this machine is opened, ' +
+    'and the model learns at once only with --model; else the next loop learns from it.',
+};
 
 /** Long enough for a step on a busy machine; it is under way either way. */
 const WAIT_MS = 10_000;

@@ -1,9 +1,8 @@
 import { defaultKeyFolder, openKeyFolder } from '../../platform/node/key-folder.ts';
 import { createKeyStore, KEY_SCOPES, type KeyScope, type KeyStore } from '../../server/keys/key-store.ts';
-import type { CommandContext, CommandRunner } from '../command.ts';
+import type { CommandContext, CommandRunner, HelpParts } from '../command.ts';
 import type { Flag } from '../flags.ts';
-import { formatTable } from '../format.ts';
-import { escapeLine } from '../safe-text.ts';
+import { unknownAction } from '../memory/action.ts';
 import { usageError } from '../usage-error.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 
@@ -16,6 +15,14 @@ export const KEYS_FLAGS: readonly Flag[] = [
   },
   { name: '--tenant', value: 'name', description: 'whose requests it stands for; default the name of the key' },
 ];
+
+export const KEYS_HELP: HelpParts = {
+  actions: [
+    { name: 'create', args: '<name>', description: 'make a key; its secret is shown this once' },
+    { name: 'list', args: '', description: 'all keys, revoked ones included; no secrets' },
+    { name: 'revoke', args: '<id>', description: 'end a key for good; a running server notices at once' },
+  ],
+};
 
 type Action = (store: KeyStore, context: CommandContext) => Promise<void> | void;
 
@@ -40,13 +47,13 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     const day = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
     const rows = keys.map(({ id, name, tenant, scopes, createdMs, revokedMs }) => [
       id,
-      escapeLine(name),
-      escapeLine(tenant),
+      name,
+      tenant,
       scopes.join(','),
       day(createdMs),
       revokedMs === null ? '' : `revoked ${day(revokedMs)}`,
     ]);
-    output.lines(formatTable([['ID', 'NAME', 'TENANT', 'SCOPES', 'CREATED', ''], ...rows]));
+    output.table(['ID', 'NAME', 'TENANT', 'SCOPES', 'CREATED', ''], rows);
   },
   revoke(store, { output, args }) {
     const id = requireName(args[1], 'revoke');
@@ -60,9 +67,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
 /** Creates, lists and revokes the API keys of the server; a running one notices with the next request. */
 export const keys: CommandRunner = async (context) => {
   const action = context.args[0]!;
-  if (!Object.hasOwn(ACTIONS, action)) {
-    throw usageError(`keys knows ${Object.keys(ACTIONS).join(', ')}, not ${JSON.stringify(action)}`);
-  }
+  if (!Object.hasOwn(ACTIONS, action)) throw unknownAction('keys', action, ACTIONS);
   await ACTIONS[action]!(
     createKeyStore(openKeyFolder(defaultKeyFolder()), () => Date.now()),
     context,

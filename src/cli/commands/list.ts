@@ -1,7 +1,6 @@
 import type { CommandRunner } from '../command.ts';
-import { formatBytes, formatTable } from '../format.ts';
+import { formatBytes } from '../format.ts';
 import { openHub } from '../open-hub.ts';
-import { escapeLine } from '../safe-text.ts';
 
 /** Shows the models in the cache. */
 export const list: CommandRunner = async ({ output }) => {
@@ -15,10 +14,10 @@ export const list: CommandRunner = async ({ output }) => {
     return;
   }
   const rows = models.map(({ reference, sizeBytes, modifiedMs, file }) => [
-    escapeLine(reference),
+    reference,
     formatBytes(sizeBytes),
     new Date(modifiedMs).toISOString().slice(0, 10),
-    escapeLine(file),
+    file,
   ]);
-  output.lines(formatTable([['MODEL', 'SIZE', 'DATE', 'FILE'], ...rows]));
+  output.table(['MODEL', 'SIZE', 'DATE', 'FILE'], rows);
 };

@@ -5,7 +5,7 @@ import { readCondition, readObject, readTime } from '../memory/readers.ts';
 import { rotateKey, ROTATE_FLAGS } from '../memory/rotate-key.ts';
 import { columnsOf, dateOf, oneLine } from '../memory/show.ts';
 import { readBatches, writePages } from '../memory/transfer.ts';
-import { formatBytes, formatTable } from '../format.ts';
+import { formatBytes } from '../format.ts';
 import { readArgumentOrInput } from '../read-input.ts';
 import { usageError } from '../usage-error.ts';
 import { readInteger, readNumber, readSeconds } from '../values.ts';
@@ -111,16 +111,16 @@ export const MEMORY_ACTIONS: Actions = {
       const stats = await client.call<Stats>('memory.stats', {});
       const health = await client.call<{ diskBytes: number; degraded: string | null }>('memory.health', {}).catch(ifForbidden); // prettier-ignore
       output.document({ ...stats, health });
-      const rows = [
-        ['tenant', oneLine(stats.tenant, 80)],
-        ...Object.entries(stats.numRecords).map(([kind, count]) => [`  ${kind}`, String(count)]),
+      const rows: [string, string][] = [
+        ['tenant', stats.tenant],
+        ...Object.entries(stats.numRecords).map(([kind, count]): [string, string] => [`  ${kind}`, String(count)]),
         ['edges', String(stats.numEdges)],
         ['vectors', String(stats.numVectors)],
-        ...(stats.space === null ? [] : [['space', oneLine(stats.space, 80)]]),
-        ...(health === null ? [] : [['on disk', formatBytes(health.diskBytes)]]),
-        ...(stats.isDegraded ? [['degraded', oneLine(health?.degraded ?? 'yes', 200)]] : []),
+        ...(stats.space === null ? [] : [['space', stats.space] as [string, string]]),
+        ...(health === null ? [] : [['on disk', formatBytes(health.diskBytes)] as [string, string]]),
+        ...(stats.isDegraded ? [['degraded', health?.degraded ?? 'yes'] as [string, string]] : []),
       ];
-      output.lines(formatTable(rows));
+      output.details(rows);
     },
   },
   export: {
@@ -217,7 +217,6 @@ export function ifForbidden(error: unknown): null {
 
 export const MEMORY_FLAGS = flagsOf(MEMORY_ACTIONS);
 export const MEMORY_HELP = helpOf(
-  'memory',
   MEMORY_ACTIONS,
   'A folder has one user at a time: while ruvllm serve has it open, use --url. Times are 2026-11-15, 2026-11-15T10:00Z or 7d (ago).',
 );

@@ -1,5 +1,5 @@
 import type { CommandRunner } from '../command.ts';
-import { formatBytes } from '../format.ts';
+import { formatBytes, formatSeconds } from '../format.ts';
 import { PHASE_LABELS } from '../load-model.ts';
 import { openHub } from '../open-hub.ts';
 
@@ -7,6 +7,7 @@ import { openHub } from '../open-hub.ts';
 export const pull: CommandRunner = async ({ io, output, args }) => {
   const reference = args[0]!;
   const progress = output.progress();
+  const startMs = io.now();
   try {
     const pulled = await openHub().pullModel(reference, {
       signal: io.signal,
@@ -17,6 +18,7 @@ export const pull: CommandRunner = async ({ io, output, args }) => {
     output.document({ reference, ...pulled });
     const verb = pulled.isDownloaded ? 'pulled' : 'already here:';
     output.lines(`${verb} ${reference} (${formatBytes(pulled.sizeBytes)})\n${pulled.path}`);
+    if (pulled.isDownloaded) output.aside(`in ${formatSeconds((io.now() - startMs) / 1000)}`);
     output.aside(`next: ruvllm run ${reference} "your prompt"`);
   } finally {
     progress.finish();

@@ -4,9 +4,9 @@ import { nameOption } from '../../runtime/name-option.ts';
 import type { ExplainedRoute } from '../../runtime/routing/types.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
 import type { Flag } from '../flags.ts';
-import { formatTable } from '../format.ts';
 import { askServer, readServer } from '../memory/http-client.ts';
 import { explainLock } from '../memory/local-client.ts';
+import { memoryPlace } from '../memory/memory-place.ts';
 import { oneLine } from '../memory/show.ts';
 import { usageError } from '../usage-error.ts';
 import { openServedRouting, readRouteFile } from './served-routing.ts';
@@ -41,7 +41,7 @@ export const route: CommandRunner = async (context) => {
     told.probs[i]!.toFixed(3),
     isAble ? '' : 'cannot answer this now',
   ]);
-  output.lines(formatTable([['CANDIDATE', 'QUALITY', 'COST', 'SECONDS', 'SCORE', 'PROBABILITY', ''], ...rows]));
+  output.table(['CANDIDATE', 'QUALITY', 'COST', 'SECONDS', 'SCORE', 'PROBABILITY', ''], rows);
   for (const { name, deviations } of told.features) output.lines(`  ${name}: ${deviations.toFixed(2)} deviations`);
   for (const { similarity } of told.neighbours) output.lines(`  a rated request, ${similarity.toFixed(2)} alike`);
   for (const { text, similarity, recommends } of told.patterns) {
@@ -66,7 +66,7 @@ async function askHere(context: CommandContext): Promise<ExplainedRoute> {
   const config = readRouteFile(context);
   if (config === null) throw usageError('route needs --url, or the candidates in --route-config', '--route-config');
   const tenant = nameOption(values['--tenant'] ?? DEFAULT_TENANT, '--tenant');
-  const place = values['--memory'] as string | undefined;
+  const place = memoryPlace(context) as string | undefined;
   const memory = await openNodeMemory({
     ...(place === undefined ? {} : { place }),
     report: (message) => output.note(message),

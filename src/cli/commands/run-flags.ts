@@ -1,5 +1,5 @@
-import type { Flag } from '../flags.ts';
-import { GENERATE_FLAGS } from '../generate-flags.ts';
+import { type Flag, withVariables } from '../flags.ts';
+import { GENERATE_FLAGS, LOGPROBS_FLAG } from '../generate-flags.ts';
 import { LOAD_FLAGS } from '../load-flags.ts';
 import { readText } from '../values.ts';
 
@@ -23,6 +23,7 @@ export const ADAPTER_FLAG: Flag = {
 /** Options of `run`. */
 export const RUN_FLAGS: readonly Flag[] = [
   ...GENERATE_FLAGS,
+  LOGPROBS_FLAG,
   ...LOAD_FLAGS,
   { name: '--chat', value: null, description: 'ask as a user in a chat, also when the file has no chat template' },
   { name: '--raw', value: null, description: 'give the prompt as it is, also when the file has a chat template' },
@@ -37,11 +38,21 @@ export const RUN_FLAGS: readonly Flag[] = [
   { name: '--verbose', value: null, description: 'show model, memory and timings on stderr' },
 ];
 
+/** Options of `chat` that a file may set. */
+export const CHAT_OWN_FLAGS: readonly Flag[] = withVariables([
+  SYSTEM,
+  {
+    name: '--history',
+    value: null,
+    description: 'keep what is typed for the next chat, sealed, in a file of this user (RUVLLM_HISTORY=on)',
+  },
+]);
+
 /** Options of `chat`. */
 export const CHAT_FLAGS: readonly Flag[] = [
-  ...GENERATE_FLAGS.filter(({ name }) => name !== '--logprobs'),
+  ...GENERATE_FLAGS,
   ...LOAD_FLAGS,
-  SYSTEM,
+  ...CHAT_OWN_FLAGS,
   { name: '--learn', value: null, description: 'keep answers in the memory, and learn from /good, /bad and /correct' },
   {
     name: '--memory',

@@ -20,7 +20,7 @@ type PromptFormat = 'chat' | 'raw';
 export const run: CommandRunner = async (context) => {
   const { io, output, values } = context;
   const [reference, argument] = context.args as [string, string?];
-  const params = readGenerateOptions(values);
+  const params = readGenerateOptions(values, io.environment);
   const config = readModelConfig(values, io.environment);
   const askedFormat = readFormat(values);
   const sessionId = readSessionId(values, config);

@@ -1,10 +1,11 @@
-import type { Flag } from '../flags.ts';
+import { COMMON_FLAGS } from '../config/common-flags.ts';
+import { type Flag, withVariables } from '../flags.ts';
 import { LOAD_FLAGS } from '../load-flags.ts';
 import { EMBEDDER_FLAG } from '../memory/embedder-flag.ts';
 import { readInteger, readNumber, readSeconds, readSize } from '../values.ts';
 
 /** Bounds on what clients may ask for, by the server's names. */
-export const LIMIT_FLAGS: readonly Flag[] = [
+export const LIMIT_FLAGS: readonly Flag[] = withVariables([
   {
     name: '--max-body',
     value: 'size',
@@ -40,9 +41,24 @@ export const LIMIT_FLAGS: readonly Flag[] = [
     read: readNumber,
     description: 'how often a tenant may ask; default 6000',
   },
-];
+]);
 
-export const SERVE_FLAGS: readonly Flag[] = [
+/** What holds where nobody says otherwise, by the names of the settings. */
+export const SERVE_DEFAULTS = {
+  host: '127.0.0.1',
+  port: 8080,
+  alias: [],
+  adapter: [],
+  cors: [],
+  learning: true,
+  dashboard: true,
+  learningRate: 0.002,
+  log: false,
+  shutdownTimeout: 20,
+} as const;
+
+/** Options of `serve` that a file may set; the limits stand by themselves. */
+export const SERVE_OWN_FLAGS: readonly Flag[] = withVariables([
   { name: '--host', value: 'address', description: 'where to listen; default 127.0.0.1 (RUVLLM_HOST)' },
   { name: '--port', value: 'n', read: readInteger, description: 'default 8080; 0 is any (RUVLLM_PORT)' },
   {
@@ -65,17 +81,10 @@ export const SERVE_FLAGS: readonly Flag[] = [
   },
   { name: '--cors', value: 'origin', isList: true, description: 'a site whose pages may call the server (repeatable)' },
   {
-    name: '--memory',
-    value: 'place',
-    description: 'where what is remembered lies: a folder, or postgres://…; default: the folder of this user',
-  },
-  EMBEDDER_FLAG,
-  {
     name: '--route-config',
     value: 'file',
     description: 'JSON: who may answer requests for the model "auto"; docs/decisions has an example',
   },
-  { name: '--no-memory', value: null, description: 'remember nothing: no audit log, no search' },
   {
     name: '--learning-rate',
     value: 'n',
@@ -97,6 +106,14 @@ export const SERVE_FLAGS: readonly Flag[] = [
     read: readSeconds,
     description: 'how long requests may go on after a signal; default 20',
   },
+]);
+
+/** Options of `serve`. */
+export const SERVE_FLAGS: readonly Flag[] = [
+  ...SERVE_OWN_FLAGS,
+  COMMON_FLAGS.find(({ name }) => name === '--memory')!,
+  EMBEDDER_FLAG,
+  { name: '--no-memory', value: null, description: 'remember nothing: no audit log, no search' },
   ...LIMIT_FLAGS,
   ...LOAD_FLAGS,
 ];

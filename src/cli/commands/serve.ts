@@ -12,29 +12,29 @@ import { resolveServerLimits, type ServerLimits } from '../../server/limits.ts';
 import { createJsonLogger, type Logger } from '../../server/logger.ts';
 import { createModelHost } from '../../server/model-host.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
-import { collectOptions, type FlagValues, withFlagNames } from '../flags.ts';
+import { collectOptions, fillValues, withFlagNames } from '../flags.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { openHub } from '../open-hub.ts';
-import { readInteger } from '../values.ts';
 import { usageError } from '../usage-error.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
 import type { Learning } from '../../runtime/learning/learning.ts';
 import { createRouterLoop } from '../../runtime/routing/router-loop.ts';
-import { LIMIT_FLAGS } from './serve-flags.ts';
+import { toSafeJson } from '../safe-text.ts';
+import { noteServer } from '../servers/server-notes.ts';
+import { LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_OWN_FLAGS } from './serve-flags.ts';
 import { createServedCatalog } from './served-catalog.ts';
 import { openServedLearning, readLearningWish } from './served-learning.ts';
 import { openServedRouting, readRouteFile } from './served-routing.ts';
 import { openServedMemory } from './served-memory.ts';
 import { resolveServedModels } from './served-models.ts';
 
-const DEFAULT_PORT = 8080;
-const DEFAULT_SHUTDOWN_MS = 20_000;
-
 /** Serves models over HTTP until it is told to stop. */
-export const serve: CommandRunner = async (context) => {
-  const { io, output, values } = context;
+export const serve: CommandRunner = async (given) => {
+  const { io, output } = given;
+  const values = fillValues(SERVE_OWN_FLAGS, given.values, io.environment);
+  const context = { ...given, values };
   const config = readModelConfig(values, io.environment);
-  const limits = readLimits(values);
+  const limits = readLimits(context);
   const learningWish = readLearningWish(context);
   const { host, port } = readAddress(context);
   const keys = createKeyStore(openKeyFolder(defaultKeyFolder()), () => Date.now());
@@ -62,7 +62,8 @@ export const serve: CommandRunner = async (context) => {
   if (routing !== null && memory.opened !== null && learning !== null) {
     learning.join(createRouterLoop(memory.opened, routing, learning.work).run);
   }
-  const dashboard = values['--no-dashboard'] !== undefined ? null : readDashboardFiles();
+  // What begins with `--no-` is false to the parser when it is typed.
+  const dashboard = values['--no-dashboard'] === false ? null : readDashboardFiles();
   const server = createServer({
     version: context.version,
     models,
@@ -90,6 +91,7 @@ export const serve: CommandRunner = async (context) => {
     await memory.opened?.close();
     throw error;
   }
+  const forget = noteServer(listening.url, Date.now());
   try {
     const first = models.acquire(served.entries[0]!.id, { signal: io.signal, waitMs: 2 ** 31 - 1 });
     output.note(`listening on ${listening.url}; loading ${served.entries[0]!.id} …`);
@@ -115,19 +117,21 @@ export const serve: CommandRunner = async (context) => {
     output.note('stopping: requests in progress may finish');
     io.acceptSignal?.();
   } finally {
-    await listening.close((values['--shutdown-timeout'] as number | undefined) ?? DEFAULT_SHUTDOWN_MS);
+    forget();
+    await listening.close(
+      (values['--shutdown-timeout'] as number | undefined) ?? SERVE_DEFAULTS.shutdownTimeout * 1000,
+    );
   }
 };
 
-function readLimits(values: FlagValues): ServerLimits {
-  const given = collectOptions(LIMIT_FLAGS, values) as Partial<ServerLimits>;
+function readLimits({ io, values }: CommandContext): ServerLimits {
+  const given = collectOptions(LIMIT_FLAGS, values, io.environment) as Partial<ServerLimits>;
   return withFlagNames(LIMIT_FLAGS, values, () => resolveServerLimits(given));
 }
 
-function readAddress({ io, values }: CommandContext): { host: string; port: number } {
-  const host = (values['--host'] as string | undefined) ?? (io.environment['RUVLLM_HOST'] || '127.0.0.1');
-  const variable = io.environment['RUVLLM_PORT'] || String(DEFAULT_PORT);
-  const port = (values['--port'] as number | undefined) ?? readInteger(variable, 'RUVLLM_PORT');
+function readAddress({ values }: CommandContext): { host: string; port: number } {
+  const host = (values['--host'] as string | undefined) ?? SERVE_DEFAULTS.host;
+  const port = (values['--port'] as number | undefined) ?? SERVE_DEFAULTS.port;
   if (port < 0 || port > 65_535) throw usageError(`--port must be from 0 to 65535, got ${port}`, '--port');
   if (host === '') throw usageError('--host must not be empty', '--host');
   return { host, port };
@@ -139,7 +143,7 @@ export function isLoopbackHost(host: string): boolean {
 }
 
 function createCommandLogger({ io, values }: CommandContext): Logger {
-  const logger = createJsonLogger((line) => io.stderr.write(line), Date.now);
+  const logger = createJsonLogger((line) => io.stderr.write(`${toSafeJson(JSON.parse(line))}\n`), Date.now);
   const isVerbose = values['--log'] === true;
   return {
     log(level, event, fields) {

@@ -24,7 +24,7 @@ export interface LearningWish {
 export function readLearningWish({ values }: Pick<CommandContext, 'values'>): LearningWish {
   const rate = (values[RATE_FLAG] as number | undefined) ?? null;
   // What begins with `--no-` is false to the parser when it is typed.
-  const isOff = values['--no-learning'] !== undefined;
+  const isOff = values['--no-learning'] === false;
   if (isOff && rate !== null) throw usageError(`${RATE_FLAG} is nothing without learning`, RATE_FLAG);
   if (rate !== null && !(rate > 0 && rate <= 1)) {
     throw usageError(`${RATE_FLAG} must be above 0 and at most 1, got ${rate}`, RATE_FLAG);

@@ -5,6 +5,7 @@ import { defaultMemoryFolder, openNodeMemory, type OpenMemoryOptions } from '../
 import type { CommandContext } from '../command.ts';
 import { fetchModel } from '../fetch-model.ts';
 import { readEmbedderWish } from '../memory/embedder-flag.ts';
+import { memoryPlace } from '../memory/memory-place.ts';
 
 /** The memory of a server, and what to say of it. */
 export interface ServedMemory {
@@ -23,7 +24,7 @@ export async function openServedMemory(context: CommandContext, servedPath: stri
   const { output } = context;
   const { embedder, reference, isGiven } = readEmbedderWish(context);
   // `--no-memory` is the same option to the parser, set to false.
-  const typed = context.values['--memory'] as string | false | undefined;
+  const typed = memoryPlace(context) as string | false | undefined;
   if (typed === false) return { opened: null, place: 'memory: none (--no-memory)', folder: null };
   const place = typed ?? defaultMemoryFolder();
   const modelPath = reference === null ? servedPath : await fetchModel(context, reference);

@@ -1,5 +1,5 @@
 import { actionRunner, type Actions, flagsOf, helpOf, pick } from '../memory/action.ts';
-import { columnsOf, dateOf, fitTable, oneLine } from '../memory/show.ts';
+import { columnsOf, dateOf, oneLine } from '../memory/show.ts';
 import { readInteger } from '../values.ts';
 
 interface Session {
@@ -31,7 +31,7 @@ const SESSION_ACTIONS: Actions = {
     ],
     needsModel: ({ values }) => values['--similar'] !== undefined,
     async run(client, context) {
-      const { io, output } = context;
+      const { output } = context;
       const names = { '--user': 'userId', '--adapter': 'adapter', '--similar': 'similarTo', '--limit': 'limit', '--after': 'after' }; // prettier-ignore
       const page = await client.call<{ sessions: readonly Session[]; next: string | null }>('sessions.list', pick(context, names)); // prettier-ignore
       output.document(page);
@@ -43,7 +43,7 @@ const SESSION_ACTIONS: Actions = {
         activeAdapter ?? '–',
         sessionId,
       ]);
-      output.lines(fitTable(io, [['LAST ACTIVE', 'TURNS', 'USER', 'ADAPTER', 'SESSION'], ...rows]));
+      output.table(['LAST ACTIVE', 'TURNS', 'USER', 'ADAPTER', 'SESSION'], rows);
       if (page.next !== null) output.note(`more with: --after '${page.next}'`);
     },
   },
@@ -81,9 +81,8 @@ const SESSION_ACTIONS: Actions = {
 
 export const SESSIONS_FLAGS = flagsOf(SESSION_ACTIONS);
 export const SESSIONS_HELP = helpOf(
-  'sessions',
   SESSION_ACTIONS,
-  'These are the conversations the memory knows. What a loaded model keeps of a conversation, to answer faster,\n' +
+  'These are the conversations the memory knows. What a loaded model keeps of a conversation, to answer faster, ' +
     'goes by the same name and is another thing: GET /admin/sessions/TENANT of the server shows that.',
 );
 export const sessions = actionRunner('sessions', SESSION_ACTIONS);

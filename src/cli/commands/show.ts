@@ -1,7 +1,6 @@
 import type { CommandRunner } from '../command.ts';
-import { formatBytes, formatCount, formatTable } from '../format.ts';
+import { formatBytes, formatCount } from '../format.ts';
 import { openHub } from '../open-hub.ts';
-import { escapeLine } from '../safe-text.ts';
 
 /** Shows what is known of a model without loading it. */
 export const show: CommandRunner = async ({ output, args }) => {
@@ -24,5 +23,5 @@ export const show: CommandRunner = async ({ output, args }) => {
     ['sha256', details.sha256 ?? 'not known without reading the file'],
     ['path', details.path],
   ];
-  output.lines(formatTable(rows.map(([key, value]) => [key, escapeLine(value)])));
+  output.details(rows);
 };

@@ -2,7 +2,6 @@ import { openModelFile } from '../../platform/node/open-model-file.ts';
 import { createTokenizer } from '../../tokenizers/tokenizer.ts';
 import type { CommandRunner } from '../command.ts';
 import type { Flag } from '../flags.ts';
-import { formatTable } from '../format.ts';
 import { openHub } from '../open-hub.ts';
 import { readArgumentOrInput } from '../read-input.ts';
 import { escapeLine } from '../safe-text.ts';
@@ -26,11 +25,10 @@ export const tokenize: CommandRunner = async ({ io, output, args, values }) => {
       values['--special'] === true ? tokenizer.encodeTemplate(text, options) : tokenizer.encode(text, options);
     const tokens = ids.map((id) => ({ id, piece: tokenizer.piece(id), isControl: tokenizer.isControl(id) }));
     output.document({ model: { reference, path }, tokenizer: tokenizer.kind, numTokens: ids.length, ids, tokens });
-    if (tokens.length > 0) {
-      output.lines(
-        formatTable(tokens.map(({ id, piece }) => [String(id).padStart(7), JSON.stringify(escapeLine(piece))])),
-      );
-    }
+    output.table(
+      null,
+      tokens.map(({ id, piece }) => [String(id).padStart(7), JSON.stringify(escapeLine(piece))]),
+    );
     output.aside(`${ids.length} tokens`);
   } finally {
     gguf.source.close();

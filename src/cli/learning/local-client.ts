@@ -34,7 +34,7 @@ async function findModel(context: CommandContext): Promise<WantedModel> {
 export async function openLocalLearning(context: CommandContext, needs: ClientNeeds): Promise<MemoryClient> {
   const { values, output } = context;
   const tenant = nameOption(values['--tenant'] ?? DEFAULT_TENANT, '--tenant');
-  const place = readPlace(values, needs.canCreate);
+  const place = readPlace(context, needs.canCreate);
   const report = (message: string): void => output.note(message);
   const wanted = needs.needsModel || needs.needsVectors === true ? await findModel(context) : null;
   let memory: Memory;

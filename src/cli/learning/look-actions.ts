@@ -1,7 +1,6 @@
-import { formatTable } from '../format.ts';
 import { ifForbidden } from '../commands/memory.ts';
 import type { Actions } from '../memory/action.ts';
-import { columnsOf, dateOf, fitTable, oneLine, roundTo } from '../memory/show.ts';
+import { columnsOf, dateOf, oneLine, roundTo } from '../memory/show.ts';
 import { usageError } from '../usage-error.ts';
 import { readInteger } from '../values.ts';
 import { lineInput, OF_FLAG } from './model-input.ts';
@@ -78,11 +77,14 @@ export const LOOK_ACTIONS: Actions = {
       const status = await client.call<Status>('learn.status', {});
       const health = await client.call<Record<string, number>>('learn.health', {}).catch(ifForbidden);
       output.document({ ...status, health });
-      const rated = Object.entries(status.numRequests).map(([verdict, count]) => [`  ${verdict}`, String(count)]);
-      output.lines(formatTable([['tenant', oneLine(status.tenant, 80)], ['requests', ''], ...rated, ['patterns', String(status.numPatterns)]])); // prettier-ignore
+      const rated = Object.entries(status.numRequests).map(([verdict, count]): [string, string] => [
+        `  ${verdict}`,
+        String(count),
+      ]);
+      output.details([['tenant', status.tenant], ['requests', ''], ...rated, ['patterns', String(status.numPatterns)]]); // prettier-ignore
       if (status.models.length > 0) {
         const rows = status.models.map((one) => [one.model, servesOf(one), dueOf(one), one.serves?.reason ?? '–']);
-        output.lines(fitTable(io, [['MODEL', 'SERVES', 'DUE', 'REASON'], ...rows]));
+        output.table(['MODEL', 'SERVES', 'DUE', 'REASON'], rows);
       }
       for (const { line, serves, newestVersion } of status.others ?? []) {
         const now = serves === null ? `none of ${newestVersion} versions serves` : `version ${serves.version} serves, ${serves.reason}`; // prettier-ignore
@@ -98,7 +100,7 @@ export const LOOK_ACTIONS: Actions = {
     description: 'the versions of a model, or of --of, the newest first, with why each was let through or not',
     flags: [OF_FLAG, { name: '--limit', value: 'n', read: readInteger, description: 'at most so many; default 50' }],
     async run(client, context) {
-      const { output, io, values } = context;
+      const { output, values } = context;
       const limit = values['--limit'] === undefined ? {} : { limit: values['--limit'] };
       const found = await client.call<{ serves: number; versions: readonly Version[] }>('learn.history', {
         ...lineInput(client, context),
@@ -114,7 +116,7 @@ export const LOOK_ACTIONS: Actions = {
         String(numLearnedFrom),
         reason,
       ]);
-      output.lines(fitTable(io, [['VERSION', 'WHEN', 'LOOP', 'GATE', 'REQUESTS', 'REASON'], ...rows]));
+      output.table(['VERSION', 'WHEN', 'LOOP', 'GATE', 'REQUESTS', 'REASON'], rows);
     },
   },
   diff: {
@@ -128,7 +130,7 @@ export const LOOK_ACTIONS: Actions = {
       output.document(found);
       const { requests, weights } = found;
       const figures = Object.entries(found.metrics).map(([name, one]) => [name, roundTo(one.from, 4), roundTo(one.to, 4)]); // prettier-ignore
-      output.lines(formatTable([['FIGURE', `VERSION ${from}`, `VERSION ${to}`], ...figures]));
+      output.table(['FIGURE', `VERSION ${from}`, `VERSION ${to}`], figures);
       output.lines(`requests learned from: ${requests.numAdded} more, ${requests.numRemoved} fewer`);
       const norms = weights === null ? null : [weights.normOfChange, weights.normFrom, weights.normTo].map((one) => one.toFixed(4)); // prettier-ignore
       output.lines(norms === null ? 'weights: not there to compare' : `weights moved by ${norms[0]} (norms ${norms[1]} and ${norms[2]})`); // prettier-ignore
@@ -139,7 +141,7 @@ export const LOOK_ACTIONS: Actions = {
     description: 'what rated requests have in common, found by meaning',
     flags: [{ name: '--k', value: 'n', read: readInteger, description: 'how many; default 10' }],
     needsVectors: true,
-    async run(client, { output, io, values }, [text]) {
+    async run(client, { output, values }, [text]) {
       const found = await client.call<Found>('learn.patterns', { text, ...(values['--k'] === undefined ? {} : { k: values['--k'] }) }); // prettier-ignore
       output.document(found);
       if (found.patterns.length === 0) return output.note('no pattern yet: the deep loop makes them of rated requests');
@@ -151,7 +153,7 @@ export const LOOK_ACTIONS: Actions = {
         one.recommendedModel ?? '–',
         one.text,
       ]);
-      output.lines(fitTable(io, [['NEAR', 'VERDICT', 'REQUESTS', 'CONFIDENCE', 'MODEL', 'TEXT'], ...rows]));
+      output.table(['NEAR', 'VERDICT', 'REQUESTS', 'CONFIDENCE', 'MODEL', 'TEXT'], rows);
     },
   },
 };

@@ -39,7 +39,7 @@ describe('what is typed wrong is told before anything is opened', () => {
 test('the help lists the actions, and tells the two kinds of sessions apart', async () => {
   for (const name of ['memory', 'audit', 'sessions']) {
     expect(COMMANDS.some((command) => command.name === name)).toBe(true);
-    expect((await run(name, '--help')).stdout).toMatch(new RegExp(`Actions:\n  ${name} `));
+    expect((await run(name, '--help')).stdout).toMatch(/\nActions:\n {2}\w+ /);
   }
-  expect((await run('sessions', '--help')).stdout).toContain('GET /admin/sessions/TENANT');
+  expect((await run('sessions', '--help')).stdout).toContain('/admin/sessions/TENANT');
 });

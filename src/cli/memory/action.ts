@@ -1,5 +1,6 @@
-import type { CommandContext, CommandRunner } from '../command.ts';
+import type { CommandContext, CommandRunner, HelpParts } from '../command.ts';
 import { type Flag, JSON_FLAG } from '../flags.ts';
+import { didYouMean } from '../nearest.ts';
 import { usageError } from '../usage-error.ts';
 import { CLIENT_FLAGS, type ClientNeeds, type MemoryClient, openClient } from './client.ts';
 
@@ -42,11 +43,17 @@ export function flagsOf(actions: Actions, common = CLIENT_FLAGS): readonly Flag[
 }
 
 /** The part of the help that lists them. */
-export function helpOf(command: string, actions: Actions, note: string): string {
-  const rows = Object.entries(actions).map(([name, { args, description }]) => [`${name} ${args}`.trim(), description]);
-  const width = Math.max(...rows.map(([name]) => name!.length));
-  const list = rows.map(([name, description]) => `  ${command} ${name!.padEnd(width)}  ${description}`);
-  return `\nActions:\n${list.join('\n')}\n\n${note}`;
+export function helpOf(actions: Actions, notes: string): HelpParts {
+  return {
+    actions: Object.entries(actions).map(([name, { args, description }]) => ({ name, args, description })),
+    notes,
+  };
+}
+
+/** What was typed as an action is none. */
+export function unknownAction(command: string, name: string, actions: object): Error {
+  const known = Object.keys(actions);
+  return usageError(`${command} knows ${known.join(', ')}, not ${JSON.stringify(name)}${didYouMean(name, known)}`);
 }
 
 /** Runs the action that was typed, with the memory it needs. */
@@ -57,9 +64,7 @@ export function actionRunner(
 ): CommandRunner {
   return async (context) => {
     const [name, ...words] = context.args as [string, ...string[]];
-    if (!Object.hasOwn(actions, name)) {
-      throw usageError(`${command} knows ${Object.keys(actions).join(', ')}, not ${JSON.stringify(name)}`);
-    }
+    if (!Object.hasOwn(actions, name)) throw unknownAction(command, name, actions);
     const action = actions[name]!;
     const known = [JSON_FLAG, ...flags, ...action.flags].map((flag) => flag.name);
     const unknown = Object.keys(context.values).find((flag) => !known.includes(flag));

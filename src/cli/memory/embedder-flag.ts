@@ -9,6 +9,7 @@ const VARIABLE = 'RUVLLM_MEMORY_EMBEDDER';
 export const EMBEDDER_FLAG: Flag = {
   name: NAME,
   value: 'static|model|MODEL',
+  variable: VARIABLE,
   description: `what makes vectors of texts: the model's token rows, the model, or another model that is run, best a sentence encoder; default static (${VARIABLE})`,
 };
 

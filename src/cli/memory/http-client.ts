@@ -18,6 +18,8 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   503: 'overloaded',
 };
 
+const KEY_STEP = '--api-key or RUVLLM_API_KEY with a key that allows it; ruvllm keys create NAME makes one';
+
 /** The memory of a running server. */
 export function openHttpClient(
   { io, values }: Pick<CommandContext, 'io' | 'values'>,
@@ -97,6 +99,10 @@ function readAnswer(status: number, text: string, base: string): unknown {
   }
   const { message, param } = error;
   throw new RuvLLMError(CODES[status] ?? 'io', message, {
-    data: { status, ...(typeof param === 'string' ? { option: param } : {}) },
+    data: {
+      status,
+      ...(typeof param === 'string' ? { option: param } : {}),
+      ...(status === 401 || status === 403 ? { next: KEY_STEP } : {}),
+    },
   });
 }

@@ -10,6 +10,7 @@ import type { CommandContext } from '../command.ts';
 import { fetchModel } from '../fetch-model.ts';
 import type { ClientNeeds, MemoryClient } from './client.ts';
 import { readEmbedderWish } from './embedder-flag.ts';
+import { memoryPlace } from './memory-place.ts';
 
 /** The memory of this machine. */
 export async function openLocalClient(
@@ -18,7 +19,7 @@ export async function openLocalClient(
 ): Promise<MemoryClient> {
   const { values, output } = context;
   const tenant = nameOption(values['--tenant'] ?? DEFAULT_TENANT, '--tenant');
-  const place = readPlace(values, canCreate);
+  const place = readPlace(context, canCreate);
   const embedding = needsModel ? await findEmbedder(context) : {};
   let memory: Memory;
   try {
@@ -38,8 +39,8 @@ export async function openLocalClient(
 }
 
 /** The folder that was named, which must be there unless it may be made. */
-export function readPlace(values: CommandContext['values'], canCreate: boolean): string | undefined {
-  const place = values['--memory'] as string | undefined;
+export function readPlace(context: CommandContext, canCreate: boolean): string | undefined {
+  const place = memoryPlace(context) as string | undefined;
   if (place !== undefined && !canCreate && !/^postgres(ql)?:/.test(place) && !existsSync(place)) {
     throw new RuvLLMError('not_found', `there is no memory at ${place}`, { data: { path: place } });
   }

@@ -1,6 +1,6 @@
 import { readInteger } from '../values.ts';
 import { type Actions, pick } from './action.ts';
-import { columnsOf, dateOf, fitTable, oneLine } from './show.ts';
+import { columnsOf, dateOf, oneLine } from './show.ts';
 
 interface Policy {
   readonly policyType: string;
@@ -42,13 +42,13 @@ export const LOOK_ACTIONS: Actions = {
       { name: '--after', value: 'next', description: 'go on behind a page: its "next"' },
     ],
     async run(client, context, [policyType]) {
-      const { io, output } = context;
+      const { output } = context;
       const input = { ...(policyType === undefined ? {} : { policyType }), ...pick(context, { '--limit': 'limit', '--after': 'after' }) }; // prettier-ignore
       const page = await client.call<{ policies: Policy[]; defaults: Policy[]; next: string | null }>('policies.list', input); // prettier-ignore
       output.document(page);
       const rows = [...page.policies, ...page.defaults].map(rowOf);
       if (rows.length === 0) return output.note('no policies');
-      output.lines(fitTable(io, [HEAD, ...rows]));
+      output.table(HEAD, rows);
       if (page.next !== null) output.note(`more with: --after '${page.next}'`);
     },
   },
@@ -57,12 +57,12 @@ export const LOOK_ACTIONS: Actions = {
     description: 'the versions of a policy that are kept, the newest first',
     flags: [NAME_FLAG],
     async run(client, context, [policyType]) {
-      const { io, output } = context;
+      const { output } = context;
       const input = { policyType, ...pick(context, { '--name': 'name' }) };
       const found = await client.call<{ versions: Policy[] }>('policies.history', input);
       output.document(found);
       if (found.versions.length === 0) return output.note('nothing was learned; the default holds');
-      output.lines(fitTable(io, [HEAD, ...found.versions.map(rowOf)]));
+      output.table(HEAD, found.versions.map(rowOf));
     },
   },
   'policy-rollback': {

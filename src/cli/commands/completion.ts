@@ -1,0 +1,40 @@
+import type { CommandRunner, HelpParts } from '../command.ts';
+import { writeBash } from '../completion/bash.ts';
+import { type CompletedCommand, describeCommands } from '../completion/describe.ts';
+import { writeFish } from '../completion/fish.ts';
+import { writeZsh } from '../completion/zsh.ts';
+import { unknownAction } from '../memory/action.ts';
+import { openHub } from '../open-hub.ts';
+
+const SHELLS: Readonly<Record<string, (commands: readonly CompletedCommand[]) => string>> = {
+  bash: writeBash,
+  zsh: writeZsh,
+  fish: writeFish,
+};
+
+export const COMPLETION_HELP: HelpParts = {
+  actions: [
+    { name: 'bash', args: '', description: 'the script for bash' },
+    { name: 'zsh', args: '', description: 'the script for zsh' },
+    { name: 'fish', args: '', description: 'the script for fish' },
+    { name: 'models', args: '', description: 'the names of the models in the cache, which the scripts ask for' },
+  ],
+};
+
+/** What a shell puts into the line as it is must not mean anything to it. */
+const PLAIN = /^[\w./:@+-]+$/;
+
+/** Prints the script of a shell, or what it completes models with. */
+export const completion: CommandRunner = async ({ output, args }) => {
+  const shell = args[0]!;
+  if (shell === 'models') {
+    const models = (await openHub().listModels()).map(({ reference }) => reference).filter((name) => PLAIN.test(name));
+    output.document({ models });
+    if (models.length > 0) output.lines(models.join('\n'));
+    return;
+  }
+  if (!Object.hasOwn(SHELLS, shell)) throw unknownAction('completion', shell, { ...SHELLS, models: null });
+  const script = SHELLS[shell]!(await describeCommands());
+  output.document({ shell, script });
+  output.text(script);
+};

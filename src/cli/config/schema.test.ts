@@ -1,0 +1,91 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Schema, Validator } from '@cfworker/json-schema';
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { GENERATE_FLAGS } from '../generate-flags.ts';
+import { LOAD_FLAGS } from '../load-flags.ts';
+import { readConfig } from './read-config.ts';
+import { configSchema } from './schema.ts';
+import { SECTIONS, SETTINGS } from './settings.ts';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const shipped = join(root, 'schemas/ruvllm.config.schema.json');
+const schema = configSchema() as Schema;
+
+/** The published meta-schema of draft 7, as a library that comes with the tests has it inside. */
+function readMetaSchema(): Schema | null {
+  const bundle = join(root, 'node_modules/playwright-core/lib/utilsBundle.js');
+  const text = existsSync(bundle) ? readFileSync(bundle, 'utf8') : '';
+  const literal = /module2\.exports = (\{\n\s+\$schema: "http:\/\/json-schema\.org\/draft-07\/schema#",\n\s+\$id: "http:\/\/json-schema\.org\/draft-07\/schema#",[\s\S]*?\n    \});\n/.exec(text)?.[1]; // prettier-ignore
+  return literal === undefined ? null : (new Function(`return (${literal})`)() as Schema);
+}
+const metaSchema = readMetaSchema();
+if (metaSchema === null) console.log('meta-schema test skipped: no copy of the meta-schema of draft 7 is installed');
+
+// ruvllm config schema > schemas/ruvllm.config.schema.json
+test('the shipped schema is the generated one', () => {
+  expect(readFileSync(shipped, 'utf8')).toBe(`${JSON.stringify(schema, null, 2)}\n`);
+});
+
+test.skipIf(metaSchema === null)('the schema is valid by the published meta-schema, which refuses what is not', () => {
+  const validator = new Validator(metaSchema!, '7');
+  expect(validator.validate(schema)).toMatchObject({ valid: true });
+  expect(validator.validate({ ...schema, type: 'objekt' }).valid).toBe(false);
+  expect(validator.validate({ properties: { a: { minLength: -1 } } }).valid).toBe(false);
+});
+
+test('every option has one place, one variable and one key, and those of loading and generating are all there', () => {
+  for (const key of ['path', 'variable'] as const) {
+    const all = SETTINGS.map((setting) => setting[key]);
+    expect(new Set(all).size).toBe(all.length);
+  }
+  for (const { variable } of SETTINGS) expect(variable).toMatch(/^RUVLLM_[A-Z_]+$/);
+  for (const flag of [...LOAD_FLAGS, ...GENERATE_FLAGS]) expect(SETTINGS.some((one) => one.flag === flag)).toBe(true);
+  expect(SECTIONS.map(({ name }) => name)).toEqual([null, 'load', 'generate', 'chat', 'serve']);
+});
+
+test('the schema takes what the command takes, value by value', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ruvllm-schema-'));
+  const file = join(folder, 'c.json');
+  const validator = new Validator(schema, '7');
+  const item = fc.oneof(
+    fc.constantFrom('auto', 'q8', '', '2GiB', '1.5 g', '12=3', '-5', 'static', 'postgres://x', '1e400=1', 'x'),
+    fc.string(),
+  );
+  const value = fc.oneof(
+    item,
+    fc.boolean(),
+    fc.integer(),
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    fc.constantFrom(0, -1, 1e-9, 2_147_484, 2 ** 53),
+    fc.constant(null),
+    fc.array(item, { maxLength: 3 }),
+    fc.constant({}),
+  );
+  const isTaken = (content: object): boolean => {
+    writeFileSync(file, JSON.stringify(content));
+    try {
+      readConfig(file);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  try {
+    fc.assert(
+      fc.property(fc.constantFrom(...SETTINGS), value, ({ section, key }, one) => {
+        const content = section === null ? { [key]: one } : { [section]: { [key]: one } };
+        expect({ content, isTaken: isTaken(content) }).toEqual({ content, isTaken: validator.validate(content).valid });
+      }),
+      { numRuns: 2000 },
+    );
+    for (const content of [{ $schema: './x' }, { load: {} }, { lod: {} }, { load: { x: 1 } }, { load: [] }, {}]) {
+      expect(isTaken(content)).toBe(validator.validate(content).valid);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

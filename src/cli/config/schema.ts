@@ -1,0 +1,32 @@
+import { SECTIONS, SETTINGS } from './settings.ts';
+import type { JsonSchema } from './value-kinds.ts';
+
+/** The schema of `ruvllm.config.json`, for editors; made from the table of settings. Draft 7 is what editors read. */
+export function configSchema(): JsonSchema {
+  const propertiesOf = (section: string | null): Record<string, JsonSchema> =>
+    Object.fromEntries(
+      SETTINGS.filter((setting) => setting.section === section).map(({ key, kind, flag, variable }) => [
+        key,
+        { description: `${flag.description.replace(` (${variable})`, '')} (${variable})`, ...kind.schema },
+      ]),
+    );
+  const objectOf = (description: string, properties: Record<string, unknown>): JsonSchema => ({
+    description,
+    type: 'object',
+    additionalProperties: false,
+    properties,
+  });
+  const sections = SECTIONS.flatMap(({ name, description }) =>
+    name === null ? [] : [[name, objectOf(description, propertiesOf(name))] as const],
+  );
+  const top = SECTIONS.find(({ name }) => name === null)!;
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'ruvllm.config.json',
+    ...objectOf(top.description, {
+      $schema: { type: 'string' },
+      ...propertiesOf(null),
+      ...Object.fromEntries(sections),
+    }),
+  };
+}

@@ -1,0 +1,105 @@
+// The completion scripts in the shells they are for; a shell that is not installed is left out.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { COMMANDS } from '../src/cli/commands.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const isBuilt = existsSync(join(root, 'dist/cli/commands/completion.js'));
+if (!isBuilt) console.log('completion tests skipped: dist/ is not built, run "npm run build"');
+const has = (shell: string): boolean => {
+  const isThere = isBuilt && spawnSync(shell, ['-c', 'true']).status === 0;
+  if (!isThere && isBuilt) console.log(`completion of ${shell} not tested: it is not installed`);
+  return isThere;
+};
+
+const folder = mkdtempSync(join(tmpdir(), 'ruvllm-completion-'));
+const bin = join(folder, 'ruvllm');
+const environment = { PATH: `${folder}:${process.env['PATH']}`, HOME: folder, HF_HUB_CACHE: join(folder, 'hub') };
+const run = (command: string, ...args: string[]) =>
+  spawnSync(command, args, { env: environment, encoding: 'utf8', cwd: folder, timeout: 60_000 });
+
+beforeAll(() => {
+  symlinkSync(join(root, 'bin/ruvllm.mjs'), bin);
+  for (const name of ['models--owner--repo', 'models--own$(touch pwned)--x']) {
+    const repo = join(folder, 'hub', name);
+    const commit = 'b'.repeat(40);
+    for (const inner of ['blobs', 'refs', `snapshots/${commit}`]) mkdirSync(join(repo, inner), { recursive: true });
+    writeFileSync(join(repo, 'blobs', 'a'.repeat(64)), 'x');
+    writeFileSync(join(repo, 'refs/main'), commit);
+    symlinkSync(`../../blobs/${'a'.repeat(64)}`, join(repo, 'snapshots', commit, 'm-Q4_K_M.gguf'));
+  }
+  writeFileSync(join(folder, 'local.gguf'), '');
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    if (isBuilt) writeFileSync(join(folder, `c.${shell}`), run(bin, 'completion', shell).stdout);
+  }
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** What every shell must offer for a line; the names of the commands come from the table they are run by. */
+const CASES: readonly (readonly [line: string, offered: readonly string[]])[] = [
+  ['ruvllm ru', ['run']],
+  ['ruvllm run --kern', ['--kernels']],
+  ['ruvllm run --kernels ', ['auto', 'native', 'wasm', 'reference']],
+  ['ruvllm keys re', ['revoke']],
+  ['ruvllm run owner/re', ['owner/repo:Q4_K_M']],
+];
+
+describe.skipIf(!has('bash'))('bash', () => {
+  const complete = (line: string): string[] => {
+    const script = `source c.bash; COMP_LINE=$1; COMP_POINT=\${#1}; _ruvllm; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const { stdout, stderr } = run('bash', '--norc', '-c', script, 'bash', line);
+    expect(stderr).toBe('');
+    return stdout.split('\n').filter((word) => word !== '');
+  };
+
+  test.each(CASES)('%j', (line, offered) => expect(complete(line)).toEqual(offered));
+
+  test('every command and every option of it', () => {
+    expect(complete('ruvllm ')).toEqual([...COMMANDS.map(({ name }) => name), 'help', '--help', '--version']);
+    const help = JSON.parse(run(bin, 'serve', '--help', '--json').stdout) as { options: { name: string }[] };
+    expect(complete('ruvllm serve --')).toEqual(['--help', ...help.options.map(({ name }) => name)]);
+  });
+
+  test('behind a colon only the rest is offered, as bash breaks words there', () => {
+    expect(complete('ruvllm run owner/repo:Q')).toEqual(['Q4_K_M']);
+  });
+
+  test('a name that a shell would run is neither offered nor run', () => {
+    expect(complete('ruvllm run own')).toEqual(['owner/repo:Q4_K_M']);
+    expect(existsSync(join(folder, 'pwned'))).toBe(false);
+  });
+});
+
+describe.skipIf(!has('fish'))('fish', () => {
+  test.each(CASES)('%j', (line, offered) => {
+    const { stdout } = run('fish', '--no-config', '-c', 'source c.fish; complete -C $argv[1]', line);
+    const words = stdout.split('\n').map((one) => one.split('\t')[0]!);
+    expect(words).toEqual(expect.arrayContaining([...offered]));
+    expect(words).not.toContain('own$(touch pwned)/x:Q4_K_M');
+  });
+});
+
+describe.skipIf(!has('zsh'))('zsh', () => {
+  /** A shell of its own on a terminal of its own, in which the line is typed and Tab is pressed. */
+  const complete = (line: string): string => {
+    const script = `
+      zmodload zsh/zpty
+      zpty z 'zsh -f -i'
+      zpty -w z "PROMPT=; unsetopt zle_bracketed_paste; autoload -Uz compinit; compinit -u -d ./zcompdump; source ./c.zsh; zstyle ':completion:*' list-prompt ''; LISTMAX=1000; COLUMNS=500; print REA''DY"
+      zpty -r -t z out '*READY*' || zpty -r z out '*READY*'
+      zpty -w -n z "$1"$'\\t'
+      sleep 2
+      while zpty -r -t z more; do print -r -- $more; done`;
+    return run('zsh', '-f', '-c', script, 'zsh', line).stdout;
+  };
+
+  test('is a script that zsh can read, and completes', () => {
+    expect(run('zsh', '-n', 'c.zsh').stderr).toBe('');
+    expect(complete('ruvllm comple')).toContain('completion');
+    expect(complete('ruvllm run --kern')).toContain('--kernels');
+  });
+});
