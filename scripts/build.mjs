@@ -1,6 +1,7 @@
-// Builds dist/: TypeScript by tsc, WASM kernels by the AssemblyScript compiler.
+// Builds dist/: TypeScript by tsc, WASM kernels by the AssemblyScript compiler, the dashboard by vite.
 import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { buildDashboard } from './build-dashboard.mjs';
 import { tryBuildNative } from './build-native.mjs';
 import { ensureInstalled, nodeTool, root, runOrExit } from './setup.mjs';
 
@@ -19,6 +20,11 @@ function newestIn(folder) {
 
 export function build({ force = false } = {}) {
   ensureInstalled();
+  buildLibrary(force);
+  buildDashboard({ force });
+}
+
+function buildLibrary(force) {
   const stamp = join(root, 'dist/index.js');
   const sources = Math.max(newestIn(join(root, 'src')), statSync(join(root, 'package-lock.json')).mtimeMs);
   if (!force && existsSync(stamp) && statSync(stamp).mtimeMs > sources) return;

@@ -16,6 +16,7 @@ const checks = [
   ['format', nodeTool('prettier/bin/prettier.cjs', '--check', '--log-level', 'warn', '.')],
   ['lint', nodeTool('oxlint/bin/oxlint', '--deny-warnings')],
   ['types', nodeTool('typescript/bin/tsc', '-p', 'tsconfig.test.json')],
+  ['dashboard types', nodeTool('typescript/bin/tsc', '-p', 'dashboard/tsconfig.json')],
 ];
 const results = checks.map(([name, command]) => [name, run(...command) === 0]);
 // No compiler is how machines differ; a compiler that refuses our sources is a failure.

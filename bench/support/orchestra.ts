@@ -9,6 +9,7 @@ const { createRequestMemory } = await importBuilt<typeof import('../../src/runti
 const { createModelHost } = await importBuilt<typeof import('../../src/server/model-host.ts')>('server/model-host');
 const { createTenantGate } = await importBuilt<typeof import('../../src/server/tenant-gate.ts')>('server/tenant-gate');
 const { resolveServerLimits } = await importBuilt<typeof import('../../src/server/limits.ts')>('server/limits');
+const { createLiveRequests } = await importBuilt<typeof import('../../src/server/live/live-requests.ts')>('server/live/live-requests'); // prettier-ignore
 const { createServerMetrics } = await importBuilt<typeof import('../../src/server/metrics/server-metrics.ts')>('server/metrics/server-metrics'); // prettier-ignore
 const { createRequestLog } = await importBuilt<typeof import('../../src/server/request-log.ts')>('server/request-log');
 const { systemClock } = await importBuilt<typeof import('../../src/server/clock.ts')>('server/clock');
@@ -79,7 +80,8 @@ export async function openOrchestra(memory: Memory, numRecords: number) {
     }),
     gate: createTenantGate(limits, clock),
     limits,
-    metrics: createServerMetrics(),
+    metrics: createServerMetrics(clock),
+    live: createLiveRequests(clock),
     requests: createRequestLog(1000),
     clock,
     tracer: silentTracer,

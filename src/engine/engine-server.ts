@@ -286,6 +286,9 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     stats({ callId }) {
       if (engine !== null) post({ type: 'stats', callId, stats: engine.stats() });
     },
+    prefixes({ callId, query }) {
+      if (engine !== null) post({ type: 'prefixes', callId, report: engine.prefixes(query) });
+    },
     dispose: () => void dispose().catch(options.onCrash),
   };
 

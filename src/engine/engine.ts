@@ -12,7 +12,15 @@ import { schedule, type SchedulerState } from './scheduler.ts';
 import type { PooledRows } from './pooling.ts';
 import { createSequence, numBehind, numGenerated, type Sequence } from './sequence.ts';
 import { createTenantShares } from './tenant-shares.ts';
-import type { EngineEvent, EngineRequest, EngineStats, Progress, Schedule } from './types.ts';
+import type {
+  EngineEvent,
+  EngineRequest,
+  EngineStats,
+  PrefixQuery,
+  PrefixReport,
+  Progress,
+  Schedule,
+} from './types.ts';
 
 export interface EngineOptions {
   /** Most tokens of one sequence, prompt and generated; bounded by the pages there are. */
@@ -62,6 +70,8 @@ export interface Engine {
   /** Between two steps only: requests that have it keep it, no new one gets it. False when there is none. */
   unloadAdapter(id: number): boolean;
   stats(): EngineStats;
+  /** A bounded part of the shared prefixes. */
+  prefixes(query: PrefixQuery): PrefixReport;
   /** Throws `internal` when pages and sequences do not add up. */
   checkIntegrity(): void;
   dispose(): Promise<void>;
@@ -350,6 +360,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       assert(!isStepping, 'pages are moved only between two steps');
       return cache;
     },
+    prefixes: (query) => cache.prefixes(query),
     stats: () => ({
       numRunning: state.running.length,
       numWaiting: state.waiting.length,

@@ -8,7 +8,7 @@ import type { GrammarSource } from '../sampling/grammar/index.ts';
 import type { SamplingParams } from '../sampling/types.ts';
 import type { TokenTableData, VocabularyData } from './constraints.ts';
 import type { Pooling } from './pooling.ts';
-import type { EngineEvent, EngineStats, RequestAdapter } from './types.ts';
+import type { EngineEvent, EngineStats, PrefixQuery, PrefixReport, RequestAdapter } from './types.ts';
 
 /**
  * What the main thread and the engine's worker say to each other. Plain data only: it must survive `postMessage`.
@@ -28,6 +28,7 @@ export type ClientMessage =
   /** Requests sent before keep it to their end. */
   | { readonly type: 'unloadAdapter'; readonly id: number }
   | { readonly type: 'stats'; readonly callId: number }
+  | { readonly type: 'prefixes'; readonly callId: number; readonly query: PrefixQuery }
   | { readonly type: 'dispose' };
 
 export type ServerMessage =
@@ -37,6 +38,7 @@ export type ServerMessage =
   /** All that one step has to say: one message a step, however many sequences are in it. */
   | { readonly type: 'events'; readonly events: readonly EngineEvent[] }
   | { readonly type: 'stats'; readonly callId: number; readonly stats: EngineStats }
+  | { readonly type: 'prefixes'; readonly callId: number; readonly report: PrefixReport }
   | { readonly type: 'adapterLoaded'; readonly id: number; readonly sizeBytes: number }
   | { readonly type: 'adapterFailed'; readonly id: number; readonly error: SerializedError }
   | { readonly type: 'disposed' };

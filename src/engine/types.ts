@@ -1,9 +1,12 @@
 import type { SerializedError } from '../core/errors.ts';
+import type { PrefixQuery, PrefixReport } from '../kv-cache/describe-prefixes.ts';
 import type { KvCacheStats } from '../kv-cache/kv-cache.ts';
 import type { Retention } from '../kv-cache/types.ts';
 import type { SampledToken, Sampler } from '../sampling/types.ts';
 import type { ExaminedTokens, Examiner } from './examiner.ts';
 import type { PooledRows, Pooling } from './pooling.ts';
+
+export type { PrefixQuery, PrefixReport };
 
 /** One sequence to be continued. Checked by the engine; of two that wait alike the one with the lower id goes first. */
 export interface EngineRequest {

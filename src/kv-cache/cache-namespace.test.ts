@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type CacheNamespace, encodeNamespace, namespaceId } from './cache-namespace.ts';
+import { type CacheNamespace, decodeNamespace, encodeNamespace, namespaceId } from './cache-namespace.ts';
 
 const base: CacheNamespace = { tenant: 'a', modelHash: 'm', adapterHash: null, policy: 'f16' };
 
@@ -38,4 +38,18 @@ test('fields that are too long or no Unicode are refused with the numbers', () =
   );
   expect(encodeNamespace({ ...base, tenant: 'é'.repeat(512) }).length).toBeGreaterThan(1024);
   expect(() => encodeNamespace({ ...base, tenant: 'a\ud800' })).toThrow(/"tenant" is not valid Unicode/);
+});
+
+test('the string of a namespace says which one it is; other names are none', () => {
+  const text = fc.string({ unit: 'binary', maxLength: 40 });
+  const namespace = fc.record({ tenant: text, modelHash: text, adapterHash: fc.option(text), policy: text });
+  fc.assert(
+    fc.property(namespace, (one) => {
+      const id = namespaceId(one);
+      expect(decodeNamespace(id)).toEqual(one);
+      expect(decodeNamespace(id.slice(0, -1))).toBeNull();
+      expect(decodeNamespace(`${id}0`)).toBeNull();
+    }),
+  );
+  for (const other of ['', '0', '17', '4711']) expect(decodeNamespace(other)).toBeNull();
 });

@@ -54,3 +54,20 @@ const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text);
 export function namespaceId(namespace: CacheNamespace): string {
   return String.fromCharCode(...encodeNamespace(namespace));
 }
+
+/** The namespace of such a string; null: it is the name of something else. */
+export function decodeNamespace(id: string): CacheNamespace | null {
+  const bytes = Uint8Array.from(id, (character) => character.charCodeAt(0));
+  const decoder = new TextDecoder();
+  const fields: (string | null)[] = [];
+  let offset = 0;
+  for (const index of FIELDS.keys()) {
+    if (offset + 4 > bytes.length || bytes[offset] !== index) return null;
+    const length = bytes[offset + 2]! | (bytes[offset + 3]! << 8);
+    const text = decoder.decode(bytes.subarray(offset + 4, offset + 4 + length));
+    fields.push(bytes[offset + 1] === 0 ? null : text);
+    offset += 4 + length;
+  }
+  const [tenant, modelHash, adapterHash, policy] = fields as [string, string, string | null, string];
+  return offset === bytes.length ? { tenant, modelHash, adapterHash, policy } : null;
+}

@@ -1,6 +1,7 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import { maxTokensOf, openPool, PACK_TOKENS } from './cache-capacity.ts';
 import { type CacheNamespace, namespaceId } from './cache-namespace.ts';
+import type { PrefixQuery, PrefixReport } from './describe-prefixes.ts';
 import { FLOAT_TAIL_TOKENS } from './kv-policy.ts';
 import type { PageMemory } from './page-memory.ts';
 import { createPrefixTree } from './prefix-tree.ts';
@@ -64,6 +65,8 @@ export interface KvCache {
   /** Forgets all idle pages in memory. */
   clear(): void;
   stats(): KvCacheStats;
+  /** A bounded part of the shared prefixes. */
+  prefixes(query: PrefixQuery): PrefixReport;
   /** Throws `internal` when pages, trees and sequences do not add up. */
   checkIntegrity(sequences: Iterable<SequencePages>): void;
   dispose(): void;
@@ -92,6 +95,8 @@ export interface KvCacheStats extends Readonly<PageCounts> {
   /** Pages that prefix trees know, and how many of them nobody uses now. */
   readonly numCachedPages: number;
   readonly numIdlePages: number;
+  /** Of the pages that sessions keep, among those of `tail` and `packed`. */
+  readonly sessionBytes: number;
   readonly adapterBytes: number;
   readonly routerBytes: number;
   readonly spill: (SpillStats & { readonly numWaiting: number }) | null;
@@ -250,6 +255,12 @@ export function createKvCache(given: KvCacheOptions): KvCache {
     return { numPages: count, numTokens: count * pageTokens, sizeBytes: count * sizeBytes };
   };
 
+  function sessionBytes(): number {
+    let total = 0;
+    for (const { tier } of tree.sessionPages()) total += (tier === 'float' ? memory : memory.packed)?.pageBytes ?? 0;
+    return total;
+  }
+
   return {
     maxTokens,
     maxNewTokens: memory.packed === null ? Infinity : options.maxBatchTokens,
@@ -321,11 +332,18 @@ export function createKvCache(given: KvCacheOptions): KvCache {
         compressionRatio: sizeBytes === 0 ? 1 : unpackedBytes / sizeBytes,
         numCachedPages: tree.numPages,
         numIdlePages: tree.numIdlePages(),
+        sessionBytes: sessionBytes(),
         adapterBytes: pool.reservedBytes('adapter'),
         routerBytes: pool.reservedBytes('router'),
         spill: spill === null ? null : { ...spill.stats(), numWaiting: spill.numWaiting },
       };
     },
+    prefixes: (query) => ({
+      pageTokens,
+      floatPageBytes: memory.pageBytes,
+      packedPageBytes: memory.packed?.pageBytes ?? 0,
+      ...tree.describe(query),
+    }),
     checkIntegrity(sequences) {
       tree.checkIntegrity();
       pool.checkIntegrity([...[...sequences].map(({ pages }) => pages), ...tree.owners()]);

@@ -1,5 +1,6 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import { checkRadixTree } from './check-radix-tree.ts';
+import { describePrefixes } from './describe-prefixes.ts';
 import { evictablePages, evictLeaves, type Spared } from './evict-leaves.ts';
 import { compareRanks, rankPage, SESSION_CALLS, valueOfPage, type PageValue } from './leaf-order.ts';
 import {
@@ -186,6 +187,18 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
       found.sort((a, b) => compareRanks(b.rank, a.rank));
       for (const { namespace, node, index } of found) {
         yield { page: node.pages[index]!.page, place: placeOf(namespace, node, index, pageTokens) };
+      }
+    },
+    describe: (query) => describePrefixes(roots, now, query),
+    *sessionPages() {
+      // A session's page stands on pages of sessions only: behind the first that is none there are no more.
+      const waiting = [...roots.values()].flatMap(({ children }) => children);
+      for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+        for (const { page, isSession } of node.pages) {
+          if (!isSession) break;
+          yield page;
+        }
+        if (node.pages.at(-1)!.isSession) waiting.push(...node.children);
       }
     },
     drop(namespace) {

@@ -1,4 +1,5 @@
 import type { CacheNamespace } from './cache-namespace.ts';
+import type { PrefixQuery, PrefixReport } from './describe-prefixes.ts';
 
 /** How a page keeps K and V: as the kernels wrote them, or rounded by `packPages`. */
 export type PageTier = 'float' | 'packed';
@@ -127,6 +128,10 @@ export interface PrefixTree {
   }): number;
   /** All idle pages, the most valuable first. */
   idlePages(): Iterable<{ readonly page: KvPage; readonly place: TreePlace }>;
+  /** A bounded part of what is known, for people to look at. */
+  describe(query: PrefixQuery): Pick<PrefixReport, 'nodes' | 'isComplete'>;
+  /** The pages that sessions keep. */
+  sessionPages(): Iterable<KvPage>;
   /** Forgets a namespace; pages in use by others stay theirs. */
   drop(namespace: string): void;
   /** One list for each namespace: what the pool counts references from. */

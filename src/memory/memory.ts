@@ -61,6 +61,8 @@ export interface Memory {
   remove(tenant: string, ids: readonly string[]): Promise<number>;
   /** Over everything, by meaning. */
   search(tenant: string, query: MemoryQuery): Promise<MemorySearchResult>;
+  /** Lets what was learned put in order what searches find, until what comes back is called. */
+  useRerank(rerank: Rerank): () => void;
   /** Notes that a tenant has something here, so that its time limits are kept after a restart, too. */
   meet(tenant: string): Promise<void>;
   stats(tenant: string | null): Promise<MemoryStats>;
@@ -87,8 +89,6 @@ export interface MemoryContext {
   readonly degraded?: () => string | null;
   /** Default: none, nothing is sealed. */
   readonly rotateKey?: (to: NewMasterKey) => Promise<void>;
-  /** Default: what was found is in order of similarity. */
-  readonly rerank?: Rerank;
   /** Hears of what went wrong where nobody waits for it. */
   readonly report: (message: string) => void;
   readonly options?: MemoryOptions;
@@ -127,6 +127,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     ...(options.retention === undefined ? {} : { retention: options.retention }),
     log: { ...options.witness, stateTenant: STATE_TENANT },
   });
+  let rerank: Rerank | null = null;
   const finder =
     embedder === null
       ? null
@@ -136,7 +137,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
           graph,
           embedder,
           ...(context.countTokens === undefined ? {} : { countTokens: context.countTokens }),
-          ...(context.rerank === undefined ? {} : { rerank: context.rerank }),
+          rerank: () => rerank,
         });
 
   async function embed(text: string): Promise<EmbeddedText | null> {
@@ -234,6 +235,12 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       if (finder !== null) return finder.search(tenant, query);
       throw new RuvLLMError('unsupported', 'the memory has no model to embed with, so nothing can be found by meaning');
     },
+    useRerank(given) {
+      rerank = given;
+      return () => {
+        if (rerank === given) rerank = null;
+      };
+    },
     async meet(tenant) {
       checkTenantIsCallers(tenant);
       await tenants.add(tenant);
@@ -263,6 +270,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       // Their caches know the tenant still.
       policies = createPolicyMemory(store, services, options.policies);
       sessions = createSessionIndex(store, services, options.sessions);
+      rerank?.forget(tenant);
     },
     async close() {
       isClosed = true;

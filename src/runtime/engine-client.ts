@@ -11,7 +11,7 @@ import type {
   ModelSpec,
   ServerMessage,
 } from '../engine/protocol.ts';
-import type { EngineEvent, EngineStats } from '../engine/types.ts';
+import type { EngineEvent, EngineStats, PrefixQuery, PrefixReport } from '../engine/types.ts';
 
 /** A line to an engine server somewhere else: another thread, a browser worker, the same thread in tests. */
 export interface Transport {
@@ -40,6 +40,8 @@ export interface EngineClient {
   sendVocabulary(vocabulary: VocabularyData): void;
   sendTokenTable(table: TokenTableData): void;
   stats(): Promise<EngineStats>;
+  /** A bounded part of the prefixes that requests share. */
+  prefixes(query: PrefixQuery): Promise<PrefixReport>;
   /** Resolves when requests may name the adapter by the id. */
   loadAdapter(adapter: Adapter): Promise<{ readonly id: number; readonly sizeBytes: number }>;
   /** Requests that were sent before keep it. */
@@ -59,6 +61,7 @@ type Handlers = { [T in ServerMessage['type']]: (message: Extract<ServerMessage,
 export function createEngineClient(transport: Transport): EngineClient {
   const listeners = new Map<number, (event: EngineEvent) => void>();
   const statsCalls = new Map<number, Pending<EngineStats>>();
+  const prefixCalls = new Map<number, Pending<PrefixReport>>();
   const adapterCalls = new Map<number, Pending<{ id: number; sizeBytes: number }>>();
   let loadCall: (Pending<ModelReport> & { onProgress: LoadProgress | undefined }) | null = null;
   let disposed: Promise<void> | null = null;
@@ -68,17 +71,19 @@ export function createEngineClient(transport: Transport): EngineClient {
 
   function updateBusy(): void {
     transport.setBusy(
-      listeners.size + statsCalls.size + adapterCalls.size > 0 || loadCall !== null || disposed !== null,
+      listeners.size + statsCalls.size + prefixCalls.size + adapterCalls.size > 0 ||
+        loadCall !== null ||
+        disposed !== null,
     );
   }
 
   function failAll(error: RuvLLMError): void {
     const serialized = serializeError(error);
     const listening = [...listeners];
-    const pending = [...statsCalls.values(), ...adapterCalls.values(), ...(loadCall === null ? [] : [loadCall])];
+    const calls = [statsCalls, prefixCalls, adapterCalls];
+    const pending = [...calls.flatMap((map) => [...map.values()]), ...(loadCall === null ? [] : [loadCall])];
     listeners.clear();
-    statsCalls.clear();
-    adapterCalls.clear();
+    for (const map of calls) map.clear();
     loadCall = null;
     for (const call of pending) call.reject(error);
     for (const [id, listener] of listening) listener({ type: 'failed', id, error: serialized });
@@ -103,6 +108,16 @@ export function createEngineClient(transport: Transport): EngineClient {
         updateBusy();
       },
     };
+  }
+
+  async function ask<T>(calls: Map<number, Pending<T>>, message: (callId: number) => ClientMessage): Promise<T> {
+    requireAlive();
+    return new Promise((resolve, reject) => {
+      const callId = nextId++;
+      calls.set(callId, { resolve, reject });
+      transport.post(message(callId));
+      updateBusy();
+    });
   }
 
   const handlers: Handlers = {
@@ -133,6 +148,10 @@ export function createEngineClient(transport: Transport): EngineClient {
     stats({ callId, stats }) {
       statsCalls.get(callId)?.resolve(stats);
       statsCalls.delete(callId);
+    },
+    prefixes({ callId, report }) {
+      prefixCalls.get(callId)?.resolve(report);
+      prefixCalls.delete(callId);
     },
     adapterLoaded({ id, sizeBytes }) {
       adapterCalls.get(id)?.resolve({ id, sizeBytes });
@@ -191,24 +210,9 @@ export function createEngineClient(transport: Transport): EngineClient {
     generate: (request, onEvent) => start(onEvent, (id) => ({ type: 'generate', request: { ...request, id } })),
     examine: (request, onEvent) => start(onEvent, (id) => ({ type: 'examine', request: { ...request, id } })),
     embed: (request, onEvent) => start(onEvent, (id) => ({ type: 'embed', request: { ...request, id } })),
-    async stats() {
-      requireAlive();
-      return new Promise<EngineStats>((resolve, reject) => {
-        const callId = nextId++;
-        statsCalls.set(callId, { resolve, reject });
-        transport.post({ type: 'stats', callId });
-        updateBusy();
-      });
-    },
-    async loadAdapter(adapter) {
-      requireAlive();
-      return new Promise((resolve, reject) => {
-        const id = nextId++;
-        adapterCalls.set(id, { resolve, reject });
-        transport.post({ type: 'loadAdapter', id, adapter });
-        updateBusy();
-      });
-    },
+    stats: () => ask(statsCalls, (callId) => ({ type: 'stats', callId })),
+    prefixes: (query) => ask(prefixCalls, (callId) => ({ type: 'prefixes', callId, query })),
+    loadAdapter: (adapter) => ask(adapterCalls, (id) => ({ type: 'loadAdapter', id, adapter })),
     unloadAdapter(id) {
       requireAlive();
       transport.post({ type: 'unloadAdapter', id });

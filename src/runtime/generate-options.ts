@@ -20,6 +20,7 @@ import type { GrammarSource } from '../sampling/grammar/index.ts';
 import { adapterWishOption, type AdapterWish, type ResolvedAdapterWish } from './adapters.ts';
 import { CHAT_READERS, type ChatOptions, type ResolvedChatOptions, settleTools } from './chat-options.ts';
 import { memoryWishOption, type MemoryWish, type ResolvedMemoryWish } from './memory/memory-wish.ts';
+import type { TokenProgress } from './generation-types.ts';
 import { isAbortSignal } from './model-config.ts';
 import { nameOption } from './name-option.ts';
 import type { PromptOptions } from './prompt.ts';
@@ -57,6 +58,8 @@ export interface GenerateOptions extends GenerateParams, ChatOptions {
   clampMaxTokens?: boolean;
   /** Hears how many tokens the prompt has, before anything is generated. */
   onPrompt?: (numTokens: number) => void;
+  /** Hears of each token when it comes, however slowly the answer is read. */
+  onToken?: (progress: TokenProgress) => void;
 }
 
 /** Whoever names no tenant. */
@@ -80,6 +83,7 @@ interface CallOptions extends ResolvedChatOptions {
   readonly adapter: ResolvedAdapterWish | null;
   readonly clampMaxTokens: boolean | null;
   readonly onPrompt: ((numTokens: number) => void) | null;
+  readonly onToken: ((progress: TokenProgress) => void) | null;
 }
 
 /** Only its kind: what is in it is checked where it is compiled. */
@@ -87,6 +91,8 @@ const isGrammar = (value: unknown): value is GrammarSource =>
   typeof value === 'object' &&
   value !== null &&
   ['json_object', 'json_schema', 'gbnf', 'regex', 'structure'].includes((value as GrammarSource).type);
+
+const listenerOption = optional(instanceOption('a function', (value) => typeof value === 'function'));
 
 const CALL_READERS: OptionReaders<CallOptions> = {
   signal: optional(instanceOption('an AbortSignal', isAbortSignal)),
@@ -103,9 +109,8 @@ const CALL_READERS: OptionReaders<CallOptions> = {
   user: optional(nameOption),
   adapter: adapterWishOption,
   clampMaxTokens: optional(booleanOption(false)),
-  onPrompt: optional(instanceOption('a function', (value) => typeof value === 'function')) as OptionReader<
-    CallOptions['onPrompt']
-  >,
+  onPrompt: listenerOption as OptionReader<CallOptions['onPrompt']>,
+  onToken: listenerOption as OptionReader<CallOptions['onToken']>,
   ...CHAT_READERS,
 };
 

@@ -32,6 +32,16 @@ export interface Timings {
   readonly tokensPerSecond: number | null;
 }
 
+/** How far an answer has come, with each of its tokens. */
+export interface TokenProgress {
+  /** From the call to this token. */
+  readonly elapsedMs: number;
+  /** Waiting until the first step of this request. */
+  readonly queuedMs: number;
+  readonly promptTokens: number;
+  readonly cachedTokens: number;
+}
+
 /** What is known when a generation has ended. */
 export interface GenerateSummary {
   readonly finishReason: FinishReason;

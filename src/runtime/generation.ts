@@ -100,6 +100,7 @@ export async function* generateChunks(
       seed,
       hasLogprobs: params.topLogprobs !== null,
       elapsedMs: () => context.now() - startMs,
+      onToken: options.onToken,
     });
     call = context.client.generate(
       {

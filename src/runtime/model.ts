@@ -1,7 +1,7 @@
 import type { Adapter } from '../adapters/types.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { resolveOptions } from '../core/options.ts';
-import type { EngineStats } from '../engine/types.ts';
+import type { EngineStats, PrefixQuery, PrefixReport } from '../engine/types.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
 import type { AdapterInfo, AdapterNames, LoadAdapterOptions } from './adapters.ts';
 import { type EmbedOptions, resolveEmbedOptions } from './embed-options.ts';
@@ -59,6 +59,8 @@ export interface Model extends AsyncDisposable {
   isLoaded(): boolean;
   /** What the engine does right now, and its totals. */
   stats(): Promise<EngineStats>;
+  /** A bounded part of the prefixes that requests share, the most used first. */
+  prefixes(query: PrefixQuery): Promise<PrefixReport>;
   /** Ends the engine and frees the memory; calls in progress fail with `not_loaded`. May be called twice. */
   dispose(): Promise<void>;
 }
@@ -158,6 +160,7 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
     },
     isLoaded: () => client.isAlive,
     stats: () => client.stats(),
+    prefixes: (query) => client.prefixes(query),
     dispose,
     [Symbol.asyncDispose]: dispose,
   };

@@ -1,6 +1,6 @@
 import type { FinishedEvent, TokenEvent } from '../engine/types.ts';
 import type { AnswerReader, AnswerStep } from './answers/answer-reader.ts';
-import type { GenerateChunk, GenerateSummary, Timings } from './generation-types.ts';
+import type { GenerateChunk, GenerateSummary, Timings, TokenProgress } from './generation-types.ts';
 
 export interface AssemblerOptions {
   readonly reader: AnswerReader;
@@ -9,6 +9,8 @@ export interface AssemblerOptions {
   readonly hasLogprobs: boolean;
   /** Milliseconds from the call to now. */
   readonly elapsedMs: () => number;
+  /** Hears of each token when it comes. */
+  readonly onToken: ((progress: TokenProgress) => void) | null;
 }
 
 /** Turns the tokens of one sequence into chunks; the last chunk, and only it, has a finish reason. */
@@ -78,6 +80,12 @@ export function createTextAssembler(options: AssemblerOptions): TextAssembler {
         return toChunks(step, null, summarize(reasonOf(step) ?? event.reason, step.stopString));
       }
       numTokens++;
+      options.onToken?.({
+        elapsedMs: firstTokenMs + event.elapsedMs - first.elapsedMs,
+        queuedMs: first.queuedMs,
+        promptTokens: options.numPromptTokens,
+        cachedTokens: first.cachedTokens,
+      });
       const step = reader.push(event.token.tokenId);
       const reason = reasonOf(step);
       return toChunks(step, event, reason === null ? null : summarize(reason, step.stopString));

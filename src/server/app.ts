@@ -2,15 +2,20 @@ import { type Context, Hono } from 'hono';
 import type { Memory } from '../memory/memory.ts';
 import { type BrowserGuardOptions, createBrowserGuard } from './browser-guard.ts';
 import { type Clock, systemClock } from './clock.ts';
+import type { DashboardFiles } from './dashboard-files.ts';
 import { dispatch } from './dispatch.ts';
 import type { FeedbackSink } from './feedback.ts';
 import { createGenerationService } from './generation-service.ts';
 import { createGuard } from './guard.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import { resolveServerLimits, type ServerLimits } from './limits.ts';
+import { createLiveRequests } from './live/live-requests.ts';
+import { createWatchers } from './live/watchers.ts';
 import { type Logger, silentLogger } from './logger.ts';
 import { createServerMetrics } from './metrics/server-metrics.ts';
+import type { ModelCatalog } from './model-catalog.ts';
 import type { ModelHost } from './model-host.ts';
+import { createPullJobs } from './pull-jobs.ts';
 import { createRequestLog } from './request-log.ts';
 import { createResponseStore } from './response-store.ts';
 import type { Route } from './route.ts';
@@ -18,6 +23,7 @@ import { createLearningControl } from '../runtime/learning/operations/index.ts';
 import type { Learning } from '../runtime/learning/learning.ts';
 import type { Routing } from '../runtime/routing/types.ts';
 import { createRequestMemory } from '../runtime/memory/request-memory.ts';
+import { dashboardRoutes } from './routes/dashboard.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Services } from './services.ts';
 import { createTenantGate } from './tenant-gate.ts';
@@ -45,6 +51,10 @@ export interface ServerOptions {
   readonly learning?: Learning | null;
   /** Who chooses where a client names no model. Default: nobody. */
   readonly routing?: Routing | null;
+  /** The page at `/`. Default: none. */
+  readonly dashboard?: DashboardFiles | null;
+  /** Where models come from that it was not started with. Default: nowhere. */
+  readonly catalog?: ModelCatalog | null;
 }
 
 /** A server without a socket: requests in, responses out. */
@@ -59,9 +69,12 @@ export interface Server {
 export function createServer(options: ServerOptions): Server {
   const { version, models, keys, isOpen, feedback, browsers, clock = systemClock, logger = silentLogger } = options;
   const { tracer = silentTracer, memory = null, learning = null, routing = null } = options;
+  const { catalog = null, dashboard = null } = options;
   const limits = resolveServerLimits(options.limits);
   const gate = createTenantGate(limits, clock);
-  const metrics = createServerMetrics();
+  const metrics = createServerMetrics(clock);
+  const live = createLiveRequests(clock);
+  const pulls = catalog === null ? null : createPullJobs(catalog, clock);
   const requests = createRequestLog(limits.maxRememberedRequests);
   const requestMemory =
     memory === null
@@ -98,6 +111,10 @@ export function createServer(options: ServerOptions): Server {
     gate,
     limits,
     metrics,
+    live,
+    watchers: createWatchers(),
+    catalog,
+    pulls,
     requests,
     responses: createResponseStore(limits, clock),
     feedback,
@@ -111,6 +128,7 @@ export function createServer(options: ServerOptions): Server {
       gate,
       limits,
       metrics,
+      live,
       requests,
       clock,
       tracer,
@@ -122,11 +140,12 @@ export function createServer(options: ServerOptions): Server {
 
   const app = new Hono();
   // Paths without a variable first: `/v1/responses/input_tokens` is no response of that name.
-  const paths = [...new Set(ROUTES.map(({ path }) => path))].sort(
+  const table = dashboard === null ? ROUTES : [...ROUTES, ...dashboardRoutes(dashboard)];
+  const paths = [...new Set(table.map(({ path }) => path))].sort(
     (a, b) => Number(a.includes(':')) - Number(b.includes(':')),
   );
   for (const path of paths) {
-    const routes = ROUTES.filter((route) => route.path === path);
+    const routes = table.filter((route) => route.path === path);
     for (const route of routes) {
       app.on(route.method, path, (context: Context) =>
         dispatch(route, { request: context.req.raw, params: context.req.param(), services }),
@@ -147,6 +166,7 @@ export function createServer(options: ServerOptions): Server {
       try {
         // First: a run holds its model.
         ending.abort();
+        await pulls?.close();
         await control?.runs.close();
         await models.dispose();
         await requestMemory?.settle();

@@ -9,6 +9,7 @@ import { describeFailure } from './errors.ts';
 import type { GenerateJob, JobEvent } from './generate-job.ts';
 import type { ServerLimits } from './limits.ts';
 import { linkAbort } from './linked-abort.ts';
+import type { LiveRequests } from './live/live-requests.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelHost } from './model-host.ts';
 import type { RequestLog } from './request-log.ts';
@@ -49,6 +50,7 @@ export interface GenerationServiceOptions {
   readonly gate: TenantGate;
   readonly limits: ServerLimits;
   readonly metrics: ServerMetrics;
+  readonly live: LiveRequests;
   readonly requests: RequestLog;
   readonly clock: Clock;
   readonly tracer: Tracer;
@@ -62,7 +64,7 @@ export interface GenerationServiceOptions {
 const UNREAD = new RuvLLMError('aborted', 'the job ended before its prompt was read');
 
 export function createGenerationService(options: GenerationServiceOptions): GenerationService {
-  const { models, gate, limits, metrics, requests, clock, tracer, requestMemory, routing } = options;
+  const { models, gate, limits, metrics, live, requests, clock, tracer, requestMemory, routing } = options;
 
   /** The model that was named, or whoever is chosen in the place of one. */
   async function begin(job: GenerateJob, { requestId }: Caller, caller: JobCaller): Promise<BegunJob> {
@@ -95,22 +97,30 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
     const { tenant, requestId } = caller;
     const own = linkAbort(caller.signal);
     const prompt = createPromise<number>();
+    const meter = metrics.openJob();
+    const entry = live.open({ id: requestId, tenant, asked: job.model }, meter);
+    const onPrompt = (numTokens: number): void => {
+      prompt.resolve(numTokens);
+      meter.prompt(numTokens);
+    };
     let begun: BegunJob | null = null;
     const end = (): void => {
       prompt.reject(UNREAD);
       own.unlink();
+      entry.end();
       begun?.answerer.release();
       onEnd();
     };
     try {
-      begun = await begin(job, caller, { tenant, signal: own.signal, onPrompt: prompt.resolve });
+      begun = await begin(job, caller, { tenant, signal: own.signal, onPrompt, onToken: meter.token });
     } catch (error) {
       span.end(describeFailure(error).code); // from here on the events end it
       end();
       throw error;
     }
     const { answerer, remembered, route } = begun;
-    const events = traceJob(span, metrics.observe(answerer.id, remembered.record(begun.events)));
+    entry.serve(answerer.id);
+    const events = traceJob(span, meter.observe(answerer.id, remembered.record(begun.events)));
     const first = events.next();
     first.catch(prompt.reject); // read below, or by the reader of the events
     try {

@@ -12,6 +12,13 @@ const OPENED_BY: Readonly<Record<Exclude<RouteScope, 'public'>, readonly KeyScop
   admin: ['admin'],
 };
 
+/** Which routes a key with these scopes opens, by what routes ask for. */
+export function allowedBy(scopes: readonly KeyScope[]): Readonly<Record<Exclude<RouteScope, 'public'>, boolean>> {
+  const opens = (scope: Exclude<RouteScope, 'public'>): boolean =>
+    OPENED_BY[scope].some((opening) => scopes.includes(opening));
+  return { read: opens('read'), inference: opens('inference'), operate: opens('operate'), admin: opens('admin') };
+}
+
 /** Says who makes a request and whether the route is open to them. */
 export interface Guard {
   /** Nobody needs a key. */
@@ -39,7 +46,7 @@ export function createGuard({ keys, isOpen: startsOpen }: { keys: KeyStore; isOp
       if (token === null) throw denied('missing_api_key', 'an API key is needed: Authorization: Bearer KEY');
       const key = await keys.verify(token);
       if (key === null) throw denied('invalid_api_key', 'the API key is not valid');
-      if (!OPENED_BY[scope].some((opening) => key.scopes.includes(opening))) {
+      if (!allowedBy(key.scopes)[scope]) {
         throw refusal(
           403,
           'insufficient_scope',

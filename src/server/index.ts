@@ -1,6 +1,7 @@
 export { createServer, type Server, type ServerOptions } from './app.ts';
 export type { BrowserGuardOptions } from './browser-guard.ts';
 export { type Clock, systemClock } from './clock.ts';
+export type { DashboardFile, DashboardFiles } from './dashboard-files.ts';
 export type { Feedback, FeedbackSink } from './feedback.ts';
 export {
   createKeyStore,
@@ -13,6 +14,7 @@ export {
 } from './keys/key-store.ts';
 export type { ServerLimits } from './limits.ts';
 export { createJsonLogger, type Logger } from './logger.ts';
+export type { CatalogModel, ModelCatalog, PullStep } from './model-catalog.ts';
 export { createModelHost, type ModelEntry, type ModelHost, type ModelHostOptions } from './model-host.ts';
 export type { TraceContext } from './trace-context.ts';
 export type { Span, Tracer } from './tracing.ts';

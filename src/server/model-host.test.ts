@@ -189,3 +189,103 @@ test('[E1] dispose unloads everything and fails whoever waits for a place', asyn
   await expect(acquire('a')).rejects.toMatchObject({ code: 'overloaded' });
   expect(disposed).toEqual(['a']);
 });
+
+const GENTLY = { force: false, drainMs: 1000 };
+const FORCED = { force: true, drainMs: 1000 };
+
+test('[M5] a model is unloaded when nobody uses it, and loaded again by the next request', async () => {
+  const { host, acquire, finish, disposed, loads } = createFakes({ a: 40, b: 40 }, 100);
+  const loading = acquire('a');
+  await settle();
+  await expect(host.unload('a', FORCED)).rejects.toMatchObject({
+    code: 'conflict',
+    message: 'model a is being loaded',
+  });
+  await finish('a');
+  const lease = await loading;
+  await expect(host.unload('a', GENTLY)).rejects.toMatchObject({ code: 'conflict', data: { id: 'a', numUsers: 1 } });
+  expect(disposed).toEqual([]);
+  lease.release();
+  expect(host.memory).toEqual({ budgetBytes: 100, usedBytes: 40 });
+  expect(await host.unload('a-alias', GENTLY)).toMatchObject({ id: 'a', state: 'unloaded', heldBytes: 0 });
+  expect(disposed).toEqual(['a']);
+  expect(host.memory.usedBytes).toBe(0);
+  expect(await host.unload('a', GENTLY)).toMatchObject({ state: 'unloaded' });
+  const again = acquire('a');
+  await finish('a');
+  (await again).release();
+  expect(loads).toEqual(['a', 'a']);
+  await expect(host.unload('none', GENTLY)).rejects.toMatchObject({ data: { httpStatus: 404 } });
+});
+
+test('[M5] forced, it lets nobody in, waits for those inside as long as it may, and then does not', async () => {
+  const { host, clock, acquire, finish, disposed } = createFakes({ a: 40 });
+  const first = acquire('a');
+  await finish('a');
+  const lease = await first;
+  const quick = host.unload('a', FORCED);
+  await settle();
+  expect(host.find('a')).toMatchObject({ state: 'unloading', numUsers: 1 });
+  await expect(acquire('a')).rejects.toMatchObject({ code: 'overloaded', isRetryable: true });
+  expect(disposed).toEqual([]);
+  lease.release();
+  expect(await quick).toMatchObject({ state: 'unloaded' });
+  expect(disposed).toEqual(['a']);
+
+  const second = acquire('a');
+  await finish('a');
+  const slow = await second;
+  const late = host.unload('a', FORCED);
+  await settle();
+  clock.advance(999);
+  await settle();
+  expect(disposed).toEqual(['a']);
+  clock.advance(1);
+  expect(await late).toMatchObject({ state: 'unloaded', numUsers: 1 });
+  expect(disposed).toEqual(['a', 'a']);
+  slow.release();
+  const third = acquire('a');
+  await finish('a');
+  expect((await third).model.isLoaded()).toBe(true);
+});
+
+test('[M5] the place of one that is unloaded is free for whoever waits for it', async () => {
+  const { host, clock, acquire, finish, loads } = createFakes({ a: 80, b: 80 }, 100);
+  const a = acquire('a', 1e6);
+  await finish('a');
+  await a; // never released
+  const b = acquire('b', 1e6);
+  await settle();
+  expect(loads).toEqual(['a']);
+  const unloading = host.unload('a', { force: true, drainMs: 10 });
+  await settle();
+  clock.advance(10);
+  await unloading;
+  await finish('b');
+  (await b).release();
+  expect(loads).toEqual(['a', 'b']);
+});
+
+test('[M6] models are added and removed while the server runs; those it was started with stay', async () => {
+  const { host, acquire } = createFakes({ a: 40 });
+  const model = { modelInfo: () => ({ memory: { totalBytes: 7 } }), isLoaded: () => true, async dispose() {} };
+  const entry = entryOf('new', async () => model as unknown as Model, { aliases: ['n'], sizeBytes: 7 });
+  expect(host.add(entry)).toMatchObject({ id: 'new', isAdded: true, state: 'unloaded' });
+  for (const taken of [
+    entryOf('new', entry.load),
+    entryOf('other', entry.load, { aliases: ['a-alias'] }),
+    entryOf('twice', entry.load, { aliases: ['twice'] }),
+  ]) {
+    expect(() => host.add(taken)).toThrow(expect.objectContaining({ code: 'conflict' }));
+  }
+  expect(host.list().map(({ id }) => id)).toEqual(['a', 'new']);
+  const lease = await acquire('n');
+  await expect(host.remove('new', GENTLY)).rejects.toMatchObject({ code: 'conflict' });
+  lease.release();
+  await host.remove('new', GENTLY);
+  expect(host.find('new')).toBeNull();
+  expect(host.find('n')).toBeNull();
+  await expect(host.remove('a', FORCED)).rejects.toMatchObject({ code: 'conflict' });
+  for (let i = 0; i < 64; i++) host.add(entryOf(`m${i}`, entry.load));
+  expect(() => host.add(entryOf('m64', entry.load))).toThrow('64 models were added');
+});

@@ -14,11 +14,16 @@ export interface ModelEntry {
   load(signal: AbortSignal): Promise<Model>;
 }
 
-export type ModelState = 'unloaded' | 'loading' | 'loaded' | 'failed';
+/** `unloading`: nobody new is let in, and what is in progress may still end. */
+export type ModelState = 'unloaded' | 'loading' | 'loaded' | 'unloading' | 'failed';
 
 /** What is known of a model without touching it. */
-export interface ModelStatus extends Pick<ModelEntry, 'id' | 'aliases' | 'created'> {
+export interface ModelStatus extends Pick<ModelEntry, 'id' | 'aliases' | 'created' | 'sizeBytes'> {
   readonly state: ModelState;
+  /** Bytes it takes, or has been promised; 0: none. */
+  readonly heldBytes: number;
+  /** Whether it came while the server was running. */
+  readonly isAdded: boolean;
   readonly numUsers: number;
   /** The model, when it is loaded; it may be unloaded as soon as nobody uses it. */
   readonly model: Model | null;
@@ -42,9 +47,28 @@ export interface ModelHost {
   find(name: string): ModelStatus | null;
   /** Waits for the model at most `waitMs`, then `overloaded` with the work going on; unknown names are a 404. */
   acquire(name: string, options: { signal: AbortSignal; waitMs: number }): Promise<ModelLease>;
+  /**
+   * Gives a model's memory back. One in use is a `conflict`, unless `force`: then nobody new is let in, who is inside may finish for
+   * `drainMs`, and the rest fails. The next request loads it again.
+   */
+  unload(name: string, options: UnloadOptions): Promise<ModelStatus>;
+  /** Makes one more model known; `conflict` where its name, or an alias, is taken. Nothing is loaded. */
+  add(entry: ModelEntry): ModelStatus;
+  /** Unloads one that was added, and forgets it; `conflict` for those it was started with. */
+  remove(name: string, options: UnloadOptions): Promise<void>;
+  /** Bytes of loaded models; the budget null: no limit of its own. */
+  readonly memory: { readonly budgetBytes: number | null; readonly usedBytes: number };
   /** Fails whoever waits and unloads everything. */
   dispose(): Promise<void>;
 }
+
+export interface UnloadOptions {
+  readonly force: boolean;
+  readonly drainMs: number;
+}
+
+/** Models that were added, beside those it was started with. */
+const MAX_ADDED = 64;
 
 /** Which models a host has, and how much memory they may take. */
 export interface ModelHostOptions {
@@ -64,6 +88,9 @@ interface Slot {
   lastUsed: number;
   /** Its memory is being given back. */
   unloading: Promise<void> | null;
+  /** Nobody new is let in. */
+  isDraining: boolean;
+  readonly isAdded: boolean;
   /** Place it was given before it is loaded; models still waiting for theirs do not count, or two would wait for each other. */
   reservedBytes: number;
 }
@@ -78,7 +105,7 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
   /** Called when a model became idle: somebody may wait for its place. */
   const waiters = new Set<() => void>();
 
-  for (const entry of entries) {
+  function addSlot(entry: ModelEntry, isAdded: boolean): Slot {
     const slot: Slot = {
       entry,
       model: null,
@@ -87,14 +114,22 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
       numUsers: 0,
       lastUsed: 0,
       unloading: null,
+      isDraining: false,
+      isAdded,
       reservedBytes: 0,
     };
-    slots.set(entry.id, slot);
-    for (const name of [entry.id, ...entry.aliases]) {
-      if (names.has(name)) throw new RuvLLMError('invalid_option', `two models are called ${JSON.stringify(name)}`);
-      names.set(name, slot);
+    const own = [entry.id, ...entry.aliases];
+    const taken = own.find((name, index) => names.has(name) || own.indexOf(name) !== index);
+    if (taken !== undefined) {
+      const code = isAdded ? 'conflict' : 'invalid_option';
+      throw new RuvLLMError(code, `two models are called ${JSON.stringify(taken.slice(0, 200))}`);
     }
+    slots.set(entry.id, slot);
+    for (const name of own) names.set(name, slot);
+    return slot;
   }
+
+  for (const entry of entries) addSlot(entry, false);
 
   /** `name`, or `name:adapter` where no model has all of it as its own name. Which adapters there are the model knows. */
   function findSlot(name: string): { slot: Slot; adapter: string | null } | null {
@@ -113,19 +148,23 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
 
   function statusOf(slot: Slot): ModelStatus {
     const { entry, numUsers } = slot;
+    const isLeaving = slot.isDraining || slot.unloading !== null;
     const state: ModelState = isAlive(slot)
-      ? 'loaded'
+      ? isLeaving
+        ? 'unloading'
+        : 'loaded'
       : slot.loading !== null
         ? 'loading'
         : slot.error !== null
           ? 'failed'
           : 'unloaded';
     const error = slot.error === null ? null : slot.error instanceof Error ? slot.error.message : String(slot.error);
-    const { id, aliases, created } = entry;
-    return { id, aliases, created, state, numUsers, model: isAlive(slot) ? slot.model : null, error };
+    const { id, aliases, created, sizeBytes } = entry;
+    const known = { id, aliases, created, sizeBytes, state, numUsers, isAdded: slot.isAdded };
+    return { ...known, heldBytes: slot.reservedBytes, model: isAlive(slot) ? slot.model : null, error };
   }
 
-  function usedBytes(except: Slot): number {
+  function usedBytes(except: Slot | null): number {
     let total = 0;
     for (const slot of slots.values()) {
       if (slot !== except) total += slot.reservedBytes;
@@ -225,20 +264,69 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
     return slot.model!;
   }
 
+  function requireSlot(name: string): { slot: Slot; adapter: string | null } {
+    const found = findSlot(name);
+    if (found !== null) return found;
+    throw refusal(404, 'model_not_found', `the model ${JSON.stringify(name.slice(0, 200))} does not exist here`, {
+      param: 'model',
+    });
+  }
+
+  async function whenIdle(slot: Slot): Promise<void> {
+    while (slot.numUsers > 0) await new Promise<void>((resolve) => waiters.add(resolve));
+  }
+
+  async function unloadNow(slot: Slot, { force, drainMs }: UnloadOptions): Promise<void> {
+    const { id } = slot.entry;
+    if (slot.loading !== null) throw inUse(`model ${id} is being loaded`, { id });
+    if (slot.numUsers > 0 && !force) {
+      throw inUse(`model ${id} is used by ${slot.numUsers} requests`, { id, numUsers: slot.numUsers });
+    }
+    slot.isDraining = true;
+    try {
+      if (slot.numUsers > 0) await within(clock, drainMs, whenIdle(slot));
+      await unload(slot);
+      slot.error = null;
+    } finally {
+      slot.isDraining = false;
+      wakeWaiters();
+    }
+  }
+
   return {
+    get memory() {
+      return { budgetBytes, usedBytes: usedBytes(null) };
+    },
+    async unload(name, options) {
+      const { slot } = requireSlot(name);
+      await unloadNow(slot, options);
+      return statusOf(slot);
+    },
+    add(entry) {
+      const numAdded = [...slots.values()].filter(({ isAdded }) => isAdded).length;
+      if (numAdded < MAX_ADDED) return statusOf(addSlot(entry, true));
+      throw new RuvLLMError('conflict', `${numAdded} models were added, at most ${MAX_ADDED} may be`);
+    },
+    async remove(name, options) {
+      const { slot } = requireSlot(name);
+      const { id, aliases } = slot.entry;
+      if (!slot.isAdded) throw new RuvLLMError('conflict', `the server was started with model ${id}`);
+      await unloadNow(slot, options);
+      // Somebody may have come while its memory was given back.
+      if (slot.loading !== null || slot.numUsers > 0) throw inUse(`model ${id} is used again`, { id });
+      slots.delete(id);
+      for (const own of [id, ...aliases]) names.delete(own);
+    },
     list: () => [...slots.values()].map(statusOf),
     find(name) {
       const found = findSlot(name);
       return found === null ? null : statusOf(found.slot);
     },
     async acquire(name, { signal, waitMs }) {
-      const found = findSlot(name);
-      if (found === null) {
-        throw refusal(404, 'model_not_found', `the model ${JSON.stringify(name.slice(0, 200))} does not exist here`, {
-          param: 'model',
-        });
+      const { slot, adapter } = requireSlot(name);
+      if (slot.isDraining) {
+        throw new RuvLLMError('overloaded', `model ${slot.entry.id} is being unloaded`, { isRetryable: true });
       }
-      const { slot, adapter } = found;
       const release = hold(slot);
       try {
         return { id: slot.entry.id, model: await waitFor(slot, signal, waitMs), adapter, release };
@@ -254,6 +342,10 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
       await Promise.all([...slots.values()].map(unload));
     },
   };
+}
+
+function inUse(message: string, data: Readonly<Record<string, string | number>>): RuvLLMError {
+  return new RuvLLMError('conflict', message, { data, isRetryable: true });
 }
 
 function shutDown(): RuvLLMError {

@@ -34,6 +34,8 @@ export interface Route {
   readonly summary: string;
   /** The body it reads; null: none. */
   readonly body: JsonSchema | null;
+  /** The options it reads from the query of its URL; default: none are documented. */
+  readonly query?: Readonly<Record<string, { readonly schema: JsonSchema }>>;
   readonly errors: ErrorFormat;
   handle(exchange: Exchange): Promise<Response> | Response;
 }

@@ -2,7 +2,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import type { ChatMessage } from '../chat/types.ts';
 import type { ToolDefinition } from '../runtime/chat-options.ts';
 import type { EncodeOptions, GenerateOptions } from '../runtime/generate-options.ts';
-import type { GenerateChunk } from '../runtime/generation-types.ts';
+import type { GenerateChunk, TokenProgress } from '../runtime/generation-types.ts';
 import type { Model } from '../runtime/model.ts';
 import { isChat, type Prompt } from '../runtime/prompt.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
@@ -20,6 +20,8 @@ export interface JobCaller {
   readonly signal: AbortSignal;
   /** Hears how many tokens the first prompt has, as soon as that is known. */
   readonly onPrompt?: (numTokens: number) => void;
+  /** Hears of each token of each answer. */
+  readonly onToken?: (choice: number, progress: TokenProgress) => void;
 }
 
 type JobLimits = Pick<ServerLimits, 'maxTokens' | 'maxCharsPerToken'>;
@@ -43,7 +45,7 @@ export async function* runJob(
     };
     return Array.from({ length: job.numChoices }, (_, index) => {
       const choice = promptIndex * job.numChoices + index;
-      const chunks = model.generateStream(prompt, { ...seeded(options, index), ...call });
+      const chunks = model.generateStream(prompt, { ...seeded(options, index), ...call, ...counted(caller, choice) });
       return readChoice(chunks, choice, isChat(prompt) ? model.tokenizer : null);
     });
   });
@@ -60,6 +62,9 @@ export async function* runJob(
 
 const heard = ({ onPrompt }: JobCaller): Pick<GenerateOptions, 'onPrompt'> =>
   onPrompt === undefined ? {} : { onPrompt };
+
+const counted = ({ onToken }: JobCaller, choice: number): Pick<GenerateOptions, 'onToken'> =>
+  onToken === undefined ? {} : { onToken: (progress) => onToken(choice, progress) };
 
 const constrained = ({ constraint }: GenerateJob): Pick<GenerateOptions, 'grammar'> =>
   constraint === null ? {} : { grammar: toGrammar(constraint) };

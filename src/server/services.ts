@@ -8,9 +8,13 @@ import type { Guard } from './guard.ts';
 import type { LearningControl } from '../runtime/learning/operations/index.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import type { ServerLimits } from './limits.ts';
+import type { LiveRequests } from './live/live-requests.ts';
+import type { Watchers } from './live/watchers.ts';
 import type { Logger } from './logger.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
+import type { ModelCatalog } from './model-catalog.ts';
 import type { ModelHost } from './model-host.ts';
+import type { PullJobs } from './pull-jobs.ts';
 import type { RequestLog } from './request-log.ts';
 import type { ResponseStore } from './response-store.ts';
 import type { TenantGate } from './tenant-gate.ts';
@@ -26,6 +30,12 @@ export interface Services {
   readonly gate: TenantGate;
   readonly limits: ServerLimits;
   readonly metrics: ServerMetrics;
+  readonly live: LiveRequests;
+  readonly watchers: Watchers;
+  /** Null: only the models it was started with. */
+  readonly catalog: ModelCatalog | null;
+  /** Null exactly where the catalog is. */
+  readonly pulls: PullJobs | null;
   readonly requests: RequestLog;
   readonly responses: ResponseStore;
   readonly feedback: FeedbackSink;

@@ -46,7 +46,7 @@ interface Utterance {
   readonly vector: Float32Array;
 }
 
-/** Retrieves for every query what the memory would, with the nearest 64 and what is linked to them; what is of its intent was used. */
+/** Retrieves for every query what the memory would, the best of the nearest 64 and what is linked to them; what is of its intent was used. */
 export async function retrieveQueries(seed: number, isRewired: boolean): Promise<QueryParts> {
   const random = createRandom(seed);
   const pick = (count: number): number => Math.floor(random.next() * count);
@@ -131,10 +131,13 @@ export async function retrieveQueries(seed: number, isRewired: boolean): Promise
     services,
     graph,
     embedder: { ...embedder, embed: async (text) => embedder.embed(text) },
-    rerank: (given) => {
-      request = given;
-      return null;
-    },
+    rerank: () => ({
+      of: () => (given) => {
+        request = given;
+        return null;
+      },
+      forget() {},
+    }),
   });
   const retrieve = async ({ vector, intent }: Utterance): Promise<Query> => {
     await search.search(TENANT, { vector, k: 10, numCandidates: 64, expandHops: 1 });
@@ -142,6 +145,8 @@ export async function retrieveQueries(seed: number, isRewired: boolean): Promise
     const { query, candidates: ranked } = toRankQuery(request!);
     return {
       intent,
+      // Questions of one intent are one conversation: what is right for one is right for all.
+      group: intent,
       query,
       // One vector for each document, not for each time it was found: a hundred thousand of them would not fit any cache.
       candidates: ranked.map((one, i) => ({ ...one, vector: vectorOf.get(candidates[i]!.record.id)! })),

@@ -7,7 +7,7 @@ import { printTable } from '../report.ts';
 export async function showRerank(log: (line: string) => void): Promise<Figures> {
   const why = whyNoRerankData();
   if (why !== null) throw new Error(why);
-  const { worlds, scoreMs } = await measureRerank(log);
+  const { worlds, shuffles, scoreMs, scoreP99Ms } = await measureRerank(log);
   const show = ({ mean, low, high }: { mean: number; low: number; high: number }): string =>
     `${mean.toFixed(4)} (${low.toFixed(4)} to ${high.toFixed(4)})`;
   printTable([
@@ -40,6 +40,11 @@ export async function showRerank(log: (line: string) => void): Promise<Figures> 
     ]),
   ]);
   for (const { name, reason } of worlds) console.log(`${name}: ${reason}`);
+  const { numShuffles, numAccepted, numAcceptedByTruth, numAcceptedByPairs } = shuffles;
+  console.log(
+    `of ${numShuffles} shuffles the gate let through ${numAccepted} judged by shuffled use and ${numAcceptedByTruth} by true use; ` +
+      `intervals over pairs alone, of both: ${numAcceptedByPairs} of ${2 * numShuffles}`,
+  );
   const [real, shuffled, rewired] = worlds;
   return {
     rerank_ndcg_gain: real!.overSimilarity.mean,
@@ -49,6 +54,11 @@ export async function showRerank(log: (line: string) => void): Promise<Figures> 
     rerank_shuffled_gain: shuffled!.overSimilarity.mean,
     rerank_shuffled_selected: shuffled!.isSelected,
     rerank_rewired_edges_gain: rewired!.overNoEdges.mean,
+    rerank_shuffles: numShuffles,
+    rerank_shuffles_accepted: numAccepted,
+    rerank_shuffles_accepted_by_truth: numAcceptedByTruth,
+    rerank_shuffles_accepted_by_pairs: numAcceptedByPairs,
     rerank_score_ms: scoreMs,
+    rerank_score_p99_ms: scoreP99Ms,
   };
 }

@@ -6,10 +6,13 @@ import { pick } from '../memory/action.ts';
 import { usageError } from '../usage-error.ts';
 import { readNumber, readText } from '../values.ts';
 
+const readIds = (text: string): string[] => text.split(',').map((id) => id.trim()).filter((id) => id !== ''); // prettier-ignore
+
 const OWN_FLAGS: readonly Flag[] = [
   { name: '--score', value: 'n', read: readNumber, description: '0 (useless) to 1 (just right)' },
   { name: '--thumbs', value: 'up|down', description: 'the same as 1 or 0' },
   { name: '--correction', value: 'text', read: readText, description: 'what the answer should have been' },
+  { name: '--used', value: 'ids', read: readIds, description: 'sources the answer used, by id; the others were not' },
   { name: '--comment', value: 'text', read: readText, description: 'in your own words; kept, not learned from' },
 ];
 
@@ -36,7 +39,7 @@ const WORDS: Readonly<Record<JudgementReport['learned']['state'], string>> = {
 export const feedback: CommandRunner = async (context) => {
   const { output, values, args } = context;
   if (!OWN_FLAGS.some(({ name }) => values[name] !== undefined)) {
-    throw usageError('feedback needs --score, --thumbs, --correction or --comment', '--score');
+    throw usageError('feedback needs --score, --thumbs, --correction, --used or --comment', '--score');
   }
   if (values['--score'] !== undefined && values['--thumbs'] !== undefined) {
     throw usageError('--score and --thumbs say the same: one of them', '--thumbs');
@@ -46,6 +49,7 @@ export const feedback: CommandRunner = async (context) => {
     '--thumbs': 'thumbs',
     '--correction': 'correction',
     '--comment': 'comment',
+    '--used': 'usedSources',
   });
   const client = await LEARN_CLIENT.open(context, {
     needsModel: values['--model'] !== undefined && values['--url'] === undefined,

@@ -83,6 +83,7 @@ export const SERVE_FLAGS: readonly Flag[] = [
     description: 'how far one feedback moves the model; default 0.002',
   },
   { name: '--no-learning', value: null, description: 'feedback is kept, and changes no answer' },
+  { name: '--no-dashboard', value: null, description: 'no page at /, only the API' },
   { name: '--log', value: null, description: 'write a JSON line for every request to stderr' },
   {
     name: '--shutdown-timeout',

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { readDashboardFiles } from '../../platform/node/dashboard-files.ts';
 import { openFeedbackRecords } from '../../platform/node/feedback-records.ts';
 import { defaultKeyFolder, openKeyFolder } from '../../platform/node/key-folder.ts';
 import { openTracer } from '../../platform/node/open-tracer.ts';
@@ -13,11 +14,14 @@ import { createModelHost } from '../../server/model-host.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
 import { collectOptions, type FlagValues, withFlagNames } from '../flags.ts';
 import { readModelConfig } from '../load-flags.ts';
+import { openHub } from '../open-hub.ts';
 import { readInteger } from '../values.ts';
 import { usageError } from '../usage-error.ts';
+import type { ModelConfig } from '../../runtime/model-config.ts';
 import type { Learning } from '../../runtime/learning/learning.ts';
 import { createRouterLoop } from '../../runtime/routing/router-loop.ts';
 import { LIMIT_FLAGS } from './serve-flags.ts';
+import { createServedCatalog } from './served-catalog.ts';
 import { openServedLearning, readLearningWish } from './served-learning.ts';
 import { openServedRouting, readRouteFile } from './served-routing.ts';
 import { openServedMemory } from './served-memory.ts';
@@ -43,9 +47,8 @@ export const serve: CommandRunner = async (context) => {
     );
   }
   let learning: Learning | null = null;
-  const served = await resolveServedModels(context, config, (id) =>
-    learning === null ? {} : { learning, modelName: id },
-  );
+  const learned = (id: string): ModelConfig => (learning === null ? {} : { learning, modelName: id });
+  const served = await resolveServedModels(context, config, learned);
   const models = createModelHost({
     entries: served.entries,
     budgetBytes: (values['--models-budget'] as number | undefined) ?? null,
@@ -59,6 +62,7 @@ export const serve: CommandRunner = async (context) => {
   if (routing !== null && memory.opened !== null && learning !== null) {
     learning.join(createRouterLoop(memory.opened, routing, learning.work).run);
   }
+  const dashboard = values['--no-dashboard'] === true ? null : readDashboardFiles();
   const server = createServer({
     version: context.version,
     models,
@@ -75,6 +79,8 @@ export const serve: CommandRunner = async (context) => {
     memory: memory.opened,
     learning,
     routing,
+    dashboard,
+    catalog: createServedCatalog(openHub(), (id) => ({ ...config, ...learned(id) })),
   });
   let listening: Listening;
   try {
@@ -89,6 +95,7 @@ export const serve: CommandRunner = async (context) => {
     output.note(`listening on ${listening.url}; loading ${served.entries[0]!.id} …`);
     (await first).release();
     output.note(`ready: OpenAI's API is at ${listening.url}/v1`);
+    if (dashboard !== null) output.note(`the dashboard is at ${listening.url}/`);
     output.note(`models: ${served.entries.map(({ id }) => id).join(', ')}`);
     output.note(memory.place);
     output.note(learns.state);

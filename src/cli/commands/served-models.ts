@@ -27,18 +27,28 @@ export async function resolveServedModels(
   return {
     firstPath: found[0]!.path,
     entries: found.map(({ id, path }, index) => {
-      const { size, mtimeMs } = statSync(path);
+      const entry = describeModelFile(id, path, () => ({ ...config, ...more(id) }));
       return {
-        id,
+        ...entry,
         aliases: [...(aliases.get(id) ?? []), ...(index === 0 && id !== 'default' ? ['default'] : [])],
-        created: Math.floor(mtimeMs / 1000),
-        sizeBytes: size,
         load: async (signal) => {
-          const model = await loadModel(path, { ...config, ...more(id), signal });
+          const model = await entry.load(signal);
           return index === 0 ? addAdapters(model, adapters) : model;
         },
       };
     }),
+  };
+}
+
+/** A model by its file, without aliases. */
+export function describeModelFile(id: string, path: string, config: () => ModelConfig): ModelEntry {
+  const { size, mtimeMs } = statSync(path);
+  return {
+    id,
+    aliases: [],
+    created: Math.floor(mtimeMs / 1000),
+    sizeBytes: size,
+    load: (signal) => loadModel(path, { ...config(), signal }),
   };
 }
 

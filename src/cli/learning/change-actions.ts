@@ -9,7 +9,7 @@ import type { MemoryClient } from '../memory/client.ts';
 import { escapeLine } from '../safe-text.ts';
 import { checkOutputName } from '../save-adapter.ts';
 import { usageError } from '../usage-error.ts';
-import { modelInput } from './model-input.ts';
+import { isOfModel, lineInput, modelInput, OF_FLAG } from './model-input.ts';
 import { readVersion } from './look-actions.ts';
 
 interface Forgotten {
@@ -78,17 +78,18 @@ export const CHANGE_ACTIONS: Actions = {
   },
   rollback: {
     args: '<version>',
-    description: 'let an older version serve, 0 for the model as it is in its file',
-    flags: [],
-    needsModel: local,
+    description: 'let an older version serve, 0 for the model as it is in its file, or the order by similarity',
+    flags: [OF_FLAG],
+    needsModel: (context) => local(context) && isOfModel(context),
     async run(client, context, [version]) {
       const toVersion = readVersion(version!, 'the version');
       const found = await client.call<{ model: string; serves: { version: number } | null }>('learn.rollback', {
-        ...modelInput(client, context),
+        ...lineInput(client, context),
         toVersion,
       });
       context.output.document(found);
-      context.output.lines(`${found.model} serves ${found.serves === null ? 'as in its file' : `version ${found.serves.version}`}`); // prettier-ignore
+      const none = isOfModel(context) ? 'serves as in its file' : 'serves no version';
+      context.output.lines(`${found.model} ${found.serves === null ? none : `serves version ${found.serves.version}`}`);
     },
   },
   reset: {

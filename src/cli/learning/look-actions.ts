@@ -4,7 +4,7 @@ import type { Actions } from '../memory/action.ts';
 import { columnsOf, dateOf, fitTable, oneLine, roundTo } from '../memory/show.ts';
 import { usageError } from '../usage-error.ts';
 import { readInteger } from '../values.ts';
-import { modelInput } from './model-input.ts';
+import { lineInput, OF_FLAG } from './model-input.ts';
 
 interface Version {
   readonly version: number;
@@ -27,6 +27,12 @@ interface Status {
     readonly newestVersion: number;
     readonly isBackgroundDue: boolean;
     readonly isDeepDue: boolean;
+  }[];
+  /** Not from a server of an older version. */
+  readonly others?: readonly {
+    readonly line: string;
+    readonly serves: Version | null;
+    readonly newestVersion: number;
   }[];
   readonly runs: readonly { model: string; loop: string; state: string; reason: string | null }[];
 }
@@ -78,6 +84,10 @@ export const LOOK_ACTIONS: Actions = {
         ]);
         output.lines(fitTable(io, [['MODEL', 'SERVES', 'DUE', 'REASON'], ...rows]));
       }
+      for (const { line, serves, newestVersion } of status.others ?? []) {
+        const now = serves === null ? `none of ${newestVersion} versions serves` : `version ${serves.version} serves, ${serves.reason}`; // prettier-ignore
+        output.lines(oneLine(`${line}: ${now}`, columnsOf(io)));
+      }
       for (const { model, loop, state, reason } of status.runs) {
         output.lines(oneLine(`${loop} of ${model}: ${state}${reason === null ? '' : `, ${reason}`}`, columnsOf(io)));
       }
@@ -85,13 +95,13 @@ export const LOOK_ACTIONS: Actions = {
   },
   history: {
     args: '',
-    description: 'the versions of a model, the newest first, with why each was let through or not',
-    flags: [{ name: '--limit', value: 'n', read: readInteger, description: 'at most so many; default 50' }],
+    description: 'the versions of a model, or of --of, the newest first, with why each was let through or not',
+    flags: [OF_FLAG, { name: '--limit', value: 'n', read: readInteger, description: 'at most so many; default 50' }],
     async run(client, context) {
       const { output, io, values } = context;
       const limit = values['--limit'] === undefined ? {} : { limit: values['--limit'] };
       const found = await client.call<{ serves: number; versions: readonly Version[] }>('learn.history', {
-        ...modelInput(client, context),
+        ...lineInput(client, context),
         ...limit,
       });
       output.document(found);
@@ -110,11 +120,11 @@ export const LOOK_ACTIONS: Actions = {
   diff: {
     args: '<from> <to>',
     description: 'what two versions differ in: figures, requests learned from, how far the weights moved',
-    flags: [],
+    flags: [OF_FLAG],
     async run(client, context, [from, to]) {
       const { output } = context;
       const input = { from: readVersion(from!, 'from'), to: readVersion(to!, 'to') };
-      const found = await client.call<Diff>('learn.diff', { ...modelInput(client, context), ...input });
+      const found = await client.call<Diff>('learn.diff', { ...lineInput(client, context), ...input });
       output.document(found);
       const { requests, weights } = found;
       const figures = Object.entries(found.metrics).map(([name, one]) => [name, roundTo(one.from, 4), roundTo(one.to, 4)]); // prettier-ignore

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createRandom } from '../../core/random.ts';
+import { clusteredChange } from './clustered.ts';
 import { decidePromotion } from './gate.ts';
 import { pairedChange } from './paired.ts';
 
@@ -23,6 +24,9 @@ describe('the gate (LG1)', () => {
     const decision = decidePromotion(moved([-0.3, -0.2]), moved([0.01, -0.01]));
     expect(decision).toMatchObject({ isAccepted: true, metrics: { held_out_count: 6, elsewhere_count: 6 } });
     expect(decision.metrics['held_out_mean']).toBeCloseTo(-0.25, 10);
+    const { held_out_before: before, held_out_after: after } = decision.metrics;
+    expect(after! - before!).toBeCloseTo(-0.25, 10);
+    expect(before).toBeGreaterThan(0);
     expect(decision.reason).toContain('falls: -0.2500');
   });
 
@@ -52,5 +56,40 @@ describe('the gate (LG1)', () => {
     }
     expect(numAccepted).toBeGreaterThan(20);
     expect(numAccepted).toBeLessThan(80);
+  });
+});
+
+describe('groups of pairs', () => {
+  test('the interval of groups of one is at least that of the t tables; a group that speaks with one voice is one', () => {
+    const after = [0.3, 0.1, 0.4, 0.2, 0.25, 0.1, 0.3, 0.2];
+    const before = after.map(() => 0);
+    const single = clusteredChange(before, after, after.map((_, i) => `g${i}`)); // prettier-ignore
+    const paired = pairedChange(before, after);
+    expect([single.mean, single.count, single.numGroups]).toEqual([paired.mean, 8, 8]);
+    expect(single.low).toBeLessThanOrEqual(paired.low + 1e-12);
+    expect(single.high).toBeGreaterThanOrEqual(paired.high - 1e-12);
+    // Each said ten times: as sure as before, where pairs would be far surer.
+    const ten = <T>(values: readonly T[]): T[] => values.flatMap((value) => Array.from({ length: 10 }, () => value));
+    const repeated = clusteredChange(ten(before), ten(after), ten(after.map((_, i) => `g${i}`))); // prettier-ignore
+    expect(repeated.low).toBeCloseTo(single.low, 12);
+    expect(pairedChange(ten(before), ten(after)).low).toBeGreaterThan(single.low + 0.03);
+    expect(clusteredChange(before, after, after.map(() => 'one'))).toMatchObject({ numGroups: 1, low: -Infinity }); // prettier-ignore
+  });
+
+  test('noise that whole groups share is let through in 2.5 of 100 cases, which pairs are not', () => {
+    const random = createRandom(9);
+    const noise = (): number => random.next() + random.next() + random.next() - 1.5;
+    let [byGroup, byPair] = [0, 0];
+    for (let i = 0; i < 600; i++) {
+      const shared = Array.from({ length: 12 }, noise);
+      const groups = Array.from({ length: 60 }, (_, n) => n % 12);
+      const after = groups.map((group) => shared[group]! + 0.3 * noise());
+      const before = after.map(() => 0);
+      if (clusteredChange(before, after, groups.map(String)).low > 0) byGroup++; // prettier-ignore
+      if (pairedChange(before, after).low > 0) byPair++;
+    }
+    expect(byGroup).toBeGreaterThan(4);
+    expect(byGroup).toBeLessThan(30);
+    expect(byPair).toBeGreaterThan(60);
   });
 });

@@ -31,7 +31,7 @@ export function decidePromotion(
 ): GateDecision {
   const change = pairedChange(wanted.before, wanted.after);
   const other = pairedChange(elsewhere.before, elsewhere.after);
-  const metrics = { ...named('held_out', change), ...named('elsewhere', other) };
+  const metrics = { ...named('held_out', change, wanted), ...named('elsewhere', other, elsewhere) };
   const refuse = (reason: string): GateDecision => ({ isAccepted: false, reason, metrics });
   const all = [...wanted.before, ...wanted.after, ...elsewhere.before, ...elsewhere.after];
   if (!all.every(Number.isFinite)) return refuse('a loss is not a number: the update would break the model');
@@ -57,7 +57,12 @@ export function decidePromotion(
 const show = ({ mean, low, high, count }: PairedChange): string =>
   `${mean.toFixed(4)} (95 % ${low.toFixed(4)} to ${high.toFixed(4)}, ${count} examples)`;
 
-function named(prefix: string, { count, mean, low, high }: PairedChange): Record<string, number> {
-  const finite = Object.entries({ count, mean, low, high }).filter(([, value]) => Number.isFinite(value));
+const meanOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+function named(prefix: string, { count, mean, low, high }: PairedChange, shadow: ShadowResult): Record<string, number> {
+  const [before, after] = [meanOf(shadow.before), meanOf(shadow.after)];
+  const finite = Object.entries({ count, mean, low, high, before, after }).filter(([, value]) =>
+    Number.isFinite(value),
+  );
   return Object.fromEntries(finite.map(([key, value]) => [`${prefix}_${key}`, value]));
 }

@@ -29,6 +29,9 @@ const T_POINTS: readonly (readonly [number, number])[] = [
   [1000, 1.962],
 ];
 
+/** Beyond it lie 2.5 % of Student's t on each side. */
+export const studentPoint = (degrees: number): number => T_POINTS.findLast(([df]) => df <= degrees)![1];
+
 /** Of one pair nothing is known but itself: its interval is everything. */
 export function pairedChange(before: readonly number[], after: readonly number[]): PairedChange {
   const changes = after.map((value, i) => value - before[i]!);
@@ -37,7 +40,6 @@ export function pairedChange(before: readonly number[], after: readonly number[]
   const mean = changes.reduce((sum, value) => sum + value, 0) / count;
   if (count === 1) return { count, mean, low: -Infinity, high: Infinity };
   const variance = changes.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (count - 1);
-  const point = T_POINTS.findLast(([df]) => df <= count - 1)![1];
-  const half = point * Math.sqrt(variance / count);
+  const half = studentPoint(count - 1) * Math.sqrt(variance / count);
   return { count, mean, low: mean - half, high: mean + half };
 }

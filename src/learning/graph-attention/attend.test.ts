@@ -75,6 +75,23 @@ describe('[GA1] the attention', () => {
     }
   });
 
+  test('what was ranked before leaves no trace, whatever its length', () => {
+    const state = { ...untrainedState(DIM), parameters: randomParameters(4) };
+    const used = createReranker(state);
+    for (const [seed, count] of [
+      [1, 40],
+      [2, 7],
+      [3, 70],
+      [4, 9],
+    ] as const) {
+      const example = randomExample(seed, count);
+      expect(used.score(example)).toEqual(createReranker(state).score(example));
+      expect(used.score(example)).toEqual(
+        attend(state.parameters, readRankList(example, queryDirections(1, DIM))).scores,
+      );
+    }
+  });
+
   test('a list of none, and one without any vector, have their scores', () => {
     const { query, candidates } = randomExample(1);
     const reranker = createReranker({ ...untrainedState(DIM), parameters: randomParameters(1) });

@@ -8,9 +8,10 @@ import {
   RELATION_DIM,
 } from './parameters.ts';
 import type { RankList } from './rank-list.ts';
+import { type AttentionRoom, createAttentionRoom } from './rank-room.ts';
 import { readOut, type Readout } from './readout.ts';
 
-/** Everything a pass over a list computed; the way back needs it. */
+/** Everything a pass over a list computed; the way back needs it. Its arrays are the room's: the next pass in it writes over them. */
 export interface Attention {
   /** [count][EDGE_DIM] */
   readonly edges: Float64Array;
@@ -32,38 +33,42 @@ export const CONTEXT_SCALE = 10;
 export const EDGE_SCALE = 1 / Math.sqrt(QUERY_DIM);
 
 /** Scores of all candidates of a list. */
-export function attend(parameters: Float32Array, list: RankList): Attention {
+export function attend(
+  parameters: Float32Array,
+  list: RankList,
+  room: AttentionRoom = createAttentionRoom(list.count, list.query.length),
+): Attention {
   const { count, base, hops, scales } = list;
-  const edges = edgeVectors(groupOf(parameters, 'relations'), list);
-  const edgeWorth = worthOfEdges(parameters, list.projected);
+  const { edges, edgeWorth, logShares, shares, weights, scores } = room;
+  sumEdgeVectors(groupOf(parameters, 'relations'), list, edges);
+  worthOfEdges(parameters, list.projected, edgeWorth);
   const sharpness = groupOf(parameters, 'sharpness');
   const decay = groupOf(parameters, 'decay');
   const output = groupOf(parameters, 'output');
   const byAttention = groupOf(parameters, 'attention');
-  const logShares = new Float64Array(NUM_HEADS * count);
-  const shares = new Float64Array(NUM_HEADS * count);
-  const weights = new Float64Array(count);
-  const scores = new Float64Array(count);
+  weights.fill(0, 0, count);
+  scores.fill(0, 0, count);
   for (let h = 0; h < NUM_HEADS; h++) {
-    const logits = logShares.subarray(h * count, (h + 1) * count);
-    const own = shares.subarray(h * count, (h + 1) * count);
+    const at = h * count;
     const factor = Math.exp(sharpness[h]!);
     const cost = softplus(decay[h]!);
     for (let i = 0; i < count; i++) {
       let worth = 0;
       for (let f = 0; f < EDGE_DIM; f++) worth += edges[i * EDGE_DIM + f]! * edgeWorth[h * EDGE_DIM + f]!;
       // The share is what is multiplied by exp(-decay × hops): multiplying the logit would bring a negative one nearer.
-      logits[i] = factor * base[i]! + worth - cost * hops[i]!;
+      logShares[at + i] = factor * base[i]! + worth - cost * hops[i]!;
     }
-    const total = logSumExp(logits, scales);
+    const total = logSumExp(logShares, at, scales, count);
     for (let i = 0; i < count; i++) {
-      logits[i]! -= total;
-      own[i] = scales[i] === 0 ? 0 : Math.exp(logits[i]!);
-      weights[i]! += output[h]! * own[i]!;
-      scores[i]! += byAttention[h]! * logits[i]!;
+      const logShare = logShares[at + i]! - total;
+      const share = scales[i] === 0 ? 0 : Math.exp(logShare);
+      logShares[at + i] = logShare;
+      shares[at + i] = share;
+      weights[i]! += output[h]! * share;
+      scores[i]! += byAttention[h]! * logShare;
     }
   }
-  const readout = readOut(list, weights);
+  const readout = readOut(list, room);
   const bySimilarity = Math.exp(groupOf(parameters, 'similarity')[0]!);
   const byContext = CONTEXT_SCALE * groupOf(parameters, 'context')[0]!;
   for (let i = 0; i < count; i++) scores[i]! += bySimilarity * base[i]! + byContext * readout.nearness[i]!;
@@ -71,17 +76,21 @@ export function attend(parameters: Float32Array, list: RankList): Attention {
 }
 
 /** Over those that can be attended to; 0 where none can. */
-function logSumExp(logits: Float64Array, scales: Float64Array): number {
+function logSumExp(logits: Float64Array, at: number, scales: Float64Array, count: number): number {
   let max = -Infinity;
-  for (let i = 0; i < logits.length; i++) if (scales[i] !== 0 && logits[i]! > max) max = logits[i]!;
+  for (let i = 0; i < count; i++) if (scales[i] !== 0 && logits[at + i]! > max) max = logits[at + i]!;
   if (max === -Infinity) return 0;
   let sum = 0;
-  for (let i = 0; i < logits.length; i++) if (scales[i] !== 0) sum += Math.exp(logits[i]! - max);
+  for (let i = 0; i < count; i++) if (scales[i] !== 0) sum += Math.exp(logits[at + i]! - max);
   return max + Math.log(sum);
 }
 
-function edgeVectors(relations: Float32Array, { count, relationMass, edgeScalars }: RankList): Float64Array {
-  const edges = new Float64Array(count * EDGE_DIM);
+function sumEdgeVectors(
+  relations: Float32Array,
+  { count, relationMass, edgeScalars }: RankList,
+  edges: Float64Array,
+): void {
+  edges.fill(0, 0, count * EDGE_DIM);
   for (let i = 0; i < count; i++) {
     for (let r = 0; r < NUM_RELATIONS; r++) {
       const mass = relationMass[i * NUM_RELATIONS + r]!;
@@ -92,11 +101,10 @@ function edgeVectors(relations: Float32Array, { count, relationMass, edgeScalars
       edges[i * EDGE_DIM + RELATION_DIM + f] = edgeScalars[i * NUM_EDGE_SCALARS + f]!;
     }
   }
-  return edges;
 }
 
-function worthOfEdges(parameters: Float32Array, projected: Float64Array): Float64Array {
-  const worth = Float64Array.from(groupOf(parameters, 'edgeBias'));
+function worthOfEdges(parameters: Float32Array, projected: Float64Array, worth: Float64Array): void {
+  worth.set(groupOf(parameters, 'edgeBias'));
   const byQuery = groupOf(parameters, 'edgeQuery');
   for (let h = 0, at = 0; h < NUM_HEADS; h++) {
     for (let r = 0; r < QUERY_DIM; r++) {
@@ -104,5 +112,4 @@ function worthOfEdges(parameters: Float32Array, projected: Float64Array): Float6
       for (let f = 0; f < EDGE_DIM; f++, at++) worth[h * EDGE_DIM + f]! += factor * byQuery[at]!;
     }
   }
-  return worth;
 }

@@ -37,7 +37,7 @@ export function randomExample(seed: number, count = 9, dim = DIM): RankExample {
     const similarity = vector === null ? null : cosine(query, vector);
     return { vector, similarity, score: similarity ?? 0.3, hops: i % 3, edges };
   });
-  return { query, candidates, used: candidates.map((_, i) => i === 1 || i === 4 || i === 6) };
+  return { query, candidates, used: candidates.map((_, i) => i === 1 || i === 4 || i === 6), group: `g${seed}` };
 }
 
 /** Parameters at which nothing is 0 or alike. */
@@ -73,7 +73,7 @@ export function linkedExample(seed: number, areEdgesTrue = true, count = 24): Ra
     const similarity = cosine(query, vector);
     return { vector, similarity, score: similarity, hops: 0, edges: lists[i]! };
   });
-  return { query, candidates, used };
+  return { query, candidates, used, group: `g${seed}` };
 }
 
 export const range = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);

@@ -1,3 +1,5 @@
+import type { Use } from './types.ts';
+
 /** How far the scores are from the ones that put everything used first. */
 export interface ListLoss {
   readonly loss: number;
@@ -5,11 +7,14 @@ export interface ListLoss {
   readonly slopes: Float64Array;
 }
 
-/** Cross-entropy between the softmax of the scores and an equal share for each candidate that was used (ListNet's top-one loss). */
-export function listLoss(scores: Float64Array, used: readonly boolean[]): ListLoss {
+/**
+ * Cross-entropy between the softmax of the scores and an equal share for each candidate that was used (ListNet's top-one loss), over those
+ * of which it is known.
+ */
+export function listLoss(scores: Float64Array, used: readonly Use[]): ListLoss {
   const share = 1 / used.filter(Boolean).length;
-  const max = scores.reduce((best, score) => Math.max(best, score), -Infinity);
-  const slopes = scores.map((score) => Math.exp(score - max));
+  const max = scores.reduce((best, score, i) => (used[i] === null ? best : Math.max(best, score)), -Infinity);
+  const slopes = scores.map((score, i) => (used[i] === null ? 0 : Math.exp(score - max)));
   const sum = slopes.reduce((total, value) => total + value, 0);
   const logSum = max + Math.log(sum);
   let loss = 0;
@@ -23,6 +28,6 @@ export function listLoss(scores: Float64Array, used: readonly boolean[]): ListLo
 }
 
 /** Where all were used, or none, there is nothing to put first. */
-export function isInformative(used: readonly boolean[]): boolean {
+export function isInformative(used: readonly Use[]): boolean {
   return used.includes(true) && used.includes(false);
 }

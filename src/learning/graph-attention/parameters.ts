@@ -64,9 +64,9 @@ export function groupOf(parameters: Float32Array, name: ParameterGroup): Float32
 }
 
 /** Signs of QUERY_DIM directions in `dim` dimensions; the same for the same seed. */
-export function queryDirections(seed: number, dim: number): Int8Array {
+export function queryDirections(seed: number, dim: number): Float32Array {
   const random = createRandom(seed);
-  return Int8Array.from({ length: QUERY_DIM * dim }, () => (random.next() < 0.5 ? -1 : 1));
+  return Float32Array.from({ length: QUERY_DIM * dim }, () => (random.next() < 0.5 ? -1 : 1));
 }
 
 /** Irwin-Hall of twelve: near enough to a normal, and the same on every platform, which Math.log and Math.cos are not. */

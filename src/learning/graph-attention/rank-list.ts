@@ -1,6 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { EDGE_RELATIONS } from '../../memory/schemas/node.ts';
 import { NUM_EDGE_SCALARS, NUM_RELATIONS, QUERY_DIM } from './parameters.ts';
+import { createListRoom, type ListRoom } from './rank-room.ts';
 import type { RankQuery } from './types.ts';
 
 /** More than a search ever hands over. */
@@ -14,7 +15,7 @@ const RECENCY_MS = 30 * DAY_MS;
 const NEARNESS = 10;
 const RELATION_INDEX = new Map<string, number>(EDGE_RELATIONS.map((relation, i) => [relation, i]));
 
-/** A query and its candidates in the form the attention reads; nothing in it depends on parameters. */
+/** A query and its candidates in the form the attention reads; nothing in it depends on parameters. Its arrays may be longer than it says. */
 export interface RankList {
   readonly count: number;
   readonly query: Float32Array;
@@ -53,40 +54,36 @@ function inverseLength(vector: Float32Array): number {
   return squares > 0 && Number.isFinite(squares) ? 1 / Math.sqrt(squares) : 0;
 }
 
-/** Reads a list once; what does not fit is refused with the place. */
-export function readRankList({ query, candidates }: RankQuery, directions: Int8Array): RankList {
+/** Reads a list once; what does not fit is refused with the place. Without a room it has arrays of its own. */
+export function readRankList(
+  { query, candidates }: RankQuery,
+  directions: Float32Array,
+  roomFor: (count: number) => ListRoom = createListRoom,
+): RankList {
   const dim = directions.length / QUERY_DIM;
   const count = candidates.length;
   if (query.length !== dim) refuse(`a query of ${query.length} values for vectors of ${dim}`);
   if (count > MAX_CANDIDATES) refuse(`${count} candidates are more than ${MAX_CANDIDATES}`);
   const queryScale = inverseLength(query);
   if (queryScale === 0) refuse('the query has no direction');
-  const base = new Float64Array(count);
-  const scales = new Float64Array(count);
-  const hops = new Float64Array(count);
-  candidates.forEach(({ vector, similarity, score, hops: steps }, i) => {
+  const room = roomFor(count);
+  const { base, scales, hops, relationMass, edgeScalars, projected } = room;
+  for (let i = 0; i < count; i++) {
+    const { vector, similarity, score, hops: steps } = candidates[i]!;
     if (vector !== null && vector.length !== dim) refuse(`candidate ${i} has ${vector.length} values, not ${dim}`);
     if (!(steps >= 0 && steps <= MAX_HOPS)) refuse(`candidate ${i} is ${steps} hops away`);
     scales[i] = vector === null ? 0 : inverseLength(vector);
     base[i] = scales[i] === 0 ? score : (similarity ?? score);
     if (!Number.isFinite(base[i])) refuse(`candidate ${i} has the similarity ${base[i]}`);
     hops[i] = steps;
-  });
-  return {
-    count,
-    query,
-    queryScale,
-    vectors: candidates.map(({ vector }) => vector),
-    scales,
-    base,
-    hops,
-    projected: project(query, queryScale, directions),
-    ...sumEdges(candidates, base),
-  };
+  }
+  project(query, queryScale, directions, projected);
+  sumEdges(candidates, room);
+  const vectors = candidates.map(({ vector }) => vector);
+  return { count, query, queryScale, vectors, scales, base, hops, projected, relationMass, edgeScalars };
 }
 
-function project(query: Float32Array, scale: number, directions: Int8Array): Float64Array {
-  const projected = new Float64Array(QUERY_DIM);
+function project(query: Float32Array, scale: number, directions: Float32Array, projected: Float64Array): void {
   const dim = query.length;
   // Four directions in one pass over the query.
   for (let r = 0; r < QUERY_DIM; r += 4) {
@@ -99,21 +96,22 @@ function project(query: Float32Array, scale: number, directions: Int8Array): Flo
       c += directions[at + 2 * dim + x]! * value;
       d += directions[at + 3 * dim + x]! * value;
     }
-    projected.set([a * scale, b * scale, c * scale, d * scale], r);
+    projected[r] = a * scale;
+    projected[r + 1] = b * scale;
+    projected[r + 2] = c * scale;
+    projected[r + 3] = d * scale;
   }
-  return projected;
 }
 
-function sumEdges(
-  candidates: RankQuery['candidates'],
-  base: Float64Array,
-): Pick<RankList, 'relationMass' | 'edgeScalars'> {
+function sumEdges(candidates: RankQuery['candidates'], { base, relationMass, edgeScalars }: ListRoom): void {
   const count = candidates.length;
-  const relationMass = new Float64Array(count * NUM_RELATIONS);
-  const edgeScalars = new Float64Array(count * NUM_EDGE_SCALARS);
-  const best = base.reduce((max, value) => Math.max(max, value), -Infinity);
+  relationMass.fill(0, 0, count * NUM_RELATIONS);
+  edgeScalars.fill(0, 0, count * NUM_EDGE_SCALARS);
+  let best = -Infinity;
+  for (let i = 0; i < count; i++) best = Math.max(best, base[i]!);
   let numEdges = 0;
-  candidates.forEach(({ edges }, i) => {
+  for (let i = 0; i < count; i++) {
+    const { edges } = candidates[i]!;
     numEdges += edges.length;
     if (numEdges > MAX_EDGES) refuse(`more than ${MAX_EDGES} edges`);
     for (const { other, relation, weight, confidence, ageMs } of edges) {
@@ -129,6 +127,5 @@ function sumEdges(
       edgeScalars[at + 2]! += nearness * weight;
       edgeScalars[at + 3]! += (nearness * Math.log1p(ageMs / 1000)) / 10;
     }
-  });
-  return { relationMass, edgeScalars };
+  }
 }

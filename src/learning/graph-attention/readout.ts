@@ -1,4 +1,5 @@
 import type { RankList } from './rank-list.ts';
+import type { AttentionRoom } from './rank-room.ts';
 
 /** What the query became with what was attended to, and how near each candidate is to it. */
 export interface Readout {
@@ -12,10 +13,9 @@ export interface Readout {
 const EPSILON = 1e-12;
 
 /** `weights` [count]: how much of each candidate is added to the query. */
-export function readOut(list: RankList, weights: Float64Array): Readout {
+export function readOut(list: RankList, { weights, normed, nearness }: AttentionRoom): Readout {
   const { query, queryScale, vectors, scales, base, count } = list;
   const dim = query.length;
-  const normed = new Float64Array(dim);
   for (let d = 0; d < dim; d++) normed[d] = query[d]! * queryScale;
   addWeighted(normed, list, weights, 1);
   let mean = 0;
@@ -25,7 +25,6 @@ export function readOut(list: RankList, weights: Float64Array): Readout {
   for (let d = 0; d < dim; d++) variance += (normed[d]! - mean) ** 2;
   const deviation = Math.sqrt(variance / dim + EPSILON);
   for (let d = 0; d < dim; d++) normed[d] = (normed[d]! - mean) / deviation;
-  const nearness = new Float64Array(count);
   const unit = 1 / Math.sqrt(dim); // A normed vector is as long as the root of its dimensions.
   for (let i = 0; i < count; i++) {
     nearness[i] = scales[i] === 0 ? base[i]! : dot(normed, vectors[i]!) * scales[i]! * unit;

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { createTestServices, createTestStore, recordsOf, type TestStore } from '../../memory/test-store.contract.ts';
 import { createFloatBlobs } from '../versions/blobs.ts';
 import { createVersionLog, type VersionLog } from '../versions/version-log.ts';
-import { DIM, linkedExample, randomExample, randomParameters, range } from './fixtures.contract.ts';
+import { DIM, linkedExample, randomParameters, range } from './fixtures.contract.ts';
 import { NUM_PARAMETERS } from './parameters.ts';
 import { checkRerankerState, createReranker, untrainedState } from './reranker.ts';
 import { createRerankerStore, RERANKER_LINE, type NewReranker, type RerankerStore } from './reranker-store.ts';
@@ -12,25 +12,14 @@ import type { RerankerState } from './types.ts';
 const T = 'acme';
 const SPACE = 'static-1-abc';
 const state: RerankerState = { ...untrainedState(DIM, 5), parameters: randomParameters(3) };
-const figures = selectReranker(createReranker(state), range(1, 25).map((seed) => linkedExample(seed))); // prettier-ignore
+const figures = selectReranker(createReranker(state), { heldOut: range(1, 25).map((seed) => linkedExample(seed)) }); // prettier-ignore
 const made = (given: RerankerState, isSelected: boolean): NewReranker => ({
   state: given,
   space: SPACE,
-  selection: { ...figures, reranker: isSelected ? createReranker(given) : null },
+  selection: { ...figures, next: isSelected ? 'trained' : 'unchanged' },
   loop: 'background',
   learnedFrom: ['r1'],
 });
-const example = randomExample(9);
-const request = {
-  tenant: T,
-  space: SPACE,
-  query: example.query,
-  candidates: example.candidates.map((one) => ({
-    ...one,
-    record: { vector: one.vector, space: one.vector === null ? null : SPACE } as never,
-  })),
-};
-
 let store: TestStore;
 let log: VersionLog;
 let kept: RerankerStore;
@@ -49,33 +38,23 @@ describe('[GA6] what was learned is kept', () => {
     expect(version.metrics).toMatchObject({ num_queries: 25, ndcg_trained: figures.trained.ndcg });
     const found = (await open().active(T))!;
     expect(found.reranker.state).toEqual(state);
-    expect(await open().rerank(request)).toEqual([...createReranker(state).score(example)]);
   });
 
   test('what was not selected is known, has no weights, and does not serve', async () => {
-    await kept.add(T, made(state, false));
+    const { version } = await kept.add(T, made(state, false));
     expect(await kept.active(T)).toBeNull();
-    expect(await kept.rerank(request)).toBeNull();
     expect((await recordsOf(store)).length).toBe(2); // version and line
     expect(await log.history(T, RERANKER_LINE)).toMatchObject([{ isAccepted: false, blobs: {} }]);
+    await expect(kept.read(T, await log.get(T, RERANKER_LINE, version))).rejects.toThrow('no weights');
   });
 
-  test('another tenant, or another space, is ranked as before', async () => {
+  test('going back to similarity is a version of its own, without weights', async () => {
     await kept.add(T, made(state, true));
-    expect(await kept.rerank({ ...request, tenant: 'other' })).toBeNull();
-    expect(await kept.rerank({ ...request, space: 'another' })).toBeNull();
-  });
-
-  test('a newer one, and one that is gone back to, serve at once', async () => {
-    const newer = { ...state, parameters: randomParameters(4) };
-    await kept.add(T, made(state, true));
-    await kept.rerank(request);
-    await kept.add(T, made(newer, true));
-    expect(await kept.rerank(request)).toEqual([...createReranker(newer).score(example)]);
+    const back = { ...made(state, true), selection: { ...figures, next: 'similarity' as const } };
+    expect(await kept.add(T, back)).toMatchObject({ version: 2, isAccepted: true, blobs: {} });
+    expect(await kept.active(T)).toBeNull();
     await log.rollback(T, RERANKER_LINE, 1);
-    expect(await kept.rerank(request)).toEqual([...createReranker(state).score(example)]);
-    await log.rollback(T, RERANKER_LINE, 0);
-    expect(await kept.rerank(request)).toBeNull();
+    expect((await kept.active(T))!.reranker.state).toEqual(state);
   });
 
   test('weights first: what stops in between leaves the old one', async () => {
@@ -85,11 +64,6 @@ describe('[GA6] what was learned is kept', () => {
     };
     await expect(kept.add(T, made({ ...state, parameters: randomParameters(4) }, true))).rejects.toThrow('killed');
     expect((await open().active(T))!.reranker.state).toEqual(state);
-  });
-
-  test('another than the selected one is not kept', async () => {
-    const other = { ...made(state, true), state: untrainedState(DIM) };
-    await expect(kept.add(T, other)).rejects.toThrow('not the one to be kept');
   });
 
   test.each([

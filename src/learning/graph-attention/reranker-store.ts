@@ -1,8 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import type { Rerank } from '../../memory/search/rerank.ts';
 import type { FloatBlobs } from '../versions/blobs.ts';
 import type { LearnedVersion, VersionLog } from '../versions/version-log.ts';
-import { checkRerankerState, createReranker, toRankQuery, type Reranker } from './reranker.ts';
+import { checkRerankerState, createReranker, type Reranker } from './reranker.ts';
 import type { RerankSelection } from './select.ts';
 import type { RerankerState } from './types.ts';
 
@@ -26,81 +25,61 @@ export interface NewReranker {
 }
 
 export interface RerankerStore {
-  /** Writes down what was trained and whether it was selected; only then its weights are kept, and it serves. */
+  /** Writes down what was trained and what came of it; only what is selected keeps its weights, and serves. */
   add(tenant: string, trained: NewReranker): Promise<LearnedVersion>;
   /** Null: similarity ranks. */
   active(tenant: string): Promise<KeptReranker | null>;
-  /** For the search: ranks by what serves each tenant now. */
-  readonly rerank: Rerank;
+  /** Null: with this version similarity ranks. `not_found` where its weights are gone. */
+  read(tenant: string, version: LearnedVersion): Promise<KeptReranker | null>;
 }
 
 /** Keeps what was learned about ranking, version by version. */
 export function createRerankerStore(log: VersionLog, blobs: FloatBlobs): RerankerStore {
-  /** Reading weights at every search would take longer than ranking. */
-  const ready = new Map<string, KeptReranker>();
-
-  async function active(tenant: string): Promise<KeptReranker | null> {
-    const found = await log.active(tenant, RERANKER_LINE);
-    if (found === null) {
-      ready.delete(tenant);
-      return null;
-    }
-    const known = ready.get(tenant);
-    if (known?.version === found.version) return known;
-    const kept = { ...(await read(tenant, found)), version: found.version };
-    if (ready.size >= MAX_READY) ready.delete(ready.keys().next().value!);
-    ready.set(tenant, kept);
-    return kept;
-  }
-
-  async function read(tenant: string, { contents, blobs: names, version }: LearnedVersion) {
-    const { format, version: formatVersion, dim, seed, space } = contents as unknown as Contents;
+  async function read(
+    tenant: string,
+    { contents, blobs: names, version, isAccepted }: LearnedVersion,
+  ): Promise<KeptReranker | null> {
+    const { format, version: formatVersion, dim, seed, space, ranks } = contents as unknown as Contents;
+    if (isAccepted && ranks === 'similarity') return null;
     const name = names['weights'];
     if (name === undefined || typeof space !== 'string') {
       throw new RuvLLMError('io', `version ${version} of ${RERANKER_LINE} has no weights or no space`);
     }
     const parameters = await blobs.get(tenant, name);
-    return { reranker: createReranker({ format, version: formatVersion, dim, seed, parameters }), space };
+    return { reranker: createReranker({ format, version: formatVersion, dim, seed, parameters }), space, version };
   }
 
   return {
-    active,
+    read,
+    async active(tenant) {
+      const found = await log.active(tenant, RERANKER_LINE);
+      return found === null ? null : read(tenant, found);
+    },
     async add(tenant, { state, space, selection, loop, learnedFrom }) {
       const { parameters, ...rest } = checkRerankerState(state);
-      const isAccepted = selection.reranker !== null;
-      if (isAccepted && selection.reranker.state !== state) {
-        throw new RuvLLMError('invalid_option', 'the re-ranking that was selected is not the one to be kept');
-      }
-      const contents = { ...rest, space };
+      const { next, reason } = selection;
       // Weights first: whatever stops in between, the old version serves.
-      const names: Record<string, string> = isAccepted ? { weights: await blobs.put(tenant, parameters) } : {};
+      const names: Record<string, string> = next === 'trained' ? { weights: await blobs.put(tenant, parameters) } : {};
       return log.add(tenant, {
         line: RERANKER_LINE,
         loop,
-        isAccepted,
-        reason: selection.reason,
+        isAccepted: next !== 'unchanged',
+        reason,
         metrics: metricsOf(selection),
         blobs: names,
-        contents,
+        contents: { ...rest, space, ranks: next === 'similarity' ? 'similarity' : 'attention' },
         learnedFrom: [...learnedFrom],
       });
-    },
-    async rerank(request) {
-      const kept = await active(request.tenant);
-      if (kept === null || kept.space !== request.space) return null;
-      return [...kept.reranker.score(toRankQuery(request))];
     },
   };
 }
 
-/** Tenants whose weights stay ready; one takes 12 KB, and 25 KB of directions. */
-const MAX_READY = 256;
+type Contents = Omit<RerankerState, 'parameters'> & { readonly space: string; readonly ranks: string };
 
-type Contents = Omit<RerankerState, 'parameters'> & { readonly space: string };
-
-function metricsOf({ numQueries, similarity, present, trained, overSimilarity }: RerankSelection) {
+function metricsOf({ numQueries, numGroups, similarity, present, trained, overSimilarity }: RerankSelection) {
   const all = {
     num_queries: numQueries,
+    num_groups: numGroups,
     ndcg_similarity: similarity.ndcg,
     ndcg_present: present.ndcg,
     ndcg_trained: trained.ndcg,

@@ -3,6 +3,7 @@ import type { RerankRequest } from '../../memory/search/rerank.ts';
 import { attend } from './attend.ts';
 import { initialParameters, NUM_PARAMETERS, queryDirections } from './parameters.ts';
 import { readRankList } from './rank-list.ts';
+import { createRoomKeeper } from './rank-room.ts';
 import type { RankQuery, RerankerState } from './types.ts';
 
 /** Puts what was retrieved in order. */
@@ -53,11 +54,18 @@ export function checkRerankerState(state: RerankerState): RerankerState {
 export function createReranker(state: RerankerState): Reranker {
   const { dim, seed, parameters } = checkRerankerState(state);
   const directions = queryDirections(seed, dim);
-  return { state, score: (query) => attend(parameters, readRankList(query, directions)).scores };
+  const roomFor = createRoomKeeper(dim);
+  return {
+    state,
+    score(query) {
+      const list = readRankList(query, directions, roomFor);
+      return attend(parameters, list, roomFor(list.count)).scores.slice(0, list.count);
+    },
+  };
 }
 
 /** The candidates of a memory search as the ranking sees them. */
-export function toRankQuery({ query, space, candidates }: Omit<RerankRequest, 'tenant'>): RankQuery {
+export function toRankQuery({ query, space, candidates }: RerankRequest): RankQuery {
   return {
     query,
     candidates: candidates.map(({ record, similarity, score, hops, edges }) => ({

@@ -1,5 +1,5 @@
-import { integerOption, resolveOptions } from '../../core/options.ts';
-import { pairedChange, type PairedChange } from '../gate/paired.ts';
+import { integerOption, numberOption, resolveOptions } from '../../core/options.ts';
+import { type ClusteredChange, clusteredChange } from '../gate/clustered.ts';
 import { isInformative } from './list-loss.ts';
 import { ndcg, reciprocalRank } from './ranking-metrics.ts';
 import type { Reranker } from './reranker.ts';
@@ -10,6 +10,20 @@ export interface SelectionOptions {
   readonly k?: number;
   /** Fewer held-out queries decide nothing. Default 20. */
   readonly minQueries?: number;
+  /** Fewer conversations they come from decide nothing. Default 10. */
+  readonly minGroups?: number;
+  /** What NDCG must rise by at least: less is not worth another order than people know. Default 0.01. */
+  readonly minGain?: number;
+}
+
+/** What a trained re-ranking is judged by. */
+export interface RerankTrial {
+  /** Never seen by its training. */
+  readonly heldOut: readonly RankExample[];
+  /** What its best epoch was chosen by: where use is at random, it cannot rank even this better. Default: not looked at. */
+  readonly tuned?: readonly RankExample[];
+  /** What ranks now; default: similarity. */
+  readonly serving?: Reranker | null;
 }
 
 /** Means of one order over held-out queries. */
@@ -19,19 +33,20 @@ export interface RankingQuality {
 }
 
 export interface RerankSelection {
-  /** What ranks from now on; null: similarity, as before. */
-  readonly reranker: Reranker | null;
+  /** `trained`: the new one ranks from now on; `similarity`: what ranked until now has become worse than none; else all stays. */
+  readonly next: 'trained' | 'similarity' | 'unchanged';
   /** For people, with the figures. */
   readonly reason: string;
   readonly numQueries: number;
+  readonly numGroups: number;
   readonly similarity: RankingQuality;
   /** The order of the search without re-ranking: similarity, and what is inherited along the graph. */
   readonly present: RankingQuality;
   readonly trained: RankingQuality;
-  /** Of NDCG, over the same queries. */
-  readonly overSimilarity: PairedChange;
-  readonly overPresent: PairedChange;
-  readonly mrrOverSimilarity: PairedChange;
+  /** Of NDCG, over the same queries, whole conversations together. */
+  readonly overSimilarity: ClusteredChange;
+  readonly overPresent: ClusteredChange;
+  readonly mrrOverSimilarity: ClusteredChange;
 }
 
 /** How each query is ranked by some scores. */
@@ -52,50 +67,82 @@ export const similarityScores = ({ candidates }: RankExample): number[] =>
 export const presentScores = ({ candidates }: RankExample): number[] => candidates.map(({ score }) => score);
 
 /**
- * Lets a trained re-ranking serve only where its NDCG of held-out queries is surely higher (95 % of the paired mean above zero) than that
- * of similarity and that of the order the search has anyway, and its first hit surely does not come later.
+ * Lets a trained re-ranking serve only where its NDCG of held-out queries is higher by a margin, and surely (95 % of the mean above zero,
+ * whole conversations resampled), than that of similarity, of the order the search has anyway and of what serves; where that also shows on
+ * what it was tuned on; and where its first hit surely does not come later.
  */
-export function selectReranker(
-  trained: Reranker,
-  heldOut: readonly RankExample[],
-  given?: SelectionOptions,
-): RerankSelection {
-  const { k, minQueries } = resolveOptions<Required<SelectionOptions>>('re-ranking selection', given, {
+export function selectReranker(trained: Reranker, trial: RerankTrial, given?: SelectionOptions): RerankSelection {
+  const options = resolveOptions<Required<SelectionOptions>>('re-ranking selection', given, {
     k: integerOption(10, 1, 1000),
     minQueries: integerOption(20, 2, 1_000_000),
+    minGroups: integerOption(10, 2, 1_000_000),
+    minGain: numberOption(0.01, 0, 1),
   });
-  const examples = heldOut.filter(({ used }) => isInformative(used));
+  const { k } = options;
+  const examples = trial.heldOut.filter(({ used }) => isInformative(used));
+  const groups = examples.map(({ group }) => group);
   const similarity = rankingOf(examples, similarityScores, k);
   const present = rankingOf(examples, presentScores, k);
   const learned = rankingOf(examples, (example) => trained.score(example), k);
+  const serving = trial.serving == null ? null : rankingOf(examples, (example) => trial.serving!.score(example), k);
   const figures = {
     numQueries: examples.length,
+    numGroups: new Set(groups).size,
     similarity: meansOf(similarity),
     present: meansOf(present),
     trained: meansOf(learned),
-    overSimilarity: pairedChange(similarity.ndcg, learned.ndcg),
-    overPresent: pairedChange(present.ndcg, learned.ndcg),
-    mrrOverSimilarity: pairedChange(similarity.mrr, learned.mrr),
+    overSimilarity: clusteredChange(similarity.ndcg, learned.ndcg, groups),
+    overPresent: clusteredChange(present.ndcg, learned.ndcg, groups),
+    mrrOverSimilarity: clusteredChange(similarity.mrr, learned.mrr, groups),
   };
-  const refuse = (reason: string): RerankSelection => ({ reranker: null, reason, ...figures });
-  const { overSimilarity, overPresent, mrrOverSimilarity } = figures;
-  if (examples.length < minQueries) {
-    return refuse(`${examples.length} held-out queries are too few to decide, ${minQueries} are needed`);
+  const { overSimilarity, overPresent, mrrOverSimilarity, numQueries, numGroups } = figures;
+  const stay = (reason: string): RerankSelection => ({ next: 'unchanged', reason, ...figures });
+  if (numQueries < options.minQueries) {
+    return stay(`${numQueries} held-out queries are too few to decide, ${options.minQueries} are needed`);
   }
-  if (!(overSimilarity.low > 0)) {
-    return refuse(`NDCG@${k} changes by ${show(overSimilarity)} against similarity: that it rises is not sure`);
+  if (numGroups < options.minGroups) {
+    return stay(
+      `held-out queries of ${numGroups} conversations are too few to decide, ${options.minGroups} are needed`,
+    );
   }
-  if (!(overPresent.low > 0)) {
-    return refuse(`NDCG@${k} changes by ${show(overPresent)} against the present order: that it rises is not sure`);
+  const changes: [string, ClusteredChange][] = [
+    ['similarity', overSimilarity],
+    ['the present order', overPresent],
+  ];
+  if (serving !== null) changes.push(['what serves', clusteredChange(serving.ndcg, learned.ndcg, groups)]);
+  const worst = changes.find(([, { low, mean }]) => !(low > 0 && mean >= options.minGain));
+  const refuse = (reason: string): RerankSelection => {
+    if (serving === null) return stay(reason);
+    const back = clusteredChange(serving.ndcg, similarity.ndcg, groups);
+    if (!(back.low > 0)) return stay(reason);
+    return { next: 'similarity', reason: `back to similarity: NDCG@${k} rises by ${show(back)}`, ...figures };
+  };
+  if (worst !== undefined) {
+    const [name, change] = worst;
+    const why = change.low > 0 ? `less than the ${options.minGain} it must be` : 'that it rises is not sure';
+    return refuse(`NDCG@${k} changes by ${show(change)} against ${name}: ${why}`);
   }
   if (mrrOverSimilarity.high < 0) {
     return refuse(`the first used one comes later: MRR changes by ${show(mrrOverSimilarity)}`);
   }
-  return { reranker: trained, reason: `NDCG@${k} rises by ${show(overSimilarity)} against similarity`, ...figures };
+  const tuned = trial.tuned === undefined ? null : changeOn(trained, trial.tuned, k);
+  if (tuned !== null && !(tuned.low > 0)) {
+    return refuse(`NDCG@${k} changes by ${show(tuned)} on what it was tuned on: use at random teaches no order`);
+  }
+  return { next: 'trained', reason: `NDCG@${k} rises by ${show(overSimilarity)} against similarity`, ...figures };
+}
+
+function changeOn(trained: Reranker, tuned: readonly RankExample[], k: number): ClusteredChange {
+  const examples = tuned.filter(({ used }) => isInformative(used));
+  const [before, after] = [
+    rankingOf(examples, similarityScores, k),
+    rankingOf(examples, (one) => trained.score(one), k),
+  ];
+  return clusteredChange(before.ndcg, after.ndcg, examples.map(({ group }) => group)); // prettier-ignore
 }
 
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 const meansOf = (of: { mrr: number[]; ndcg: number[] }): RankingQuality => ({ mrr: mean(of.mrr), ndcg: mean(of.ndcg) });
-const show = ({ mean: by, low, high, count }: PairedChange): string =>
-  `${by.toFixed(4)} (95 % ${low.toFixed(4)} to ${high.toFixed(4)}, ${count} queries)`;
+const show = ({ mean: by, low, high, count, numGroups }: ClusteredChange): string =>
+  `${by.toFixed(4)} (95 % ${low.toFixed(4)} to ${high.toFixed(4)}, ${count} queries of ${numGroups} conversations)`;

@@ -1,17 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import { DIM, linkedExample, randomExample, range } from './fixtures.contract.ts';
+import { attend } from './attend.ts';
+import { listLoss } from './list-loss.ts';
+import { queryDirections } from './parameters.ts';
+import { readRankList } from './rank-list.ts';
 import { ndcg, reciprocalRank } from './ranking-metrics.ts';
-import { createReranker, untrainedState } from './reranker.ts';
-import { selectReranker } from './select.ts';
-import { trainReranker } from './train.ts';
-import type { RankExample, RankQuery } from './types.ts';
+import { untrainedState } from './reranker.ts';
+import { trainingSteps, trainReranker } from './train.ts';
+import type { RankExample } from './types.ts';
 
 const examples = (from: number, count: number, areEdgesTrue = true): RankExample[] =>
   range(from, count).map((seed) => linkedExample(seed, areEdgesTrue));
 const start = untrainedState(DIM);
 const train = examples(1, 80);
 const validation = examples(1001, 30);
-const heldOut = examples(2001, 60);
 const OPTIONS = { maxEpochs: 12 };
 
 test('metrics are those of the definitions', () => {
@@ -23,6 +25,9 @@ test('metrics are those of the definitions', () => {
   expect(ndcg([4, 3, 2, 1], used, 10)).toBeCloseTo((1 / Math.log2(3) + 1 / Math.log2(5)) / best, 12);
   expect(ndcg([4, 3, 2, 1], used, 3)).toBeCloseTo(1 / Math.log2(3) / best, 12);
   expect(ndcg([1, 4, 2, 3], used, 2)).toBe(1);
+  // What nobody judged takes no place.
+  expect(ndcg([4, 3, 2, 1], [null, true, false, null], 10)).toBe(1);
+  expect(reciprocalRank([4, 3, 2, 1], [null, false, null, true])).toBe(1 / 2);
 });
 
 describe('[GA4] training', () => {
@@ -50,6 +55,39 @@ describe('[GA4] training', () => {
     expect(worse.state.parameters).toEqual(report.state.parameters);
   });
 
+  test('what nobody judged counts for nothing', () => {
+    // The unjudged ones say the opposite of the others: would they count, nothing could be learned.
+    const hide = (one: RankExample, isLie: boolean) => ({ ...one, used: one.used.map((isUsed, i) => (i % 3 !== 0 ? isUsed : isLie ? !isUsed : null)) }); // prettier-ignore
+    const honest = trainReranker(start, train.map((one) => hide(one, false)), validation, OPTIONS); // prettier-ignore
+    const misled = trainReranker(start, train.map((one) => hide(one, true)), validation, OPTIONS); // prettier-ignore
+    expect(honest.lossAfter).toBeLessThan(honest.lossBefore - 0.1);
+    expect(honest.lossAfter).toBeLessThan(misled.lossAfter);
+    const { list, used } = {
+      list: readRankList(train[0]!, queryDirections(1, DIM)),
+      used: hide(train[0]!, false).used,
+    };
+    const scores = attend(start.parameters, list).scores;
+    const { loss, slopes } = listLoss(scores, used);
+    const raised = scores.map((score, i) => (used[i] === null ? score + 50 : score));
+    expect(listLoss(raised, used).loss).toBe(loss);
+    expect(slopes.filter((_, i) => used[i] === null)).toEqual(new Float64Array(8));
+  });
+
+  test('told that it is over, it gives what was best so far', () => {
+    const steps = trainingSteps(start, train, validation, OPTIONS);
+    steps.next(false);
+    let numSteps = 0;
+    for (;;) {
+      const { done, value } = steps.next(++numSteps > 25);
+      if (!done) continue;
+      expect(value).toMatchObject({ numEpochs: 3 });
+      expect(value.bestEpoch).toBeGreaterThan(0);
+      expect(value.lossAfter).toBeLessThan(value.lossBefore);
+      break;
+    }
+    expect(numSteps).toBe(26);
+  });
+
   test('a gradient that is no number is told, and nothing changes', () => {
     const kept = start.parameters.slice();
     const [first, ...rest] = train[0]!.candidates;
@@ -66,66 +104,5 @@ describe('[GA4] training', () => {
     expect(() => trainReranker(start, [{ ...train[0]!, used: [true] }], validation)).toThrow('says of 1 of 24');
     expect(() => trainReranker(start, [randomExample(1, 9, 5)], validation)).toThrow('query of 5 values');
     expect(() => trainReranker(start, train, validation, { speed: 2 } as object)).toThrow('unknown option');
-  });
-});
-
-describe('[GA5] the selection', () => {
-  const trained = createReranker(trainReranker(start, train, validation, OPTIONS).state);
-
-  test('takes what surely ranks held-out queries better', () => {
-    const selection = selectReranker(trained, heldOut);
-    expect(selection.reranker).toBe(trained);
-    expect(selection.overSimilarity.low).toBeGreaterThan(0);
-    expect(selection.trained.ndcg - selection.similarity.ndcg).toBeCloseTo(selection.overSimilarity.mean, 10);
-    expect(selection.reason).toMatch(/NDCG@10 rises by 0\.\d+ \(95 % 0\.\d+ to 0\.\d+, 60 queries\)/);
-  });
-
-  test('is decided on what is held out, not on what it was trained on', () => {
-    // Held out, other things are used than those that hang together.
-    const other = heldOut.map((one) => ({ ...one, used: one.used.map((_, i) => i % 4 === 1) }));
-    expect(selectReranker(trained, train).reranker).toBe(trained);
-    expect(selectReranker(trained, other)).toMatchObject({
-      reranker: null,
-      reason: expect.stringContaining('not sure'),
-    });
-  });
-
-  test('keeps similarity where use was at random, and where edges are', () => {
-    const shuffle = (one: RankExample, i: number) => ({ ...one, used: one.used.map((_, at) => (at + i) % 4 === 0) });
-    const misled = trainReranker(start, train.map(shuffle), validation.map(shuffle), OPTIONS).state;
-    expect(selectReranker(createReranker(misled), heldOut).reranker).toBeNull();
-    const loose = trainReranker(start, examples(1, 80, false), examples(1001, 30, false), OPTIONS).state;
-    expect(selectReranker(createReranker(loose), examples(2001, 60, false)).reranker).toBeNull();
-  });
-
-  test('keeps similarity where the untrained one is the same, or queries are few', () => {
-    const { reranker, reason, overSimilarity } = selectReranker(createReranker(start), heldOut);
-    expect([reranker, overSimilarity.mean]).toEqual([null, 0]);
-    expect(reason).toContain('not sure');
-    expect(selectReranker(trained, heldOut.slice(0, 19)).reason).toContain('19 held-out queries are too few');
-  });
-
-  test('a gain that may be luck is none', () => {
-    // Perfect for a few more queries than it takes to be as good as similarity, as bad as can be for the others.
-    const queries = heldOut.slice(0, 24).map((one) => ({
-      ...one,
-      candidates: one.candidates.map((candidate, i) => ({ ...candidate, score: one.used[i] ? 0 : 1 })),
-    }));
-    const numPerfect = Math.ceil(24 * selectReranker(createReranker(start), queries).similarity.ndcg) + 1;
-    const lucky = {
-      state: start,
-      score: (query: RankQuery) => {
-        const at = queries.indexOf(query as (typeof queries)[number]);
-        return Float64Array.from(queries[at]!.used, (isUsed) => (isUsed === at < numPerfect ? 1 : 0));
-      },
-    };
-    const { reranker, reason, overSimilarity, overPresent } = selectReranker(lucky, queries);
-    expect([reranker, overSimilarity.mean > 0, overPresent.low > 0]).toEqual([null, true, true]);
-    expect(reason).toContain('against similarity: that it rises is not sure');
-  });
-
-  test('must beat the present order, too', () => {
-    const best = heldOut.map((one) => ({ ...one, candidates: one.candidates.map((candidate, i) => ({ ...candidate, score: one.used[i] ? 1 : 0 })) })); // prettier-ignore
-    expect(selectReranker(trained, best)).toMatchObject({ reranker: null, present: { ndcg: 1, mrr: 1 } });
   });
 });

@@ -7,6 +7,7 @@ import { attendBackward } from './attend-backward.ts';
 import { isInformative, listLoss } from './list-loss.ts';
 import { queryDirections } from './parameters.ts';
 import { readRankList, type RankList } from './rank-list.ts';
+import { type AttentionRoom, createRoomKeeper } from './rank-room.ts';
 import { checkRerankerState } from './reranker.ts';
 import type { RankExample, RerankerState } from './types.ts';
 
@@ -40,16 +41,21 @@ export interface RerankTrainingReport {
 
 interface TrainingList {
   readonly list: RankList;
-  readonly used: readonly boolean[];
+  readonly used: RankExample['used'];
 }
 
 const MAX_EXAMPLES = 100_000;
 const MAX_NORM = 1;
 
 /** Loss of one list, its gradient added to `gradient`. */
-export function listGradient(parameters: Float32Array, { list, used }: TrainingList, gradient: Float32Array): number {
-  const attention = attend(parameters, list);
-  const { loss, slopes } = listLoss(attention.scores, used);
+export function listGradient(
+  parameters: Float32Array,
+  { list, used }: TrainingList,
+  gradient: Float32Array,
+  room?: AttentionRoom,
+): number {
+  const attention = attend(parameters, list, room);
+  const { loss, slopes } = listLoss(attention.scores.subarray(0, list.count), used);
   attendBackward(parameters, list, attention, slopes, gradient);
   return loss;
 }
@@ -61,6 +67,20 @@ export function trainReranker(
   validation: readonly RankExample[],
   given?: RerankTrainingOptions,
 ): RerankTrainingReport {
+  const steps = trainingSteps(start, examples, validation, given);
+  for (;;) {
+    const { done, value } = steps.next(false);
+    if (done) return value;
+  }
+}
+
+/** The same, batch by batch, for who has other things to do between them; told that it is over, it returns what was best so far. */
+export function* trainingSteps(
+  start: RerankerState,
+  examples: readonly RankExample[],
+  validation: readonly RankExample[],
+  given?: RerankTrainingOptions,
+): Generator<undefined, RerankTrainingReport, boolean> {
   const options = resolveOptions<Required<RerankTrainingOptions>>('re-ranking training', given, {
     seed: integerOption(1, 0, Number.MAX_SAFE_INTEGER),
     learningRate: numberOption(0.01, 1e-6, 1),
@@ -83,16 +103,18 @@ export function trainReranker(
   const adam = createAdamState(parameters.length);
   const gradient = new Float32Array(parameters.length);
   const random = createRandom(options.seed);
-  const lossBefore = meanLoss(parameters, judged);
+  const roomFor = createRoomKeeper(dim);
+  const lossBefore = meanLoss(parameters, judged, roomFor);
   let best = { loss: lossBefore, epoch: 0, parameters: before.slice() };
   let epoch = 0;
-  while (epoch < options.maxEpochs && epoch - best.epoch < options.patience) {
+  let isOver = false;
+  while (!isOver && epoch < options.maxEpochs && epoch - best.epoch < options.patience) {
     epoch++;
     shuffle(lists, random);
-    for (let from = 0; from < lists.length; from += options.batchSize) {
+    for (let from = 0; from < lists.length && !isOver; from += options.batchSize) {
       gradient.fill(0);
       const batch = lists.slice(from, from + options.batchSize);
-      for (const one of batch) listGradient(parameters, one, gradient);
+      for (const one of batch) listGradient(parameters, one, gradient, roomFor(one.list.count));
       for (let i = 0; i < gradient.length; i++) gradient[i]! /= batch.length;
       const norm = clipNorm(gradient, MAX_NORM);
       if (!Number.isFinite(norm)) {
@@ -105,8 +127,9 @@ export function trainReranker(
       for (let i = 0; i < parameters.length; i++) {
         parameters[i]! -= options.learningRate * options.pull * (parameters[i]! - before[i]!);
       }
+      isOver = yield;
     }
-    const loss = meanLoss(parameters, judged);
+    const loss = meanLoss(parameters, judged, roomFor);
     if (loss < best.loss) best = { loss, epoch, parameters: parameters.slice() };
   }
   return {
@@ -121,7 +144,7 @@ export function trainReranker(
   };
 }
 
-function readLists(examples: readonly RankExample[], directions: Int8Array): TrainingList[] {
+function readLists(examples: readonly RankExample[], directions: Float32Array): TrainingList[] {
   if (examples.length > MAX_EXAMPLES) {
     throw new RuvLLMError('invalid_option', `${examples.length} examples are more than ${MAX_EXAMPLES}`);
   }
@@ -134,8 +157,16 @@ function readLists(examples: readonly RankExample[], directions: Int8Array): Tra
   });
 }
 
-function meanLoss(parameters: Float32Array, lists: readonly TrainingList[]): number {
-  const sum = lists.reduce((total, { list, used }) => total + listLoss(attend(parameters, list).scores, used).loss, 0);
+function meanLoss(
+  parameters: Float32Array,
+  lists: readonly TrainingList[],
+  roomFor: (count: number) => AttentionRoom,
+): number {
+  let sum = 0;
+  for (const { list, used } of lists) {
+    const { scores } = attend(parameters, list, roomFor(list.count));
+    sum += listLoss(scores.subarray(0, list.count), used).loss;
+  }
   const mean = sum / lists.length;
   if (Number.isFinite(mean)) return mean;
   throw new RuvLLMError('bad_gradient', `the loss of ${lists.length} lists to validate is ${mean}`);

@@ -20,10 +20,15 @@ export interface RankQuery {
   readonly candidates: readonly RankCandidate[];
 }
 
+/** Whether the answer used it; null: nobody knows, for it was not shown, or the answer does not tell. */
+export type Use = boolean | null;
+
 /** A query whose answer was good, and which of the candidates that answer used. */
 export interface RankExample extends RankQuery {
   /** One for each candidate. */
-  readonly used: readonly boolean[];
+  readonly used: readonly Use[];
+  /** The conversation or question it belongs to: never on both sides of a split, and one voice where it is judged. */
+  readonly group: string;
 }
 
 /** A re-ranking that was learned: everything it needs to be what it was. */

@@ -90,6 +90,7 @@ export function createSonaHarness(given: SonaOptions = {}) {
       work,
       model: (id) => (isLoaded && id === 'small' ? model : null),
       createAdapter: async (architecture, factors) => ({ architecture, factors, contentHash: hashFactors(factors) }),
+      report: () => {},
       options: { rank: 2, numLayers: 2, learningRate: 0.02, fisherSamples: 4, ...options },
     });
   }

@@ -2,7 +2,9 @@ import type { Adapter, LowRankFactors } from '../../adapters/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
 import type { FieldCondition, MemoryStore } from '../../memory/types.ts';
+import { RERANKER_LINE } from '../graph-attention/reranker-store.ts';
 import type { MicroLoraState } from '../micro-lora/types.ts';
+import { createRerankTrainer, type RerankReport, type RerankTrainer } from '../rerank-training/rerank-trainer.ts';
 import { createReasoningBank, type DistillationReport, type ReasoningBank } from '../reasoning-bank/bank.ts';
 import { forgetRouters } from '../router-training/router-line.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
@@ -12,6 +14,7 @@ import { createCheckpoints } from './checkpoint.ts';
 import { consolidate, type ConsolidateReport } from './consolidate.ts';
 import { lessonOf } from './examples.ts';
 import { ADAPTER_PREFIX, adapterLine, getLearnedAdapter } from './learned-adapter.ts';
+import { microConfig, microFactorsOf } from './micro-factors.ts';
 import { createMicroStore } from './micro-store.ts';
 import { resolveSonaOptions, type SonaOptions } from './options.ts';
 import type { InstantOutcome, LearningModel, LearningWork } from './types.ts';
@@ -20,6 +23,7 @@ export type InstantReport = Pick<InstantOutcome, 'isApplied' | 'reason' | 'lossB
 
 export interface DeepReport {
   readonly bank: DistillationReport;
+  readonly reranker: RerankReport;
   readonly adapter: ConsolidateReport;
 }
 
@@ -66,6 +70,7 @@ export interface Sona {
   reset(tenant: string, modelId: string): Promise<void>;
   readonly versions: VersionLog;
   readonly bank: ReasoningBank;
+  readonly reranking: RerankTrainer;
   stats(): SonaStats;
   /** Writes what waits to be written. */
   close(): Promise<void>;
@@ -79,6 +84,8 @@ export interface SonaContext {
   /** Null: no such model is loaded. */
   model(id: string): LearningModel | null;
   createAdapter(architecture: string, factors: readonly LowRankFactors[]): Promise<Adapter>;
+  /** Hears of what goes wrong where nobody waits for it. */
+  readonly report: (message: string) => void;
   readonly options?: SonaOptions;
 }
 
@@ -104,6 +111,7 @@ export function createSona(context: SonaContext): Sona {
   const micros = createMicroStore(store, services, blobs);
   const checkpoints = createCheckpoints(store, services, blobs);
   const bank = createReasoningBank({ store, services, trajectories, cluster: work.cluster });
+  const reranking = createRerankTrainer({ store, services, trajectories, versions, blobs, work, options, report: context.report }); // prettier-ignore
   const shared = { trajectories, versions, blobs, checkpoints, work, services, options };
   const serving = new Map<string, Promise<Serving>>();
   const lines = new Map<string, Promise<unknown>>();
@@ -283,6 +291,7 @@ export function createSona(context: SonaContext): Sona {
   return {
     versions,
     bank,
+    reranking,
     instantAdapt: async (tenant, requestId) => {
       const trajectory = await trajectories.get(tenant, requestId);
       return inTurn(tenant, trajectory?.model ?? '', () => instant(tenant, requestId));
@@ -293,13 +302,14 @@ export function createSona(context: SonaContext): Sona {
       inTurn(tenant, modelId, async () => {
         stats.numDeep++;
         const report = await bank.distil(tenant);
+        const reranker = await reranking.train(tenant, 'deep', given?.signal);
         const how = {
           loop: 'deep',
           limitMs: options.deepLimitMs,
           numEpochs: DEEP_EPOCHS,
           isFromScratch: false,
         } as const;
-        return { bank: report, adapter: await run(tenant, modelOf(modelId), how, given) };
+        return { bank: report, reranker, adapter: await run(tenant, modelOf(modelId), how, given) };
       }),
     shouldTriggerBackground,
     async adapterOf(tenant, modelId, version) {
@@ -345,6 +355,8 @@ export function createSona(context: SonaContext): Sona {
         if (reason !== null) relearned.push({ model, reason });
       }
       relearned.push(...(await forgetRouters({ versions, blobs }, tenant, gone)));
+      const ranking = await reranking.forget(tenant, gone);
+      if (ranking !== null) relearned.push({ model: RERANKER_LINE, reason: ranking });
       return { numTrajectories: gone.size, relearned };
     },
     reset: (tenant, modelId) =>
@@ -371,16 +383,3 @@ const ratedOf = (modelId: string) =>
       ],
     },
   }) as const;
-
-function microConfig({ architecture, hiddenDim, vocabSize }: LearningModel) {
-  return { architecture, hiddenDim, vocabSize, rank: 2, alpha: 16 };
-}
-
-/** As `createMicroLora` lays them out: A, then B. */
-function microFactorsOf(model: LearningModel, state: MicroLoraState | null): readonly LowRankFactors[] {
-  if (state === null) return [];
-  const { hiddenDim, vocabSize, rank, alpha } = microConfig(model);
-  const a = state.parameters.slice(0, rank * hiddenDim);
-  const b = state.parameters.slice(rank * hiddenDim);
-  return [{ target: 'output', layer: -1, numCols: hiddenDim, numRows: vocabSize, rank, scale: alpha / rank, a, b }];
-}

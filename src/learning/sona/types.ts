@@ -7,6 +7,7 @@ import type { TrainingExample } from '../lora-training/types.ts';
 import type { MicroLoraConfig } from '../micro-lora/micro-lora.ts';
 import type { MicroLoraState, TokenSample, UpdateReport } from '../micro-lora/types.ts';
 import type { ClusterWork } from '../reasoning-bank/k-means.ts';
+import type { RerankJob, RerankOutcome } from '../rerank-training/train-rerank.ts';
 import type { RouterJob, RouterOutcome } from '../router-training/train-router.ts';
 
 /** What was learned and is in use. Apart, for no cached K or V depends on the second, which changes with every answer. */
@@ -121,6 +122,8 @@ export interface LearningWork {
   cluster: ClusterWork;
   /** Trains a router and judges it beside the one that serves. */
   trainRouter(job: RouterJob): Promise<RouterOutcome>;
+  /** Trains a re-ranking of what is recalled and judges it beside similarity and what serves. */
+  trainReranker(job: RerankJob): Promise<RerankOutcome>;
   /** Gives back the memory of a model; it is loaded again when needed. */
   release(): Promise<void>;
 }

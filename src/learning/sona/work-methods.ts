@@ -1,5 +1,6 @@
 import type { MethodList } from '../../core/remote-calls.ts';
 import { clusterWhole } from '../reasoning-bank/k-means.ts';
+import { createRerankWork } from '../rerank-training/train-rerank.ts';
 import type { Sha256 } from '../router/index.ts';
 import { trainRouter } from '../router-training/train-router.ts';
 import { createAdapterWork, type OpenTrainingModel } from './adapter-work.ts';
@@ -17,17 +18,25 @@ export const WORK_METHODS: MethodList<LearningWork> = {
   factorsOf: true,
   cluster: true,
   trainRouter: true,
+  trainReranker: true,
   release: true,
 };
 
 /** Everything that computes, in one object: for a thread, or for tests without one. */
 export function createLearningWork(open: OpenTrainingModel, now: () => number, sha256: Sha256): LearningWork {
   const instant = createInstantLearner(now);
+  const adapters = createAdapterWork(open);
+  const rerank = createRerankWork(now);
   return {
-    ...createAdapterWork(open),
+    ...adapters,
+    async cancel() {
+      rerank.cancelRerank();
+      await adapters.cancel();
+    },
     instant: async (job) => instant.step(job),
     forgetInstant: async (key) => instant.forget(key),
     cluster: async (vectors, plan) => clusterWhole(vectors, plan),
     trainRouter: async (job) => trainRouter(job, sha256),
+    trainReranker: (job) => rerank.trainReranker(job),
   };
 }

@@ -118,3 +118,20 @@ test('a limit is kept over pages, and order and conditions hold (TJ3)', async ()
   });
   expect(large).toHaveLength(50);
 });
+
+test('feedback that names sources marks them, and the others as not used (TJ4)', async () => {
+  const [a, b, c] = [1, 2, 3].map((n) => trajectoryFixture(n).requestId) as [string, string, string];
+  const one = trajectoryFixture(9, { retrieved: [{ id: a, isUsed: true }, { id: b, isUsed: null }] }); // prettier-ignore
+  await trajectories.add('acme', one);
+  const named = { source: 'api', score: null, correction: null, comment: null, usedSources: [b] } as const;
+  expect(await trajectories.rate('acme', one.requestId, named)).toMatchObject({
+    retrieved: [{ id: a, isUsed: false }, { id: b, isUsed: true }], // prettier-ignore
+    verdict: 'unknown',
+  });
+  await expect(trajectories.rate('acme', one.requestId, { ...named, usedSources: [c] })).rejects.toThrow(
+    'none of the 2',
+  );
+  expect(await trajectories.rate('acme', one.requestId, { ...named, usedSources: [] })).toMatchObject({
+    retrieved: [{ id: a, isUsed: false }, { id: b, isUsed: false }], // prettier-ignore
+  });
+});

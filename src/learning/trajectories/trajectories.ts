@@ -20,6 +20,8 @@ export interface GivenFeedback {
   readonly score: number | null;
   readonly correction: string | null;
   readonly comment: string | null;
+  /** Ids of the shown sources that the answer used; the others were not. Default: nothing is said of them. */
+  readonly usedSources?: readonly string[] | null;
 }
 
 export type NewTrajectory = Omit<Trajectory, 'verdict' | 'feedback' | 'isDistilled' | 'expiresMs' | 'correction'>;
@@ -131,14 +133,14 @@ export function createTrajectories(
       return record == null ? null : trajectoryFromRecord(record);
     },
     async rate(tenant, requestId, given) {
-      const { score, correction, comment, source } = given;
+      const { score, correction, comment, source, usedSources = null } = given;
       if (score !== null && !(score >= 0 && score <= 1)) {
         throw new RuvLLMError('invalid_option', `score must be a number from 0 to 1, got ${String(score)}`, {
           data: { option: 'score' },
         });
       }
-      if (score === null && correction === null && comment === null) {
-        throw new RuvLLMError('invalid_option', 'feedback needs a score, a correction or a comment', {
+      if (score === null && correction === null && comment === null && usedSources === null) {
+        throw new RuvLLMError('invalid_option', 'feedback needs a score, a correction, a comment or used sources', {
           data: { option: 'score' },
         });
       }
@@ -158,10 +160,12 @@ export function createTrajectories(
         hasCorrection: kept !== null,
       };
       return change(tenant, requestId, (one) => {
+        const retrieved = usedSources === null ? one.retrieved : markedAs(one.retrieved, usedSources);
         // Who corrects an answer and gives no score says that it was wrong.
         const quality = score ?? (kept === null ? one.quality : 0);
         return {
           ...one,
+          retrieved,
           quality,
           verdict: verdictOf(quality),
           correction: kept?.text ?? one.correction,
@@ -190,7 +194,7 @@ export function createTrajectories(
     async markUsed(tenant, requestId, usedIds) {
       await change(tenant, requestId, (one) => ({
         ...one,
-        retrieved: one.retrieved.map(({ id }) => ({ id, isUsed: usedIds.has(id) })),
+        retrieved: markedAs(one.retrieved, [...usedIds]),
       }));
     },
     async remove(tenant, conditions) {
@@ -206,4 +210,14 @@ export function createTrajectories(
       }
     },
   };
+}
+
+/** These were used, the others not; one that was not shown cannot have been. */
+function markedAs(shown: Trajectory['retrieved'], used: readonly string[]): Trajectory['retrieved'] {
+  const unknown = used.find((id) => !shown.some((one) => one.id === id));
+  if (unknown !== undefined) {
+    const message = `${JSON.stringify(unknown.slice(0, 80))} is none of the ${shown.length} sources that were shown`;
+    throw new RuvLLMError('invalid_option', message, { data: { option: 'usedSources' } });
+  }
+  return shown.map(({ id }) => ({ id, isUsed: used.includes(id) }));
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { EDGE_RELATIONS, NODE_KINDS } from '../schemas/node.ts';
+import { EDGE_RELATIONS, MAX_EDGE_WEIGHT, NODE_KINDS } from '../schemas/node.ts';
 import { metadata, name, text, timeMs, unit, uuid } from '../schemas/primitives.ts';
 import { recordText } from '../search/record-text.ts';
 import { RECORD_KINDS, type MemoryRecord } from '../types.ts';
@@ -148,4 +148,26 @@ const neighbours = defineOperation({
   },
 });
 
-export const memoryOperations: readonly MemoryOperation[] = [add, get, search, remove, stats, health, neighbours];
+const link = defineOperation({
+  name: 'memory.link',
+  summary: 'Says that two records belong together; a link that is there is replaced.',
+  scope: 'write',
+  input: z.strictObject({
+    from: uuid,
+    to: uuid,
+    relation: z.enum(EDGE_RELATIONS),
+    weight: z.number().min(0).max(MAX_EDGE_WEIGHT).default(1),
+    confidence: unit.default(1),
+  }),
+  async run(memory, tenant, edge) {
+    const ends = await memory.store.get(tenant, [edge.from, edge.to]);
+    for (const [index, id] of [edge.from, edge.to].entries()) {
+      if (!isSeen(memory, ends[index])) throw notFound(`there is no record ${id}`);
+    }
+    if (edge.from === edge.to) throw refuseInput(`${edge.from} cannot be linked with itself`, 'to');
+    await memory.graph.link(tenant, [edge]);
+    return { ...edge };
+  },
+});
+
+export const memoryOperations: readonly MemoryOperation[] = [add, get, search, remove, stats, health, neighbours, link];

@@ -18,12 +18,18 @@ describe('[OP1] the table', () => {
       ['memory.stats', '/admin/memory/stats', 'read'],
       ['memory.health', '/admin/memory/health', 'admin'],
       ['memory.neighbours', '/admin/memory/neighbours', 'read'],
+      ['memory.link', '/admin/memory/link', 'write'],
+      ['memory.list', '/admin/memory/list', 'read'],
+      ['memory.graph', '/admin/memory/graph', 'read'],
       ['memory.export', '/admin/memory/export', 'read'],
       ['memory.import', '/admin/memory/import', 'admin'],
       ['audit.search', '/admin/memory/audit/search', 'read'],
       ['audit.stats', '/admin/memory/audit/stats', 'read'],
       ['audit.verify', '/admin/memory/audit/verify', 'read'],
       ['audit.export', '/admin/memory/audit/export', 'read'],
+      ['audit.show', '/admin/memory/audit/show', 'read'],
+      ['audit.similar', '/admin/memory/audit/similar', 'read'],
+      ['audit.decisions', '/admin/memory/audit/decisions', 'read'],
       ['sessions.list', '/admin/memory/sessions/list', 'read'],
       ['sessions.show', '/admin/memory/sessions/show', 'read'],
       ['sessions.rm', '/admin/memory/sessions/rm', 'write'],
@@ -210,6 +216,22 @@ describe('memory', () => {
       neighbours: [{ id: a, direction: 'in', text: 'one', ...edge }],
     });
     expect(await run('memory.neighbours', { id: b, direction: 'out' })).toEqual({ neighbours: [] });
+  });
+
+  test('[GR2] a link joins two records of the tenant, and nothing else', async () => {
+    const { run } = await createTestMemory();
+    const [a, b] = [idOf(await run('memory.add', { text: 'one' })), idOf(await run('memory.add', { text: 'two' }))];
+    const foreign = idOf(await run('memory.add', { text: 'three' }, 'other'));
+    const edge = { from: a, to: b, relation: 'cites' };
+    expect(await run('memory.link', edge)).toEqual({ ...edge, weight: 1, confidence: 1 });
+    await run('memory.link', { ...edge, weight: 3 });
+    expect(await run('memory.neighbours', { id: a })).toMatchObject({ neighbours: [{ id: b, weight: 3 }] });
+    for (const to of [foreign, UUID]) {
+      await expect(run('memory.link', { ...edge, to })).rejects.toMatchObject({ code: 'not_found' });
+    }
+    await expect(run('memory.link', { ...edge, to: a })).rejects.toMatchObject({ code: 'invalid_option' });
+    await expect(run('memory.link', { ...edge, relation: 'likes' })).rejects.toMatchObject({ code: 'invalid_option' });
+    expect(await run('memory.stats', {})).toMatchObject({ numEdges: 1 });
   });
 });
 

@@ -1,8 +1,10 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { auditOperations } from './audit-operations.ts';
+import { browseOperations } from './browse-operations.ts';
 import { memoryOperations } from './memory-operations.ts';
 import type { MemoryOperation } from './operation.ts';
 import { policyOperations } from './policy-operations.ts';
+import { requestOperations } from './request-operations.ts';
 import { sessionOperations } from './session-operations.ts';
 import { tenantOperations } from './tenant-operations.ts';
 import { transferOperations } from './transfer-operations.ts';
@@ -10,8 +12,10 @@ import { transferOperations } from './transfer-operations.ts';
 /** Everything an operator can do with the memory. */
 export const MEMORY_OPERATIONS: readonly MemoryOperation[] = [
   ...memoryOperations,
+  ...browseOperations,
   ...transferOperations,
   ...auditOperations,
+  ...requestOperations,
   ...sessionOperations,
   ...policyOperations,
   ...tenantOperations,

@@ -22,6 +22,8 @@ export type Verdict = (typeof VERDICTS)[number];
 
 /** Sources that were offered to one answer: what an operator may ask for, and no more. */
 const MAX_RETRIEVED = 64;
+/** What a search may have looked at. */
+const MAX_CANDIDATES = 64;
 const MAX_FEEDBACK = 16;
 const MAX_STEPS = 64;
 
@@ -48,6 +50,15 @@ const routeState = z.strictObject({
   latencyMs: z.array(durationMs).max(256),
 });
 export type RouteState = z.infer<typeof routeState>;
+
+/** What the memory looked at for a request, as it ranked it then: what was shown of it is in `retrieved`. */
+const rankedCandidate = z.strictObject({
+  id: uuid,
+  /** Rounding may bring it a little beyond 1. */
+  similarity: z.number().min(-1.01).max(1.01).nullable(),
+  score: z.number().min(-1e6).max(1e6),
+  hops: z.int().min(0).max(64),
+});
 
 /** A request, what was done for it, and what came of it: what can be learned from. The audit log is apart, and never changes. */
 export const trajectory = z
@@ -82,6 +93,8 @@ export const trajectory = z
     }),
     /** Only where a router chose. */
     route: routeState.optional(),
+    candidates: z.array(rankedCandidate).max(MAX_CANDIDATES).optional(),
+    /** What was shown; whether the answer used it, null where that cannot be told. */
     retrieved: z.array(z.strictObject({ id: uuid, isUsed: z.boolean().nullable() })).max(MAX_RETRIEVED),
     verdict: z.enum(VERDICTS),
     /** Null: nobody said. */

@@ -3,18 +3,20 @@ import { createMemoryGraph } from '../graph/graph.ts';
 import { nodeToRecord } from '../schemas/node.ts';
 import { createTestServices, createTestStore } from '../test-store.contract.ts';
 import { createMemorySearch } from './search.ts';
-import type { Rerank, RerankRequest } from './rerank.ts';
+import { MAX_RERANKED, type RankCandidates, type RerankRequest } from './rerank.ts';
 
 const T = 'acme';
 const SPACE = 'plane';
 const DAY_MS = 86_400_000;
 const embedder = { fingerprint: SPACE, dim: 2, embed: async () => Float32Array.of(1, 0) };
 
-async function setUp(rerank?: Rerank) {
+async function setUp(rank?: RankCandidates) {
   const services = createTestServices();
   const store = createTestStore(services);
   const graph = createMemoryGraph(store, services);
-  const search = createMemorySearch({ store, services, graph, embedder, ...(rerank === undefined ? {} : { rerank }) });
+  const asked: unknown[] = [];
+  const rerank = rank === undefined ? null : { of: (...given: unknown[]) => (asked.push(given), rank), forget() {} };
+  const search = createMemorySearch({ store, services, graph, embedder, rerank: () => rerank });
   const add = async (text: string, angle: number | null): Promise<string> => {
     const id = services.newId();
     const node = { id, kind: 'fact' as const, text, source: null, topic: null, quality: null, metadata: {}, expiresMs: null }; // prettier-ignore
@@ -32,21 +34,22 @@ async function setUp(rerank?: Rerank) {
   services.timeMs += 3 * DAY_MS;
   const texts = async (k = 10) =>
     (await search.search(T, { text: 'x', k, expandHops: 1, tokenBudget: 1000 })).results.map(({ text }) => text);
-  return { services, store, search, texts, ids: [a, b, c] };
+  return { services, store, search, texts, add, asked, ids: [a, b, c] };
 }
 
 describe('[SE6] re-ranking', () => {
   test('gets every candidate with its edges to the others', async () => {
     const seen: RerankRequest[] = [];
-    const { texts, ids } = await setUp((request) => {
+    const { texts, ids, asked } = await setUp((request) => {
       seen.push(request);
       return null;
     });
     const plain = await setUp();
     expect(await texts()).toEqual(await plain.texts());
-    const { tenant, space, query, candidates } = seen[0]!;
+    const { space, query, candidates } = seen[0]!;
+    expect(asked).toEqual([[T, SPACE]]);
     expect(candidates.slice(0, 2).every(({ record }) => record.vector instanceof Float32Array)).toBe(true);
-    expect([tenant, space, [...query]]).toEqual([T, SPACE, [1, 0]]);
+    expect([space, [...query]]).toEqual([SPACE, [1, 0]]);
     expect(candidates.map(({ record, hops }) => [record.id, hops])).toEqual([
       [ids[0], 0],
       [ids[1], 0],
@@ -69,7 +72,7 @@ describe('[SE6] re-ranking', () => {
   });
 
   test('decides the order of the results, before they are cut and packed', async () => {
-    const { search, texts } = await setUp(async ({ candidates }) => candidates.map((_, i) => i));
+    const { search, texts } = await setUp(({ candidates }) => candidates.map((_, i) => i));
     expect(await texts()).toEqual(['linked only to b', 'something second', 'first of all']);
     expect(await texts(1)).toEqual(['linked only to b']);
     const { results, context } = await search.search(T, { text: 'x', expandHops: 1, tokenBudget: 1000 });
@@ -78,14 +81,45 @@ describe('[SE6] re-ranking', () => {
     expect(context!.text).toMatch(/^\[1\] linked only to b\n\[2\] something second/);
   });
 
-  test('gets no more than twice the nearest: the best of what was reached', async () => {
+  test('gets the best so many; the others stand behind them in the order they had', async () => {
     let count = 0;
-    const { search } = await setUp(({ candidates }) => {
+    const { search, add } = await setUp(({ candidates }) => {
       count = candidates.length;
-      return null;
+      return candidates.map((_, i) => i - 100);
     });
-    await search.search(T, { text: 'x', k: 1, numCandidates: 1, expandHops: 2 });
-    expect(count).toBe(2);
+    // Nearer than the two that are there; four of the first are copies, so that places are left for those behind.
+    const words = (i: number): string => Array.from({ length: 5 }, (_, n) => `w${i < 5 ? 0 : i}x${n}`).join(' ');
+    for (let i = 0; i < MAX_RERANKED + 6; i++) await add(words(i), 0.001 * i);
+    const { results, candidates } = await search.search(T, { text: 'x', k: MAX_RERANKED });
+    expect(count).toBe(MAX_RERANKED);
+    const behind = [0, 1, 2, 3].map((n) => words(MAX_RERANKED + n));
+    const first = Array.from({ length: MAX_RERANKED - 4 }, (_, i) => words(MAX_RERANKED - 1 - i));
+    expect(results.map(({ text }) => text)).toEqual([...first, ...behind]);
+    expect(results.map(({ score }) => score)).toEqual(results.map(({ score }) => score).toSorted((a, b) => b - a));
+    // What it was before.
+    expect(candidates.map(({ score }) => score)).toEqual(candidates.map(({ similarity }) => similarity));
+    expect(candidates.length).toBe(MAX_RERANKED);
+  });
+
+  test('where nothing ranks for the tenant, everything is as without, and no vector and no edge is read', async () => {
+    const plain = await setUp();
+    const { search, store } = await setUp();
+    const calls: [string, unknown][] = [];
+    store.onCall = (operation, argument) => void calls.push([operation, argument]);
+    const asked = { text: 'x', k: 10, expandHops: 1, tokenBudget: 1000 };
+    const found = await search.search(T, asked);
+    expect(JSON.stringify(found)).toBe(JSON.stringify(await plain.search.search(T, asked)));
+    const ranked = createMemorySearch({
+      store: plain.store, services: plain.services, graph: createMemoryGraph(plain.store, plain.services), embedder,
+      rerank: () => ({ of: async () => null, forget() {} }),
+    }); // prettier-ignore
+    const before = calls.length;
+    plain.store.onCall = (operation, argument) => void calls.push([operation, argument]);
+    expect(JSON.stringify(await ranked.search(T, asked))).toBe(JSON.stringify(found));
+    expect(JSON.stringify(calls.slice(before))).toBe(JSON.stringify(calls.slice(0, before)));
+    calls.length = 0;
+    await ranked.search(T, { text: 'x' });
+    expect(calls).toMatchObject([['nearest', { withVectors: false }]]);
   });
 
   test('that gives other than a number for each is a bug, and told', async () => {

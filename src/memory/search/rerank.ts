@@ -26,7 +26,6 @@ export interface RerankCandidate {
 }
 
 export interface RerankRequest {
-  readonly tenant: string;
   /** Fingerprint of what made `query` and the candidates' vectors. */
   readonly space: string;
   readonly query: Float32Array;
@@ -34,42 +33,47 @@ export interface RerankRequest {
 }
 
 /** A score for each candidate, the best the highest; null: the order they have stays. */
-export type Rerank = (request: RerankRequest) => readonly number[] | null | Promise<readonly number[] | null>;
+export type RankCandidates = (request: RerankRequest) => readonly number[] | null;
+
+/** Puts what the searches of tenants find in another order. */
+export interface Rerank {
+  /** What ranks for a tenant in a space; null: the order stays, and nothing is read for it. */
+  of(tenant: string, space: string): RankCandidates | null | Promise<RankCandidates | null>;
+  /** What is known of a tenant holds no more. */
+  forget(tenant: string): void;
+}
 
 type Ranked = Omit<RerankCandidate, 'edges'>;
 
+/** So many are put in another order; who learns from what was found keeps as many. */
+export const MAX_RERANKED = 32;
 /** What one call of the store takes. */
 const CALL_ITEMS = 1000;
 /** Of one search; beyond them, the lightest count for nothing. */
 const MAX_EDGES = 10_000;
 
-/** The best `limit` of what was found, with the scores `rerank` gives them; what it says nothing of, as it was. */
+/** `found`, the best first, with the scores `rank` gives the first of them; the others stand behind, in the order they have. */
 export async function rescore<T extends Ranked>(
-  rerank: Rerank,
+  rank: RankCandidates,
   store: MemoryStore,
   nowMs: number,
-  request: Omit<RerankRequest, 'candidates'>,
-  all: readonly T[],
+  request: Omit<RerankRequest, 'candidates'> & { readonly tenant: string },
+  found: readonly T[],
   limit: number,
 ): Promise<readonly T[]> {
-  if (all.length === 0) return all;
-  // A step along the graph may reach a thousand: time must not grow with that.
-  const found = all.toSorted((a, b) => b.score - a.score || (a.record.id < b.record.id ? -1 : 1)).slice(0, limit);
-  const edges = await edgesAmong(store, request.tenant, found, nowMs);
-  const candidates = found.map(({ record, similarity, score, hops }, i) => ({
-    record,
-    similarity,
-    score,
-    hops,
-    edges: edges[i]!,
-  }));
-  const scores = await rerank({ ...request, candidates });
-  if (scores === null) return all;
-  assert(scores.length === found.length, `re-ranking ${found.length} candidates gave ${scores.length} scores`);
-  return found.map((result, i) => {
-    assert(Number.isFinite(scores[i]), `re-ranking gave candidate ${i} of ${found.length} the score ${scores[i]}`);
-    return { ...result, score: scores[i]! };
-  });
+  if (found.length === 0) return found;
+  const head = found.slice(0, limit);
+  const { tenant, ...asked } = request;
+  const edges = await edgesAmong(store, tenant, head, nowMs);
+  const candidates = head.map(({ record, similarity, score, hops }, i) => ({ record, similarity, score, hops, edges: edges[i]! })); // prettier-ignore
+  const scores = rank({ ...asked, candidates });
+  if (scores === null) return found;
+  assert(scores.length === head.length, `re-ranking ${head.length} candidates gave ${scores.length} scores`);
+  const bad = scores.findIndex((score) => !Number.isFinite(score));
+  assert(bad === -1, `re-ranking gave candidate ${bad} of ${head.length} the score ${scores[bad]}`);
+  const worst = Math.min(...scores);
+  const behind = found[limit]?.score ?? 0;
+  return found.map((result, i) => ({ ...result, score: scores[i] ?? worst - 1 - (behind - result.score) }));
 }
 
 async function edgesAmong(

@@ -11,7 +11,7 @@ import { SEARCHED_KINDS, type FieldCondition, type MemoryRecord, type MemoryStor
 import { estimateJaccard, minHash } from './min-hash.ts';
 import { packContext, type PackedContext } from './pack.ts';
 import { recordText } from './record-text.ts';
-import { rescore, type Rerank } from './rerank.ts';
+import { MAX_RERANKED, type RankCandidates, rescore, type Rerank } from './rerank.ts';
 
 /** Everything but the memory's own state. */
 /** More than this in common, and the second text says nothing new. */
@@ -20,8 +20,6 @@ const MAX_JACCARD = 0.8;
 const MAX_CANDIDATES = 1000;
 /** What a step away from a result costs it in rank. */
 const HOP_FACTOR = 0.8;
-/** As many times the nearest records are re-ranked: the others were reached along the graph. */
-const REACHED_FACTOR = 2;
 
 const memoryQuery = z
   .strictObject({
@@ -74,8 +72,19 @@ export interface MemoryResult {
   readonly hops: number;
 }
 
+/** What a search looked at, as far as it depends on the search. */
+export interface SearchCandidate {
+  readonly id: string;
+  readonly similarity: number | null;
+  /** By which it is ranked where nothing re-ranks. */
+  readonly score: number;
+  readonly hops: number;
+}
+
 /** What a search found. */
 export interface MemorySearchResult {
+  /** The best by similarity and graph, whatever order the results have; at most `MAX_RERANKED`. */
+  readonly candidates: readonly SearchCandidate[];
   /** The best first. */
   readonly results: readonly MemoryResult[];
   /** Near-duplicates of better results that were left out. */
@@ -93,8 +102,8 @@ export interface MemorySearchContext {
   readonly countTokens?: (text: string) => number;
   /** Default: `MEMORY_FIELDS`. */
   readonly fields?: FieldRegistry;
-  /** Puts what was found in another order, before duplicates go and the text is packed. Default: the order by score stays. */
-  readonly rerank?: Rerank;
+  /** Puts what was found in another order, before duplicates go and the text is packed; null: the order by score stays. */
+  readonly rerank?: () => Rerank | null;
 }
 
 export interface MemorySearch {
@@ -112,6 +121,9 @@ function cosine(a: Float32Array, b: Float32Array): number {
   }
   return dot / Math.sqrt(aa * bb);
 }
+
+const inOrder = (results: readonly MemoryResult[]): readonly MemoryResult[] =>
+  results.toSorted((a, b) => b.score - a.score || (a.record.id < b.record.id ? -1 : 1));
 
 function dropDuplicates(
   ranked: readonly MemoryResult[],
@@ -173,29 +185,29 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
       const similarity = record.vector !== null && record.space === wanted ? cosine(vector, record.vector) : null;
       const inherited = seeds.get(from)!.score * strength * HOP_FACTOR ** hops;
       const score = Math.max(similarity ?? -1, inherited);
-      const shown = needsVectors(query) ? record : { ...record, vector: null };
+      const shown = query.withVectors ? record : { ...record, vector: null };
       return [{ record: shown, text: recordText(record), score, similarity, hops }];
     });
   };
 
   /** The best of the nearest `numCandidates`; `isMore`: others behind them could be results, too. */
-  /** What re-ranks looks at vectors, whether the caller wants them or not. */
-  const needsVectors = (query: ResolvedQuery): boolean => query.withVectors || rerank !== undefined;
-
   const look = async (
     tenant: string,
-    query: ResolvedQuery,
+    given: ResolvedQuery,
     vector: Float32Array,
     wanted: string,
     numCandidates: number,
-  ): Promise<{ results: MemoryResult[]; numDuplicates: number; isMore: boolean }> => {
+    rank: RankCandidates | null,
+  ): Promise<Omit<MemorySearchResult, 'context'> & { readonly isMore: boolean }> => {
+    // What re-ranks looks at vectors, whether the caller wants them or not.
+    const query = { ...given, withVectors: given.withVectors || rank !== null };
     const found = await store.nearest(tenant, {
       vector,
       space: wanted,
       kinds: query.kinds ?? SEARCHED_KINDS,
       k: numCandidates,
       filter: toFilter(query),
-      withVectors: needsVectors(query),
+      withVectors: query.withVectors,
     });
     const isNear = ({ similarity }: { similarity: number }): boolean => similarity >= query.minSimilarity;
     const near = found
@@ -208,35 +220,42 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
         hops: 0,
       }));
     const further = query.expandHops === 0 ? [] : await expand(tenant, near, query, vector, wanted);
-    const all: readonly MemoryResult[] = [...near, ...further];
+    const present = inOrder([...near, ...further]);
     const request = { tenant, space: wanted, query: vector };
-    const limit = REACHED_FACTOR * numCandidates;
-    const scored = rerank === undefined ? all : await rescore(rerank, store, services.now(), request, all, limit);
-    const ranked = scored.toSorted((a, b) => b.score - a.score || (a.record.id < b.record.id ? -1 : 1));
-    return { ...dropDuplicates(ranked, query.k), isMore: found.length === numCandidates && isNear(found.at(-1)!) };
+    const limit = Math.max(MAX_RERANKED, query.k);
+    const ranked =
+      rank === null ? present : inOrder(await rescore(rank, store, services.now(), request, present, limit));
+    return {
+      ...dropDuplicates(ranked, query.k),
+      candidates: present
+        .slice(0, MAX_RERANKED)
+        .map(({ record: { id }, similarity, score, hops }) => ({ id, similarity, score, hops })),
+      isMore: found.length === numCandidates && isNear(found.at(-1)!),
+    };
   };
 
   return {
     async search(tenant, given) {
       const query = parseWith<ResolvedQuery>(memoryQuery as never, given, 'memory search');
       const { vector, space: wanted } = await toVector(query);
+      const rank = (await rerank?.()?.of(tenant, wanted)) ?? null;
       let numCandidates = Math.max(query.k, query.numCandidates);
-      let best = await look(tenant, query, vector, wanted, numCandidates);
+      let best = await look(tenant, query, vector, wanted, numCandidates, rank);
       // Copies of one text, and what waits to be swept, must not hide what is a little further.
       while (best.results.length < query.k && best.isMore && numCandidates < MAX_CANDIDATES) {
         numCandidates = Math.min(MAX_CANDIDATES, 4 * numCandidates);
-        best = await look(tenant, query, vector, wanted, numCandidates);
+        best = await look(tenant, query, vector, wanted, numCandidates, rank);
       }
-      const { numDuplicates } = best;
+      const { numDuplicates, candidates } = best;
       const results =
-        rerank === undefined || query.withVectors
+        rank === null || query.withVectors
           ? best.results
           : best.results.map((result) => ({ ...result, record: { ...result.record, vector: null } }));
       const items = results
         .filter(({ text }) => text !== '')
         .map(({ record: { id, kind }, text }) => ({ id, kind, text }));
       const packed = query.tokenBudget === undefined ? null : packContext(items, query.tokenBudget, countTokens);
-      return { results, numDuplicates, context: packed };
+      return { results, candidates, numDuplicates, context: packed };
     },
   };
 }

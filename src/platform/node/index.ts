@@ -1,3 +1,4 @@
+export { readDashboardFiles } from './dashboard-files.ts';
 export { createFileSink, type FileSink } from './file-sink.ts';
 export { openFileSource } from './file-source.ts';
 export { createNodeHubPlatform } from './hub-platform.ts';

@@ -75,8 +75,10 @@ export function createLearning(context: LearningContext): Learning {
     work,
     model: (id) => models.get(id) ?? null,
     createAdapter,
+    report,
     ...(context.options === undefined ? {} : { options: context.options }),
   });
+  const endReranking = memory.useRerank(sona.reranking.rerank);
   const limit = createRateLimit(() => services.now(), FEEDBACK_LIMIT);
   const prepared = new Map<string, Promise<void>>();
   const pending = new Map<string, Promise<void>>();
@@ -97,6 +99,7 @@ export function createLearning(context: LearningContext): Learning {
       const { signal } = ending;
       if (await sona.shouldTriggerDeep(tenant, modelId)) await sona.deepOptimize(tenant, modelId, { signal });
       else await sona.maybeBackground(tenant, modelId, { signal });
+      await sona.reranking.maybeTrain(tenant, signal);
     }
     for (const loop of others) if (!isClosed) await loop();
   }
@@ -186,6 +189,7 @@ export function createLearning(context: LearningContext): Learning {
     async close() {
       isClosed = true;
       cancel();
+      endReranking();
       // A loop that nobody stops goes on with its next piece, for minutes.
       ending.abort();
       await work.cancel().catch(() => {});

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { createSpokenModel } from '../../../test/support/spoken-model.ts';
 import { openTestMemory, type TestMemory } from '../../../test/support/test-memory.ts';
 import { RuvLLMError } from '../../core/errors.ts';
+import type { NewTrajectory } from '../../learning/trajectories/trajectories.ts';
 import type { GenerateOptions } from '../generate-options.ts';
 import { createRequestMemory, type RequestMemory } from './request-memory.ts';
 
@@ -166,4 +167,26 @@ test('[RM3] a memory that fails is told of once, and no call fails of it', async
   expect(found).toHaveLength(3);
   expect(found[0]!.queryEmbedding).toBeNull();
   expect(reports).toEqual(['embedding failed: the thread is gone']);
+});
+
+test('[RM7] what can be learned from says what was looked at, shown, and used', async () => {
+  const observed: NewTrajectory[] = [];
+  const learning = { observe: (_tenant: string, one: NewTrajectory) => void observed.push(one), expect: () => {} };
+  requests = createRequestMemory(memory, { now: () => clockMs, wallClock: () => clockMs, report: () => {}, learning });
+  const used = await memory.add('local', { text: 'The blue whale swims in the cold deep sea of the north.' });
+  const unused = await memory.add('local', { text: 'A blue whale calf drinks milk for half a year or longer.' });
+  const { model } = speak(['It swims in the cold deep sea of the north.', 'Hm.', 'Nothing.']);
+  const question = [{ role: 'user' as const, content: 'what of the blue whale?' }];
+  await model.generate(question, { memory: { minSimilarity: 0.05, k: 2 } });
+  await model.generate(question, { memory: { minSimilarity: 0.05, k: 1 } });
+  await model.generate(question);
+  await requests.settle();
+  const marks = observed.map(({ retrieved }) => Object.fromEntries(retrieved.map(({ id, isUsed }) => [id, isUsed])));
+  expect(marks[0]).toEqual({ [used]: true, [unused]: false });
+  // Too short to tell; and what was not shown is known to have been there.
+  expect(Object.values(marks[1]!)).toEqual([null]);
+  expect(observed[1]!.candidates!.map(({ id }) => id).toSorted()).toEqual([used, unused].toSorted());
+  expect(observed[0]!.candidates).toEqual(observed[1]!.candidates);
+  expect(marks[2]).toEqual({});
+  expect(observed[2]!.candidates).toBeUndefined();
 });

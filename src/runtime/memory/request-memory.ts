@@ -4,6 +4,7 @@ import type { EmbeddedText, Memory } from '../../memory/memory.ts';
 import { checkTenantIsCallers } from '../../memory/state-tenant.ts';
 import { MAX_TURN_TEXT, MAX_WITNESS_TEXT } from '../../memory/schemas/text-lengths.ts';
 import type { PackedSource } from '../../memory/search/pack.ts';
+import type { SearchCandidate } from '../../memory/search/search.ts';
 import type { Learning } from '../learning/learning.ts';
 import type { Prompt } from '../prompt.ts';
 import type { RouteChoice } from '../routing/types.ts';
@@ -41,6 +42,10 @@ export interface Recalled {
   readonly embedded: EmbeddedText | null;
   /** Of what was found, the nearest first. */
   readonly similarities: readonly number[];
+  /** What the sources say, by id. */
+  readonly texts: ReadonlyMap<string, string>;
+  /** What was looked at, whether it was shown or not. */
+  readonly candidates: readonly SearchCandidate[];
   readonly embeddingMs: number;
   readonly retrievalMs: number;
 }
@@ -89,6 +94,8 @@ const MAX_EMBEDDED_CHARS = 16_384;
 /** Requests that may wait for their vectors; beyond it they are written down without. */
 const MAX_EMBEDDING = 1000;
 
+const NOTHING = { sources: [], similarities: [], texts: new Map<string, string>(), candidates: [] } as const;
+
 export function createRequestMemory(
   memory: Memory,
   { now, wallClock, report, learning = null }: RequestMemoryContext,
@@ -116,10 +123,10 @@ export function createRequestMemory(
     const embedded = await embed(query);
     const embeddingMs = now() - startMs;
     if (embedded === null) {
-      return { prompt: call.prompt, sources: [], embedded, similarities: [], embeddingMs, retrievalMs: 0 };
+      return { prompt: call.prompt, embedded, ...NOTHING, embeddingMs, retrievalMs: 0 };
     }
     const { vector, space } = embedded;
-    const { context, results } = await memory.search(call.tenant, {
+    const { context, results, candidates } = await memory.search(call.tenant, {
       vector,
       space,
       kinds: [...wish.kinds],
@@ -133,7 +140,8 @@ export function createRequestMemory(
     const sources = context?.sources ?? [];
     const prompt = sources.length === 0 ? call.prompt : addContext(call.prompt, context!.text);
     const similarities = results.flatMap(({ similarity }) => (similarity === null ? [] : [similarity]));
-    return { prompt, sources, embedded, similarities, embeddingMs, retrievalMs };
+    const texts = new Map(results.map(({ record: { id }, text }) => [id, text]));
+    return { prompt, sources, embedded, similarities, texts, candidates, embeddingMs, retrievalMs };
   }
 
   /** Without a wish only whoever routes needs to know what it is about. */
@@ -141,7 +149,7 @@ export function createRequestMemory(
     const startMs = now();
     const embedded = isRouted ? await quietly('embedding', embed(queryOf(prompt))) : null;
     const embeddingMs = isRouted ? now() - startMs : 0;
-    return { prompt, sources: [], embedded, similarities: [], embeddingMs, retrievalMs: 0 };
+    return { prompt, embedded, ...NOTHING, embeddingMs, retrievalMs: 0 };
   }
 
   async function writeDown(

@@ -1,4 +1,5 @@
 import type { ChatMessage } from '../../chat/types.ts';
+import { usedSources } from '../../learning/trajectories/used-sources.ts';
 import type { NewTrajectory } from '../../learning/trajectories/trajectories.ts';
 import { clipText } from '../../memory/common/text-limits.ts';
 import type { EmbeddedText } from '../../memory/memory.ts';
@@ -12,11 +13,16 @@ const MAX_SOURCES = 64;
 
 /** What can be learned from a request that went well. */
 export function trajectoryOf(
-  { requestId, session, user, model }: RememberedCall,
-  { prompt, sources }: Recalled,
+  { requestId, session, user, model, prompt: asked }: RememberedCall,
+  { prompt, sources, texts, candidates }: Recalled,
   { text, numOutputTokens, generationMs, served = null }: CallOutcome,
   { createdMs, query, embedded }: { createdMs: number; query: string; embedded: EmbeddedText | null },
 ): NewTrajectory {
+  const shown = sources.slice(0, MAX_SOURCES);
+  const used =
+    shown.length === 0
+      ? []
+      : usedSources({ answer: text, asked: wordsOf(asked), texts: shown.map(({ id }) => texts.get(id) ?? '') });
   return {
     requestId,
     sessionId: session,
@@ -39,7 +45,8 @@ export function trajectoryOf(
       propensity: served?.choice.propensity ?? null,
     },
     ...(served === null ? {} : { route: served.choice.state }),
-    retrieved: sources.slice(0, MAX_SOURCES).map(({ id }) => ({ id, isUsed: null })),
+    ...(shown.length === 0 ? {} : { candidates: [...candidates] }),
+    retrieved: shown.map(({ id }, i) => ({ id, isUsed: used[i]! })),
     quality: null,
     latencyMs: Math.max(0, generationMs),
     numOutputTokens,
@@ -50,6 +57,14 @@ export function trajectoryOf(
 
 const routeStep = ({ candidate, why }: RouteChoice): string =>
   clipText(`route to ${candidate.id} (${why.kind}): ${why.detail}`, 1024).text;
+
+/** Without what was recalled. */
+const wordsOf = (prompt: Prompt): string =>
+  typeof prompt === 'string'
+    ? prompt
+    : isChat(prompt)
+      ? (prompt as readonly ChatMessage[]).map(({ content }) => content).join('\n')
+      : '';
 
 /** As the model was told it. Half a prompt would teach something nobody asked: then none is kept. */
 function keptPrompt(prompt: Prompt): NewTrajectory['prompt'] {

@@ -1,5 +1,7 @@
 import type { EngineStats } from '../../engine/types.ts';
+import { type Clock, within } from '../clock.ts';
 import type { Services } from '../services.ts';
+import { poolTiersOf } from './pool-tiers.ts';
 import { createMetricRegistry } from './registry.ts';
 
 /** What is read off each loaded engine: name, meaning, value. */
@@ -15,15 +17,33 @@ const GAUGES: readonly (readonly [name: string, help: string, read: (stats: Engi
   ['ruvllm_sequences_expired', 'Sequences that ran out of their own time.', (stats) => stats.numExpired],
   ['ruvllm_pool_bytes', 'Bytes of the pool in use.', (stats) => stats.cache.usedBytes],
   ['ruvllm_pool_budget_bytes', 'Bytes the pool may use.', (stats) => stats.cache.budgetBytes],
+  ['ruvllm_pool_session_bytes', 'Those in pages of sessions.', (stats) => stats.cache.sessionBytes],
+  ['ruvllm_spill_bytes', 'Bytes of KV pages on disk.', (stats) => stats.cache.spill?.sizeBytes ?? 0],
   ['ruvllm_pages_cached', 'Pages that later requests may share.', (stats) => stats.cache.numCachedPages],
 ];
+
+/** One engine's numbers; null: it does not tell. */
+export interface EngineReading {
+  readonly id: string;
+  readonly stats: EngineStats | null;
+}
+
+/** An engine answers between two steps; one that takes longer than this is left out. */
+const STATS_WAIT_MS = 2000;
+
+/** What every loaded engine says of itself now: for `/metrics` and the live view alike. */
+export async function readEngines({ models, clock }: Pick<Services, 'models' | 'clock'>): Promise<EngineReading[]> {
+  const loaded = models.list().flatMap(({ id, model }) => (model === null ? [] : [{ id, model }]));
+  return Promise.all(loaded.map(({ id, model }) => readStats(id, clock, () => model.stats())));
+}
 
 /** The engines as they are now, in the text format of Prometheus. */
 export async function writeEngineGauges({
   models,
   gate,
   memory,
-}: Pick<Services, 'models' | 'gate' | 'memory'>): Promise<string> {
+  clock,
+}: Pick<Services, 'models' | 'gate' | 'memory' | 'clock'>): Promise<string> {
   const registry = createMetricRegistry();
   registry.gauge('ruvllm_requests_in_progress', 'Requests that generate now.', () => [
     { labels: {}, value: gate.numRequests },
@@ -37,24 +57,29 @@ export async function writeEngineGauges({
   registry.gauge('ruvllm_model_loaded', 'Whether a model is in memory.', () =>
     all.map(({ id, state }) => ({ labels: { model: id }, value: state === 'loaded' ? 1 : 0 })),
   );
-  const engines = await Promise.all(
-    all.flatMap(({ id, model }) => (model === null ? [] : [readStats(id, () => model.stats())])),
-  );
+  const engines = await readEngines({ models, clock });
   for (const [name, help, read] of GAUGES) {
     registry.gauge(name, help, () =>
       engines.flatMap(({ id, stats }) => (stats === null ? [] : [{ labels: { model: id }, value: read(stats) }])),
     );
   }
+  registry.gauge(
+    'ruvllm_pool_tier_bytes',
+    'Bytes of the pool by what is in them; together they are those in use.',
+    () =>
+      engines.flatMap(({ id, stats }) =>
+        stats === null
+          ? []
+          : poolTiersOf(stats).map(({ tier, sizeBytes }) => ({ labels: { model: id, tier }, value: sizeBytes })),
+      ),
+  );
   return registry.write();
 }
 
 /** An engine that is lost in this moment leaves its numbers out; the others are still told. */
-async function readStats(
-  id: string,
-  read: () => Promise<EngineStats>,
-): Promise<{ id: string; stats: EngineStats | null }> {
+async function readStats(id: string, clock: Clock, read: () => Promise<EngineStats>): Promise<EngineReading> {
   try {
-    return { id, stats: await read() };
+    return { id, stats: (await within(clock, STATS_WAIT_MS, read()))?.value ?? null };
   } catch {
     return { id, stats: null };
   }

@@ -70,8 +70,6 @@ test('a request is counted with its tokens, its times and the state of the engin
     'ruvllm_tokens_total{model="toy",kind="completion"} 14',
     'ruvllm_answers_total{model="toy",reason="length"} 2',
     'ruvllm_answers_total{model="toy",reason="unfinished"} 1',
-    'ruvllm_time_to_first_token_seconds_count{model="toy"} 2',
-    'ruvllm_inter_token_seconds_count{model="toy"} 2',
     'ruvllm_requests_in_progress 0',
     'ruvllm_model_loaded{model="toy"} 1',
     'ruvllm_sequences_running{model="toy"} 0',
@@ -80,4 +78,17 @@ test('a request is counted with its tokens, its times and the state of the engin
     expect(text.split('\n')).toContain(line);
   }
   expect(text).not.toContain('secret-path');
+});
+
+test('every token is timed when it comes, and not once for an answer', async () => {
+  const { model } = await createToyRuntime();
+  const { fetch } = createTestServer([entryOf('toy', async () => model)]);
+  const body = { model: 'toy', messages: [{ role: 'user', content: 'hi' }], max_tokens: 7, ignore_eos: true, n: 2 };
+  const headers = { 'content-type': 'application/json' };
+  await fetch(
+    new Request('http://localhost/v1/chat/completions', { method: 'POST', headers, body: JSON.stringify(body) }),
+  );
+  const text = await (await fetch(new Request('http://localhost/metrics'))).text();
+  expect(text.split('\n')).toContain('ruvllm_time_to_first_token_seconds_count{model="toy"} 2');
+  expect(text.split('\n')).toContain('ruvllm_inter_token_seconds_count{model="toy"} 12');
 });

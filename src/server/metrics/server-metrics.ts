@@ -1,6 +1,8 @@
-import type { FinishedEvent, JobEvent } from '../generate-job.ts';
+import type { Clock } from '../clock.ts';
+import { createRecentWindow, type RecentReading, type RecentWindow } from '../live/recent-window.ts';
 import type { Services } from '../services.ts';
 import { writeEngineGauges } from './engine-gauges.ts';
+import { createJobMeter, type JobMeter, type MeterSinks } from './job-meter.ts';
 import { writeLearningGauges } from './learning-gauges.ts';
 import { createMetricRegistry } from './registry.ts';
 
@@ -8,18 +10,22 @@ import { createMetricRegistry } from './registry.ts';
 export interface ServerMetrics {
   /** One request has been answered. */
   countRequest(route: string, status: number, seconds: number): void;
-  /** Passes a job's events through and counts them. */
-  observe(model: string, events: AsyncGenerator<JobEvent, void, undefined>): AsyncGenerator<JobEvent, void, undefined>;
+  /** Counts a job from now on. */
+  openJob(): JobMeter;
   /** Somebody said what they think of an answer. */
   countFeedback(source: string): void;
+  /** The last minute of a model. */
+  recent(model: string): RecentReading;
   /** The whole text, with what the engines say of themselves right now. */
-  write(state: Pick<Services, 'models' | 'gate' | 'memory' | 'learning'>): Promise<string>;
+  write(state: Pick<Services, 'models' | 'gate' | 'memory' | 'learning' | 'clock'>): Promise<string>;
 }
 
 /** From one token of a small model to a long prompt on a slow machine. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+/** Models that answered since the start; more of them are not looked at one by one. */
+const MAX_WINDOWS = 256;
 
-export function createServerMetrics(): ServerMetrics {
+export function createServerMetrics({ now }: Pick<Clock, 'now'>): ServerMetrics {
   const registry = createMetricRegistry();
   const requests = registry.counter('ruvllm_requests_total', 'Requests by route and status.');
   const requestSeconds = registry.histogram('ruvllm_request_seconds', 'Time until the headers were sent.', SECONDS);
@@ -32,44 +38,47 @@ export function createServerMetrics(): ServerMetrics {
   );
   const interToken = registry.histogram(
     'ruvllm_inter_token_seconds',
-    'Between two tokens, mean of an answer.',
+    'Between two tokens; of engines elsewhere the mean of an answer.',
     SECONDS,
   );
-
   const feedback = registry.counter('ruvllm_feedback_total', 'Feedback by where it came from.');
+  const windows = new Map<string, RecentWindow>();
 
-  function count(model: string, { finishReason, usage, timings }: FinishedEvent): void {
-    finishes.add(1, { model, reason: finishReason });
-    tokens.add(usage.promptTokens, { model, kind: 'prompt' });
-    tokens.add(usage.cachedTokens, { model, kind: 'cached' });
-    tokens.add(usage.completionTokens, { model, kind: 'completion' });
-    // The engine's own times: between our events lies also how fast the client reads.
-    firstToken.observe(timings.firstTokenMs / 1000, { model });
-    if (usage.completionTokens > 1) {
-      interToken.observe(timings.generateMs / (usage.completionTokens - 1) / 1000, { model });
-    }
+  function windowOf(model: string): RecentWindow {
+    const window = windows.get(model) ?? createRecentWindow(now);
+    if (windows.size < MAX_WINDOWS) windows.set(model, window);
+    return window;
   }
+
+  const sinks: MeterSinks = {
+    // The engine's own times: between our events lies also how fast the client reads.
+    firstToken(model, ms) {
+      firstToken.observe(ms / 1000, { model });
+      windowOf(model).time('firstToken', ms);
+    },
+    interToken(model, ms) {
+      interToken.observe(ms / 1000, { model });
+      windowOf(model).time('interToken', ms);
+    },
+    promptTokens: (model, count) => windowOf(model).count('prompt', count),
+    generatedTokens: (model, count) => windowOf(model).count('generated', count),
+    finished(model, { finishReason, usage }) {
+      finishes.add(1, { model, reason: finishReason });
+      tokens.add(usage.promptTokens, { model, kind: 'prompt' });
+      tokens.add(usage.cachedTokens, { model, kind: 'cached' });
+      tokens.add(usage.completionTokens, { model, kind: 'completion' });
+    },
+    unfinished: (model) => finishes.add(1, { model, reason: 'unfinished' }),
+  };
 
   return {
     write: async (state) => registry.write() + (await writeEngineGauges(state)) + writeLearningGauges(state),
+    openJob: () => createJobMeter(sinks),
+    recent: (model) => (windows.get(model) ?? createRecentWindow(now)).read(),
     countFeedback: (source) => feedback.add(1, { source }),
     countRequest(route, status, seconds) {
       requests.add(1, { route, status: String(status) });
       requestSeconds.observe(seconds, { route });
-    },
-    async *observe(model, events) {
-      let numFinished = 0;
-      try {
-        for await (const event of events) {
-          if (event.type === 'finished') {
-            numFinished++;
-            count(model, event);
-          }
-          yield event;
-        }
-      } finally {
-        if (numFinished === 0) finishes.add(1, { model, reason: 'unfinished' });
-      }
     },
   };
 }

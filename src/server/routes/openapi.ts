@@ -3,24 +3,26 @@ import { openaiErrors } from '../wire/openai/error-body.ts';
 
 /** `/v1/models/:id{.+}` as OpenAPI writes it. */
 const templateOf = (path: string): string => path.replaceAll(/:(\w+)(?:\{[^}]*\})?/g, '{$1}');
-const parametersOf = (path: string): object[] =>
-  Array.from(path.matchAll(/:(\w+)/g), ([, name]) => ({
+const parametersOf = ({ path, query = {} }: Pick<Route, 'path' | 'query'>): object[] => [
+  ...Array.from(path.matchAll(/:(\w+)/g), ([, name]) => ({
     name,
     in: 'path',
     required: true,
     schema: { type: 'string' },
-  }));
+  })),
+  ...Object.entries(query).map(([name, { schema }]) => ({ name, in: 'query', required: false, schema })),
+];
 
 /** The documentation of a table of routes. */
 export function describeRoutes(routes: readonly Route[], version: string): object {
   const paths: Record<string, Record<string, object>> = {};
-  for (const { method, path, scope, summary, body } of routes) {
+  for (const { method, path, scope, summary, body, query } of routes) {
     const operations = (paths[templateOf(path)] ??= {});
     operations[method.toLowerCase()] = {
       summary,
       'x-scope': scope,
       ...(scope === 'public' ? { security: [] } : {}),
-      parameters: parametersOf(path),
+      parameters: parametersOf({ path, ...(query === undefined ? {} : { query }) }),
       ...(body === null ? {} : { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
       responses: {
         '200': { description: 'what was asked for' },

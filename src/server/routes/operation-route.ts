@@ -15,7 +15,7 @@ const ROUTE_SCOPES: Readonly<Record<OperationScope, RouteScope>> = {
 };
 
 /** Whose it is: the key's, or the tenant an administrator names. */
-function tenantOf({ request, caller }: Exchange): string {
+export function tenantOf({ request, caller }: Exchange): string {
   const named = new URL(request.url).searchParams.get('tenant');
   if (named === null || named === caller.tenant) return caller.tenant;
   if (!caller.scopes.includes('admin')) {

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { settle } from '../../../test/support/manual-clock.ts';
 import { createMemoryKeys, createTestServer, entryOf, type TestServer } from '../../../test/support/test-server.ts';
 import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
 import { createKeyStore, type KeyScope } from '../keys/key-store.ts';
@@ -89,6 +90,18 @@ const CALLS: Readonly<Record<string, Call>> = {
   'GET /metrics': { status: 200, owned: 'nothing' },
   'GET /props': { status: 200, owned: 'nothing' },
   'GET /slots': { status: 200, owned: 'nothing' },
+  'GET /v1/whoami': { status: 200, owned: 'nothing' },
+  'GET /admin/live': { status: 200, owned: 'nothing' },
+  'GET /admin/live/events': { status: 200, owned: 'nothing' },
+  'GET /admin/prefix-tree': { status: 200, owned: 'nothing' },
+  'GET /admin/models': { status: 200, owned: 'nothing' },
+  'POST /admin/models/load': { body: { model: 'toy', wait_ms: 5000 }, status: 200, owned: 'any tenant' },
+  'POST /admin/models/unload': { body: { model: 'none' }, status: 404, owned: 'any tenant' },
+  'DELETE /admin/models/:id{.+}': { path: '/admin/models/none', status: 404, owned: 'any tenant' },
+  'POST /admin/models/pull': { body: { model: 'a/b' }, status: 501, owned: 'any tenant' },
+  'GET /admin/models/pulls': { status: 501, owned: 'nothing' },
+  'GET /admin/models/pulls/:id/events': { path: '/admin/models/pulls/none/events', status: 501, owned: 'nothing' },
+  'DELETE /admin/models/pulls/:id': { path: '/admin/models/pulls/none', status: 501, owned: 'any tenant' },
   'GET /admin/keys': { status: 200, owned: 'any tenant' },
   'POST /admin/keys': { body: { name: 'new' }, status: 201, owned: 'any tenant' },
   'DELETE /admin/keys/:id': { path: '/admin/keys/000000000000000000', status: 404, owned: 'any tenant' },
@@ -112,6 +125,17 @@ const CALLS: Readonly<Record<string, Call>> = {
     status: 404,
     owned: ({ recordId }) => ({ body: { id: recordId }, status: 200 }),
   },
+  'POST /admin/memory/link': {
+    body: { from: NOBODY, to: '0199a0b4-7c00-7000-8000-00000000fffe', relation: 'cites' },
+    status: 404,
+    owned: ({ recordId }) => ({ body: { from: recordId, to: recordId, relation: 'cites' }, status: 400 }),
+  },
+  'POST /admin/memory/list': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/graph': {
+    body: { id: NOBODY },
+    status: 404,
+    owned: ({ recordId }) => ({ body: { id: recordId }, status: 200 }),
+  },
   'POST /admin/memory/export': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/memory/import': { body: { records: [{ id: NOBODY }] }, status: 200, owned: 'any tenant' },
   'POST /admin/memory/rotate-key': { body: { passphrase: 'correct horse battery' }, status: 200, owned: 'any tenant' },
@@ -119,6 +143,17 @@ const CALLS: Readonly<Record<string, Call>> = {
   'POST /admin/memory/audit/stats': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/memory/audit/verify': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/memory/audit/export': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/audit/show': {
+    body: { requestId: NOBODY },
+    status: 404,
+    owned: ({ requestId }) => ({ body: { requestId }, status: 200 }),
+  },
+  'POST /admin/memory/audit/similar': {
+    body: { requestId: NOBODY },
+    status: 404,
+    owned: ({ requestId }) => ({ body: { requestId }, status: 200 }),
+  },
+  'POST /admin/memory/audit/decisions': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/memory/sessions/list': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/memory/sessions/show': {
     body: { sessionId: NOBODY },
@@ -152,6 +187,7 @@ const CALLS: Readonly<Record<string, Call>> = {
   'POST /admin/learning/status': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/learning/health': { body: {}, status: 200, owned: 'any tenant' },
   'POST /admin/learning/patterns': { body: { text: 'cards' }, status: 200, owned: 'nothing' },
+  'POST /admin/learning/series': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/learning/run': { body: { waitMs: 50_000 }, status: 200, owned: 'any tenant' },
   'POST /admin/learning/cancel': { body: {}, status: 404, owned: 'any tenant' },
   'POST /admin/learning/history': { body: {}, status: 200, owned: 'nothing' },
@@ -304,6 +340,8 @@ async function makeObjects(): Promise<Objects> {
   const route = ROUTES.find(({ method, path }) => method === 'POST' && path === '/v1/responses')!;
   const response = await call(route, tokens.get('inference')!);
   const { id } = (await response.json()) as { id: string };
+  await settle(); // what is written down, is written down behind the answer
+  await remembered.memory.witness.flush();
   const sessionId = crypto.randomUUID();
   await remembered.memory.sessions.touch('alice', sessionId);
   const recordId = await remembered.memory.add('alice', { text: 'about cards' });

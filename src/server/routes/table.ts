@@ -6,13 +6,18 @@ import { completions } from './completions.ts';
 import { embeddings } from './embeddings.ts';
 import { feedback } from './feedback.ts';
 import { learningRoutes } from './learning.ts';
+import { liveRoutes } from './live.ts';
 import { memoryRoutes } from './memory.ts';
+import { modelAdminRoutes } from './model-admin.ts';
+import { pullRoutes } from './model-pulls.ts';
 import { modelRoutes } from './models.ts';
 import { openapiRoute } from './openapi.ts';
+import { prefixTree } from './prefix-tree.ts';
 import { responseRoutes } from './responses.ts';
 import { route } from './route.ts';
 import { systemRoutes } from './system.ts';
 import { tokenizeRoutes } from './tokenize.ts';
+import { whoami } from './whoami.ts';
 
 /** Every route there is. */
 export const ROUTES: readonly Route[] = [
@@ -25,7 +30,12 @@ export const ROUTES: readonly Route[] = [
   route,
   ...modelRoutes,
   ...tokenizeRoutes,
+  whoami,
   ...systemRoutes,
+  ...liveRoutes,
+  prefixTree,
+  ...pullRoutes,
+  ...modelAdminRoutes,
   ...adminRoutes,
   ...memoryRoutes,
   ...learningRoutes,

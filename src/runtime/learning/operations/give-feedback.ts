@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { InstantReport } from '../../../learning/sona/sona.ts';
-import { text, unit } from '../../../memory/schemas/primitives.ts';
+import { text, unit, uuid } from '../../../memory/schemas/primitives.ts';
 import { MAX_TRAJECTORY_TEXT } from '../../../memory/schemas/text-lengths.ts';
 import type { FeedbackReceipt, Learning } from '../learning.ts';
 import { defineLearning, waitFor } from './define.ts';
@@ -16,6 +16,8 @@ export interface Judgement {
   readonly thumbs: 'up' | 'down' | null;
   readonly correction: string | null;
   readonly comment: string | null;
+  /** Ids of the sources that it used, of those that were shown. Default: nothing is said of them. */
+  readonly usedSources?: readonly string[] | null;
   readonly source: 'api' | 'cli' | 'ui';
 }
 
@@ -39,10 +41,10 @@ const PENDING: LearnedNow = { state: 'pending', reason: null, lossBefore: null, 
 export async function giveFeedback(
   learning: Pick<Learning, 'feedback'>,
   tenant: string,
-  { requestId, score, thumbs, correction, comment, source }: Judgement,
+  { requestId, score, thumbs, correction, comment, source, usedSources = null }: Judgement,
   waitMs: number,
 ): Promise<JudgementReport> {
-  const given = { source, score: score ?? (thumbs === null ? null : THUMBS[thumbs]), correction, comment };
+  const given = { source, score: score ?? (thumbs === null ? null : THUMBS[thumbs]), correction, comment, usedSources };
   const receipt = await learning.feedback(tenant, plainRequestId(requestId), given);
   const { verdict, quality } = receipt;
   const report = await waitFor(receipt.learned, waitMs);
@@ -64,6 +66,7 @@ export const feedbackOperation = defineLearning({
     thumbs: z.enum(['up', 'down']).nullable().default(null),
     correction: text(MAX_TRAJECTORY_TEXT, 1).nullable().default(null),
     comment: text(4096, 1).nullable().default(null),
+    usedSources: z.array(uuid).max(64).nullable().default(null),
     source: z.enum(['api', 'cli', 'ui']).default('api'),
     waitMs: z.int().min(0).max(60_000).default(100),
   }),

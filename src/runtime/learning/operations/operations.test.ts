@@ -220,3 +220,35 @@ test('[LO10] feedback on an answer that is still being written down waits for it
   written.resolve();
   expect(await judged).toMatchObject({ verdict: 'success' });
 });
+
+test('[LO11] curves: every version with its losses, and feedback by the day it was given', async () => {
+  const { run, teach, services } = desk;
+  await teach(40);
+  await run('learn.run', { waitMs: 50_000 });
+  interface Series {
+    readonly adapters: { model: string; serves: number; points: Record<string, number>[] }[];
+    readonly feedback: { startMs: number; numRequests: number; numUp: number; numDown: number; meanScore: number }[];
+  }
+  const series = await run<Series>('learn.series', { bucketMs: 86_400_000 });
+  expect(series).toMatchObject({ router: { serves: 0, points: [] }, isComplete: true });
+  expect(series.adapters).toMatchObject([{ model: 'small', serves: 1, points: [{ version: 1, loop: 'background' }] }]);
+  const [point] = series.adapters[0]!.points;
+  expect(point!['gain']).toBeGreaterThan(0);
+  expect(point!['lossBefore']! - point!['lossAfter']!).toBeCloseTo(point!['gain']!, 10);
+  expect(point!['gainLow']).toBeLessThanOrEqual(point!['gain']!);
+  expect(point!['gainHigh']).toBeGreaterThanOrEqual(point!['gain']!);
+  expect(series.feedback.reduce((sum, { numUp }) => sum + numUp, 0)).toBe(40);
+  expect(series.feedback.at(-1)).toMatchObject({ numDown: 0, meanScore: 1 });
+  const [first] = await teach(1, 0);
+  expect(first).toBeDefined();
+  services.timeMs += 86_400_000;
+  await teach(2, 0);
+  const later = await run<Series>('learn.series', {});
+  expect(later.feedback.map(({ numDown }) => numDown)).toEqual([1, 2]);
+  expect(await run('learn.series', { maxRequests: 5 })).toMatchObject({ isComplete: false });
+  expect(await run('learn.series', {}, 'bob')).toMatchObject({ adapters: [], feedback: [] });
+  await expect(run('learn.series', { fromMs: 5, toMs: 5 })).rejects.toMatchObject({ code: 'invalid_option' });
+  await expect(run('learn.series', { fromMs: 0, toMs: 2e12, bucketMs: 60_000 })).rejects.toMatchObject({
+    code: 'invalid_option',
+  });
+}, 60_000);

@@ -25,6 +25,8 @@ export interface RunReport extends Omit<ConsolidateReport, 'version' | 'reason'>
   /** Of the reasoning bank; loop C only. */
   readonly numPatternsCreated?: number;
   readonly numPatternsMerged?: number;
+  /** Of the order in which what is recalled is shown; loop C only. */
+  readonly reranking?: { readonly version: number | null; readonly isAccepted: boolean; readonly reason: string };
 }
 
 /** Runs of loops by tenant and model: one at a time of each, and the last one is remembered. */
@@ -60,8 +62,13 @@ const LOOP_WORK: Readonly<
   background: async (sona, tenant, model, signal) =>
     outcomeOf(await sona.backgroundConsolidate(tenant, model, { signal }), {}),
   async deep(sona, tenant, model, signal) {
-    const { adapter, bank } = await sona.deepOptimize(tenant, model, { signal });
-    return outcomeOf(adapter, { numPatternsCreated: bank.numCreated, numPatternsMerged: bank.numMerged });
+    const { adapter, bank, reranker } = await sona.deepOptimize(tenant, model, { signal });
+    const { version, reason } = reranker;
+    return outcomeOf(adapter, {
+      numPatternsCreated: bank.numCreated,
+      numPatternsMerged: bank.numMerged,
+      reranking: { version: version?.version ?? null, isAccepted: version?.isAccepted ?? false, reason },
+    });
   },
 };
 

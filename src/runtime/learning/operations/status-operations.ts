@@ -39,11 +39,18 @@ const status = defineLearning({
     for (const model of new Set([...control.models(), ...learned])) {
       models.push(await describeModel(control, tenant, model));
     }
+    const others: object[] = [];
+    for (const line of lines.filter((one) => !one.startsWith(ADAPTER_PREFIX))) {
+      const [active, [newest]] = [await learning.sona.versions.active(tenant, line), await learning.sona.versions.history(tenant, line, 1)]; // prettier-ignore
+      others.push({ line, serves: active === null ? null : plainVersion(active), newestVersion: newest?.version ?? 0 });
+    }
     return {
       tenant,
       numRequests,
       numPatterns: await learning.sona.bank.count(tenant),
       models,
+      /** The order of what is recalled, and who answers. */
+      others,
       runs: control.runs.list(tenant),
     };
   },

@@ -2,6 +2,7 @@ import { RuvLLMError } from '../../../core/errors.ts';
 import type { LearningOperation } from './define.ts';
 import { feedbackOperation } from './give-feedback.ts';
 import { runOperations } from './run-operations.ts';
+import { seriesOperation } from './series-operation.ts';
 import { statusOperations } from './status-operations.ts';
 import { versionOperations } from './version-operations.ts';
 
@@ -9,6 +10,7 @@ import { versionOperations } from './version-operations.ts';
 export const LEARNING_OPERATIONS: readonly LearningOperation[] = [
   feedbackOperation,
   ...statusOperations,
+  seriesOperation,
   ...runOperations,
   ...versionOperations,
 ];

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { describeAdapterFile } from '../../../adapters/index.ts';
 import { RuvLLMError } from '../../../core/errors.ts';
 import { createMemorySink, writeGguf } from '../../../gguf/index.ts';
-import { adapterLine, getLearnedAdapter } from '../../../learning/sona/learned-adapter.ts';
+import { adapterLine } from '../../../learning/sona/learned-adapter.ts';
 import { createFloatBlobs } from '../../../learning/versions/blobs.ts';
 import type { LearnedVersion } from '../../../learning/versions/version-log.ts';
 import { toBase64 } from '../../../memory/common/float-packing.ts';
@@ -10,6 +10,7 @@ import { notFound, refuseInput } from '../../../memory/operations/operation.ts';
 import { name } from '../../../memory/schemas/primitives.ts';
 import type { LearningControl } from './control.ts';
 import { defineLearning, type LearningOperation, model, plainVersion, versionNumber } from './define.ts';
+import { kindOf, type Learned, learned, lineOf } from './learned-lines.ts';
 
 /** Requests of a difference that are named; the rest is counted. */
 const MAX_NAMED = 100;
@@ -18,38 +19,47 @@ const MAX_FILE_BYTES = 1 << 26;
 
 const history = defineLearning({
   name: 'learn.history',
-  summary: 'The versions of what was learned for a model, the newest first, the refused ones with the reason.',
+  summary:
+    'The versions of what was learned, of a model or of what `of` says, the newest first, the refused ones with the reason.',
   scope: 'read',
-  input: z.strictObject({ model, limit: z.int().min(1).max(1000).default(50) }),
-  async run(control, tenant, { model: named, limit }) {
-    const id = control.modelName(named);
+  input: z.strictObject({ model, of: learned, limit: z.int().min(1).max(1000).default(50) }),
+  async run(control, tenant, { model: named, of, limit }) {
+    const { name: id, line } = lineOf(control, of, named);
     const { versions } = control.learning.sona;
-    const active = await versions.active(tenant, adapterLine(id));
-    const found = await versions.history(tenant, adapterLine(id), limit);
+    const active = await versions.active(tenant, line);
+    const found = await versions.history(tenant, line, limit);
     return { model: id, serves: active?.version ?? 0, versions: found.map(plainVersion) };
   },
 });
 
 /** How far the weights moved; null where they are gone, or of another shape. */
-async function compareWeights({ memory }: LearningControl, tenant: string, from: LearnedVersion, to: LearnedVersion) {
+async function compareWeights(
+  { memory }: LearningControl,
+  of: Learned,
+  tenant: string,
+  from: LearnedVersion,
+  to: LearnedVersion,
+) {
   const blobs = createFloatBlobs(memory.store, memory.services);
   if (!from.isAccepted || !to.isAccepted) return null;
   const read = (version: LearnedVersion) =>
-    getLearnedAdapter(blobs, tenant, version).catch((error: unknown) => {
-      if (error instanceof RuvLLMError && error.code === 'not_found') return null;
-      throw error;
-    });
+    kindOf(of)
+      .weightsOf(blobs, tenant, version)
+      .catch((error: unknown) => {
+        if (error instanceof RuvLLMError && error.code === 'not_found') return null;
+        throw error;
+      });
   const [before, after] = [await read(from), await read(to)];
-  if (before === null || after === null || before.parameters.length !== after.parameters.length) return null;
+  if (before === null || after === null || before.length !== after.length) return null;
   let [fromSquares, toSquares, moved] = [0, 0, 0];
-  for (let i = 0; i < after.parameters.length; i++) {
-    const [a, b] = [before.parameters[i]!, after.parameters[i]!];
+  for (let i = 0; i < after.length; i++) {
+    const [a, b] = [before[i]!, after[i]!];
     fromSquares += a * a;
     toSquares += b * b;
     moved += (b - a) ** 2;
   }
   return {
-    numParameters: after.parameters.length,
+    numParameters: after.length,
     normFrom: Math.sqrt(fromSquares),
     normTo: Math.sqrt(toSquares),
     normOfChange: Math.sqrt(moved),
@@ -72,12 +82,12 @@ const diff = defineLearning({
   name: 'learn.diff',
   summary: 'What two versions differ in: figures, requests they learned from, how far the weights moved.',
   scope: 'read',
-  input: z.strictObject({ model, from: versionNumber.min(1), to: versionNumber.min(1) }),
-  async run(control, tenant, { model: named, from: fromVersion, to: toVersion }) {
-    const id = control.modelName(named);
+  input: z.strictObject({ model, of: learned, from: versionNumber.min(1), to: versionNumber.min(1) }),
+  async run(control, tenant, { model: named, of, from: fromVersion, to: toVersion }) {
+    const { name: id, line } = lineOf(control, of, named);
     const { versions } = control.learning.sona;
-    const from = await versions.get(tenant, adapterLine(id), fromVersion);
-    const to = await versions.get(tenant, adapterLine(id), toVersion);
+    const from = await versions.get(tenant, line, fromVersion);
+    const to = await versions.get(tenant, line, toVersion);
     const names = [...new Set([...Object.keys(from.metrics), ...Object.keys(to.metrics)])].sort();
     return {
       model: id,
@@ -87,7 +97,7 @@ const diff = defineLearning({
         names.map((key) => [key, { from: from.metrics[key] ?? null, to: to.metrics[key] ?? null }]),
       ),
       requests: compareRequests(from, to),
-      weights: await compareWeights(control, tenant, from, to),
+      weights: await compareWeights(control, of, tenant, from, to),
     };
   },
 });
@@ -96,12 +106,12 @@ const rollback = defineLearning({
   name: 'learn.rollback',
   summary: 'Lets an older version serve, 0 for none; what single answers taught since is dropped with it.',
   scope: 'admin',
-  input: z.strictObject({ model, toVersion: versionNumber }),
-  run: (control, tenant, { model: named, toVersion }) =>
-    control.withModel(named, async (id) => {
-      const serves = await control.learning.sona.rollback(tenant, id, toVersion);
-      return { model: id, serves: serves === null ? null : plainVersion(serves) };
-    }),
+  input: z.strictObject({ model, of: learned, toVersion: versionNumber }),
+  async run(control, tenant, { model: named, of, toVersion }) {
+    const { name: id } = lineOf(control, of, named);
+    const serves = await kindOf(of).rollback(control, tenant, toVersion, named);
+    return { model: id, serves: serves === null ? null : plainVersion(serves) };
+  },
 });
 
 const reset = defineLearning({

@@ -1,0 +1,99 @@
+import type { Client } from './client.ts';
+
+/** What a search looks for; what is left out does not matter. */
+export interface AuditQuery {
+  /** By meaning, the nearest first. */
+  readonly similarTo?: string;
+  /** Words in question, answer or error. */
+  readonly text?: string;
+  readonly model?: string;
+  readonly fromMs?: number;
+  readonly toMs?: number;
+  readonly minTotalMs?: number;
+  readonly maxQuality?: number;
+  readonly hasError?: boolean;
+  readonly sessionId?: string;
+}
+
+export interface AuditRow {
+  readonly id: string;
+  readonly createdMs: number;
+  readonly similarity: number | null;
+  readonly link: { readonly sequence: number; readonly hash: string };
+  readonly entry: {
+    readonly requestId: string;
+    readonly sessionId: string | null;
+    readonly timestampMs: number;
+    readonly model: string;
+    readonly routing: { readonly model: string; readonly confidence: number } | null;
+    readonly quality: number | null;
+    readonly latency: { readonly totalMs: number; readonly ttftMs: number | null };
+    readonly query: string;
+    readonly response: string;
+    readonly numCut: number;
+    readonly numPromptTokens: number;
+    readonly numOutputTokens: number;
+    readonly error: { readonly code: string; readonly message: string } | null;
+    readonly repairs: readonly string[];
+  };
+}
+
+export interface AuditPage {
+  readonly entries: readonly AuditRow[];
+  readonly next: string | null;
+  readonly isComplete: boolean;
+}
+
+export interface Span {
+  readonly name: string;
+  readonly startMs: number;
+  readonly durationMs: number;
+}
+
+export interface AuditDetails {
+  readonly entry: AuditRow;
+  readonly spans: readonly Span[];
+  readonly sources: readonly { readonly id: string; readonly kind: string; readonly text: string }[];
+  readonly judged: {
+    readonly verdict: string | null;
+    readonly quality: number | null;
+    readonly correction: string | null;
+    readonly feedback: readonly {
+      readonly atMs: number;
+      readonly source: string;
+      readonly score: number | null;
+      readonly comment: string | null;
+      readonly hasCorrection: boolean;
+    }[];
+  } | null;
+}
+
+export interface ChainReport {
+  readonly isIntact: boolean;
+  readonly numChecked: number;
+  readonly numArchived: number;
+  readonly numDropped: number;
+  readonly head: { readonly sequence: number; readonly hash: string };
+  readonly brokenAt: { readonly sequence: number; readonly reason: string } | null;
+}
+
+/** The log of all requests. */
+export const auditOf = (client: Client) => ({
+  search: (query: AuditQuery, after: string | null, signal?: AbortSignal) =>
+    client.post<AuditPage>(
+      '/admin/memory/audit/search',
+      { ...query, limit: 100, ...(after === null ? {} : { after }) },
+      { signal },
+    ),
+  show: (requestId: string, signal?: AbortSignal) =>
+    client.post<AuditDetails>('/admin/memory/audit/show', { requestId }, { signal }),
+  similar: async (requestId: string, signal?: AbortSignal) =>
+    (
+      await client.post<{ entries: readonly AuditRow[] }>(
+        '/admin/memory/audit/similar',
+        { requestId, limit: 8 },
+        { signal },
+      )
+    ).entries,
+  verify: (signal?: AbortSignal) => client.post<ChainReport>('/admin/memory/audit/verify', {}, { signal }),
+});

@@ -1,0 +1,77 @@
+import { ApiError, isAbort, messageOf, readFailure } from './errors.ts';
+
+export interface ClientOptions {
+  /** The key to send; null: none. */
+  readonly key: () => string | null;
+  /** The key that was sent is not accepted any more. */
+  readonly onUnauthorized: (error: ApiError) => void;
+  /** Default: the browser's. */
+  readonly fetch?: typeof fetch;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly query?: Readonly<Record<string, string | number | boolean | null | undefined>>;
+}
+
+/** Asks the server this page came from, and nobody else. */
+export interface Client {
+  get<T>(path: string, options?: CallOptions): Promise<T>;
+  post<T>(path: string, body: unknown, options?: CallOptions): Promise<T>;
+  remove<T>(path: string, options?: CallOptions): Promise<T>;
+  /** A response whose body is not JSON; failures are thrown all the same. */
+  open(method: 'GET' | 'POST', path: string, body: unknown, options?: CallOptions): Promise<Response>;
+}
+
+export function createClient({
+  key,
+  onUnauthorized,
+  fetch: send = (...args) => fetch(...args),
+}: ClientOptions): Client {
+  async function call(
+    method: string,
+    path: string,
+    body: unknown,
+    { signal, query }: CallOptions = {},
+  ): Promise<Response> {
+    const token = key();
+    let response: Response;
+    try {
+      response = await send(path + writeQuery(query), {
+        method,
+        headers: {
+          ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(signal === undefined ? {} : { signal }),
+        credentials: 'omit',
+        redirect: 'error',
+        cache: 'no-store',
+      });
+    } catch (error) {
+      if (isAbort(error)) throw error;
+      throw new ApiError(`the server cannot be reached: ${messageOf(error)}`, { status: 0, code: 'unreachable' });
+    }
+    if (response.ok) return response;
+    const failure = await readFailure(response);
+    // A late answer to an earlier key says nothing about the one that is used now.
+    if (failure.status === 401 && token === key()) onUnauthorized(failure);
+    throw failure;
+  }
+  const json = async <T>(response: Promise<Response>): Promise<T> => (await (await response).json()) as T;
+  return {
+    get: (path, options) => json(call('GET', path, undefined, options)),
+    post: (path, body, options) => json(call('POST', path, body, options)),
+    remove: (path, options) => json(call('DELETE', path, undefined, options)),
+    open: (method, path, body, options) => call(method, path, body, options),
+  };
+}
+
+function writeQuery(query: CallOptions['query'] = {}): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== null && value !== undefined) search.set(name, String(value));
+  }
+  return search.size === 0 ? '' : `?${search}`;
+}

@@ -1,0 +1,113 @@
+import type { Client } from './client.ts';
+import { ApiError } from './errors.ts';
+import { readSse } from './sse.ts';
+
+export interface Percentiles {
+  readonly p50: number;
+  readonly p90: number;
+  readonly p99: number;
+  readonly count: number;
+}
+
+export interface LiveRequest {
+  readonly id: string;
+  readonly tenant: string;
+  readonly asked_model: string;
+  readonly model: string | null;
+  readonly state: 'loading' | 'prompt' | 'generating';
+  readonly prompt_tokens: number | null;
+  readonly cached_tokens: number | null;
+  readonly tokens: number;
+  readonly elapsed_ms: number;
+  readonly first_token_ms: number | null;
+}
+
+export interface PoolTier {
+  readonly tier: string;
+  readonly bytes: number;
+  readonly num_pages: number | null;
+  readonly precision?: string;
+}
+
+export interface LivePool {
+  readonly budget_bytes: number;
+  readonly used_bytes: number;
+  readonly peak_bytes: number;
+  readonly tiers: readonly PoolTier[];
+  readonly session_bytes: number;
+  readonly disk: { readonly bytes: number; readonly limit_bytes: number; readonly num_pages: number } | null;
+  readonly prefix_cache: {
+    readonly lookups: number;
+    readonly hits: number;
+    readonly partial_hits: number;
+    readonly misses: number;
+    readonly saved_tokens: number;
+    readonly evictions: number;
+  };
+}
+
+export interface LiveModel {
+  readonly id: string;
+  readonly state: string;
+  readonly num_users: number;
+  readonly tokens_per_second: { readonly prompt?: number; readonly generated?: number };
+  readonly first_token_ms: Percentiles | null;
+  readonly inter_token_ms: Percentiles | null;
+  readonly engine: { readonly batch: number; readonly waiting: number; readonly adapters: number } | null;
+  readonly pool: LivePool | null;
+}
+
+/** What the server does at this moment. */
+export interface LiveSnapshot {
+  readonly at: number;
+  readonly window_seconds: number;
+  readonly is_closing: boolean;
+  readonly num_requests: number;
+  readonly num_hidden: number;
+  readonly requests: readonly LiveRequest[];
+  readonly models: readonly LiveModel[];
+}
+
+export interface PrefixNode {
+  readonly id: number;
+  readonly parent: number | null;
+  readonly tenant: string;
+  readonly adapter: string | null;
+  readonly depth: number;
+  readonly start_token: number;
+  readonly num_tokens: number;
+  readonly num_pages: number;
+  readonly bytes: number;
+  readonly float_pages: number;
+  readonly packed_pages: number;
+  readonly is_session: boolean;
+  readonly pages_in_use: number;
+  readonly hits: number;
+  readonly last_use: number;
+  readonly num_children: number;
+  readonly text: string | null;
+}
+
+export interface PrefixTree {
+  readonly model: string;
+  readonly page_tokens: number;
+  readonly is_complete: boolean;
+  readonly nodes: readonly PrefixNode[];
+}
+
+/** A snapshot a second until the signal ends it; whatever else ends it is thrown. */
+export async function* watchLive(client: Client, signal: AbortSignal): AsyncGenerator<LiveSnapshot, void, undefined> {
+  const response = await client.open('GET', '/admin/live/events', undefined, { signal, query: { interval_ms: 1000 } });
+  for await (const { event, data } of readSse(response.body!)) {
+    if (event === 'live') yield JSON.parse(data) as LiveSnapshot;
+    if (event === 'error') {
+      const { error } = JSON.parse(data) as { error: { message: string; code?: string } };
+      throw new ApiError(error.message, { status: 0, code: error.code ?? 'unknown' });
+    }
+  }
+  throw new ApiError('the server ended the stream', { status: 0, code: 'ended' });
+}
+
+/** What is kept of computed prompts, the most used first. */
+export const readPrefixTree = (client: Client, model: string, signal: AbortSignal): Promise<PrefixTree> =>
+  client.get('/admin/prefix-tree', { signal, query: { model, depth: 32, limit: 300 } });

@@ -1,0 +1,107 @@
+import type { Client } from './client.ts';
+
+export interface MemoryStats {
+  readonly tenant: string;
+  readonly numRecords: Readonly<Record<string, number>>;
+  readonly numEdges: number;
+  readonly numVectors: number;
+  readonly space: string | null;
+  readonly isDegraded: boolean;
+}
+
+export interface MemoryItem {
+  readonly id: string;
+  readonly kind: string;
+  readonly createdMs: number;
+  readonly text: string;
+  /** How near it is to what was searched for; left out of lists. */
+  readonly similarity?: number | null;
+}
+
+export interface MemoryRecord {
+  readonly record: {
+    readonly id: string;
+    readonly kind: string;
+    readonly createdMs: number;
+    readonly updatedMs: number;
+    readonly expiresMs: number | null;
+    readonly fields: Readonly<Record<string, unknown>>;
+    readonly body: unknown;
+    readonly space: string | null;
+  };
+  readonly text: string;
+}
+
+export interface GraphNode {
+  readonly id: string;
+  readonly kind: string;
+  readonly hops: number;
+  readonly text: string;
+}
+
+export interface GraphEdge {
+  readonly from: string;
+  readonly to: string;
+  readonly relation: string;
+  readonly weight: number;
+}
+
+export interface MemoryGraph {
+  readonly nodes: readonly GraphNode[];
+  readonly edges: readonly GraphEdge[];
+  readonly isComplete: boolean;
+}
+
+export interface MemorySession {
+  readonly sessionId: string;
+  readonly userId: string | null;
+  readonly turnCount: number;
+  readonly createdMs: number;
+  readonly lastActiveMs: number;
+}
+
+export interface SessionTurn {
+  readonly id: string;
+  readonly turn: number;
+  readonly query: string;
+  readonly answer: string;
+  readonly requestId: string | null;
+  readonly createdMs: number;
+}
+
+/** What the tenant of the key remembers. */
+export const memoryOf = (client: Client) => ({
+  stats: (signal?: AbortSignal) => client.post<MemoryStats>('/admin/memory/stats', {}, { signal }),
+  list: (kind: string | null, after: string | null, signal?: AbortSignal) =>
+    client.post<{ records: readonly MemoryItem[]; next: string | null }>(
+      '/admin/memory/list',
+      { limit: 100, ...(kind === null ? {} : { kinds: [kind] }), ...(after === null ? {} : { after }) },
+      { signal },
+    ),
+  search: async (text: string, kind: string | null, signal?: AbortSignal) =>
+    (
+      await client.post<{ results: readonly MemoryItem[] }>(
+        '/admin/memory/search',
+        { text, k: 50, ...(kind === null ? {} : { kinds: [kind] }) },
+        { signal },
+      )
+    ).results,
+  get: (id: string, signal?: AbortSignal) => client.post<MemoryRecord>('/admin/memory/get', { id }, { signal }),
+  add: (text: string) => client.post<{ id: string }>('/admin/memory/add', { text }),
+  remove: (id: string) => client.post<{ numRemoved: number }>('/admin/memory/remove', { ids: [id] }),
+  graph: (id: string, hops: number, signal?: AbortSignal) =>
+    client.post<MemoryGraph>('/admin/memory/graph', { id, hops, maxNodes: 60, maxEdges: 200 }, { signal }),
+  sessions: (after: string | null, signal?: AbortSignal) =>
+    client.post<{ sessions: readonly MemorySession[]; next: string | null }>(
+      '/admin/memory/sessions/list',
+      { limit: 100, ...(after === null ? {} : { after }) },
+      { signal },
+    ),
+  session: (sessionId: string, signal?: AbortSignal) =>
+    client.post<{ session: MemorySession; turns: readonly SessionTurn[] }>(
+      '/admin/memory/sessions/show',
+      { sessionId, limit: 100 },
+      { signal },
+    ),
+  removeSession: (sessionId: string) => client.post<unknown>('/admin/memory/sessions/rm', { sessionId }),
+});

@@ -1,0 +1,129 @@
+/** What the server says, as it spells it. Nothing here is trusted to be more than text: whatever is shown goes through `format/`. */
+
+export type KeyScope = 'inference' | 'admin' | 'read-only';
+
+/** `GET /v1/whoami`. */
+export interface Who {
+  readonly key: { readonly id: string; readonly name: string; readonly created: number } | null;
+  readonly tenant: string;
+  readonly scopes: readonly KeyScope[];
+  readonly allows: Allowances;
+  readonly is_open: boolean;
+  readonly version: string;
+  readonly started: number;
+  readonly parts: Readonly<Partial<Record<Part, boolean>>>;
+  readonly route_alias: string | null;
+}
+
+/** What the key opens: looking, generating and judging, what concerns all tenants, and everything. */
+export interface Allowances {
+  readonly read: boolean;
+  readonly write: boolean;
+  readonly operate: boolean;
+  readonly admin: boolean;
+}
+
+/** Parts a server has or has not. */
+export type Part = 'memory' | 'learning' | 'routing' | 'catalog';
+
+export interface ListOf<T> {
+  readonly object: 'list';
+  readonly data: readonly T[];
+}
+
+/** One of `GET /v1/models`; the name that chooses between models has candidates in place of a state. */
+export interface ModelEntry {
+  readonly id: string;
+  readonly created: number;
+  readonly state?: 'unloaded' | 'loading' | 'loaded' | 'failed';
+  readonly aliases?: readonly string[];
+  readonly parent?: string;
+  readonly candidates?: readonly string[];
+}
+
+export interface ChatTurn {
+  readonly role: 'system' | 'user' | 'assistant';
+  readonly content: string;
+}
+
+/** How an answer is made; what is left out is the server's to choose. */
+export interface SamplingOptions {
+  readonly temperature?: number;
+  readonly top_p?: number;
+  readonly top_k?: number;
+  readonly min_p?: number;
+  readonly max_tokens?: number;
+  readonly seed?: number;
+  readonly repetition_penalty?: number;
+}
+
+export interface ChatRequest extends SamplingOptions {
+  readonly model: string;
+  readonly messages: readonly ChatTurn[];
+  /** What of the memory goes into the prompt; left out: nothing. */
+  readonly memory?: Readonly<Record<string, unknown>>;
+}
+
+export interface Usage {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly prompt_tokens_details?: { readonly cached_tokens: number };
+  readonly completion_tokens_details?: { readonly reasoning_tokens: number };
+}
+
+/** One chunk of a streamed chat. */
+export interface ChatChunk {
+  readonly model: string;
+  readonly choices: readonly {
+    readonly delta: { readonly content?: string | null; readonly reasoning_content?: string };
+    readonly finish_reason: string | null;
+  }[];
+  readonly usage?: Usage | null;
+}
+
+export interface FeedbackRequest {
+  readonly request_id: string;
+  readonly thumbs?: 'up' | 'down';
+  readonly correction?: string;
+  readonly comment?: string;
+}
+
+/** What became of a feedback; `learned` is there where the server learns. */
+export interface FeedbackReport {
+  readonly accepted: boolean;
+  readonly verdict?: string;
+  readonly learned?: { readonly state: string; readonly reason: string | null };
+}
+
+export interface ApiKey {
+  readonly id: string;
+  readonly name: string;
+  readonly tenant: string;
+  readonly scopes: readonly KeyScope[];
+  readonly created: number;
+  readonly revoked: number | null;
+}
+
+export interface Adapter {
+  readonly id: string;
+  readonly name: string;
+  readonly model: string;
+  readonly tenant: string | null;
+  readonly content_hash: string;
+  readonly num_matrices: number;
+  readonly rank: number;
+  readonly size_bytes: number;
+  readonly affects_kv: boolean;
+}
+
+/** The part of `GET /props` that is about models. */
+export interface Props {
+  readonly version: string;
+  readonly models: readonly {
+    readonly id: string;
+    readonly aliases: readonly string[];
+    readonly state: NonNullable<ModelEntry['state']>;
+    readonly error: string | null;
+    readonly info: Readonly<Record<string, unknown>> | null;
+  }[];
+}

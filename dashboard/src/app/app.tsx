@@ -1,0 +1,30 @@
+import { ErrorNotice } from '../components/notice.tsx';
+import { Loading } from '../components/loading.tsx';
+import { Toasts } from '../components/toast.tsx';
+import { Frame } from './frame.tsx';
+import { sessionNotice, sessionState, startSession } from './session.ts';
+import { SignIn } from './sign-in.tsx';
+
+/** The whole page: who is it, then what they came for. */
+export function App() {
+  return (
+    <>
+      {page(sessionState.value)}
+      <Toasts />
+    </>
+  );
+}
+
+function page(state: typeof sessionState.value) {
+  if (state === 'signed-in') return <Frame />;
+  if (state === 'signed-out') return <SignIn />;
+  return (
+    <main class="sign-in">
+      {state === 'starting' ? (
+        <Loading what="Connecting" />
+      ) : (
+        <ErrorNotice error={sessionNotice.value} onRetry={() => void startSession()} />
+      )}
+    </main>
+  );
+}

@@ -1,0 +1,37 @@
+import { useSignal } from '@preact/signals';
+import type { ComponentType } from 'preact';
+import { useEffect, useErrorBoundary } from 'preact/hooks';
+import { ErrorNotice } from '../components/notice.tsx';
+import { Loading } from '../components/loading.tsx';
+import type { View, ViewProps } from './views.ts';
+
+/** A view whose code is loaded when it is shown; what fails inside it does not take the navigation with it. */
+export function OpenedView({ view, path }: ViewProps & { view: View }) {
+  const Page = useSignal<ComponentType<ViewProps> | null>(null);
+  const failure = useSignal<unknown>(null);
+  const [broken, reset] = useErrorBoundary();
+
+  function load(): void {
+    failure.value = null;
+    view.load().then(
+      (module) => (Page.value = module.default),
+      (error: unknown) => (failure.value = error),
+    );
+  }
+  useEffect(load, [view]);
+
+  const error: unknown = broken ?? failure.value;
+  if (error != null) {
+    const retry = (): void => {
+      reset();
+      load();
+    };
+    return (
+      <div class="page">
+        <ErrorNotice error={error} onRetry={retry} />
+      </div>
+    );
+  }
+  if (Page.value === null) return <Loading what={view.title} />;
+  return <Page.value path={path} />;
+}

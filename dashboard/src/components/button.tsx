@@ -1,0 +1,46 @@
+import type { ComponentChildren } from 'preact';
+import { Icon, type IconName } from './icon.tsx';
+
+export interface ButtonProps {
+  readonly children?: ComponentChildren;
+  readonly kind?: 'normal' | 'primary' | 'danger' | 'plain';
+  readonly icon?: IconName;
+  /** What it does, where it shows only an icon. */
+  readonly label?: string;
+  readonly isSmall?: boolean;
+  readonly isDisabled?: boolean;
+  /** For switches: whether it is on. */
+  readonly isPressed?: boolean;
+  readonly type?: 'button' | 'submit';
+  readonly onClick?: (event: MouseEvent) => void;
+}
+
+/** A button with words, an icon, or both. */
+export function Button(props: ButtonProps) {
+  const {
+    children,
+    kind = 'normal',
+    icon,
+    label,
+    isSmall = false,
+    isDisabled = false,
+    isPressed,
+    type = 'button',
+  } = props;
+  const isIconOnly = children === undefined;
+  const name = ['button', kind, isSmall && 'small', isIconOnly && 'icon-only'].filter(Boolean).join(' ');
+  return (
+    <button
+      class={name}
+      type={type}
+      disabled={isDisabled}
+      aria-label={label}
+      aria-pressed={isPressed}
+      title={isIconOnly ? label : undefined}
+      onClick={props.onClick}
+    >
+      {icon !== undefined && <Icon name={icon} />}
+      {children}
+    </button>
+  );
+}

@@ -1,0 +1,26 @@
+const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+/** `1.5 MiB`; powers of 1024, as the command line has it. */
+export function formatBytes(bytes: number): string {
+  if (!Number.isFinite(bytes)) return '–';
+  let [value, unit] = [bytes, 0];
+  while (Math.abs(value) >= 1024 && unit < BYTE_UNITS.length - 1) [value, unit] = [value / 1024, unit + 1];
+  return `${unit === 0 ? value : value.toFixed(value >= 100 ? 0 : 1)} ${BYTE_UNITS[unit]}`;
+}
+
+/** `1,234` with the separators of the reader's language. */
+export function formatCount(value: number): string {
+  return Number.isFinite(value) ? value.toLocaleString(undefined, { maximumFractionDigits: 0 }) : '–';
+}
+
+/** `12.3`: three digits at most, more only before the point. */
+export function formatNumber(value: number): string {
+  if (!Number.isFinite(value)) return '–';
+  const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
+  return value.toLocaleString(undefined, { maximumFractionDigits: digits });
+}
+
+/** `0.42` is `42 %`. */
+export function formatShare(share: number): string {
+  return Number.isFinite(share) ? `${formatNumber(share * 100)} %` : '–';
+}

@@ -1,0 +1,84 @@
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { Button } from '../../components/button.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { ErrorNotice } from '../../components/notice.tsx';
+import { visibleText } from '../../format/visible-text.ts';
+import { announcement, say, stopAnswer } from './answer.ts';
+import { Composer } from './composer.tsx';
+import { ConversationList } from './conversation-list.tsx';
+import { loadModels, modelOf, models, modelsFailure } from './models.ts';
+import { SettingsDialog } from './settings-dialog.tsx';
+import { current, openStore, startConversation, updateConversation } from './store.ts';
+import { Thread } from './thread.tsx';
+import './chat.css';
+
+/** Talk to a model. */
+export default function ChatView() {
+  const opened = useSignal<'settings' | 'list' | null>(null);
+  useEffect(() => {
+    openStore();
+    void loadModels();
+  }, []);
+  const conversation = current.value;
+  if (conversation === null) return null;
+  const model = modelOf(conversation.model);
+  const isAnswering = conversation.messages.some(({ state }) => state === 'streaming');
+  const close = (): void => void (opened.value = null);
+
+  return (
+    <div class="chat">
+      <aside class="chat-side" aria-label="Conversations">
+        <ConversationList />
+      </aside>
+      <section class="chat-main" aria-label="Chat">
+        <h1 class="unseen">Chat</h1>
+        <div class="chat-bar">
+          <span class="chat-list-button">
+            <Button kind="plain" icon="list" label="Conversations" onClick={() => (opened.value = 'list')} />
+          </span>
+          <select
+            class="input"
+            aria-label="Model"
+            value={model}
+            onChange={({ currentTarget: { value } }) =>
+              updateConversation(conversation.id, (one) => ({ ...one, model: value }))
+            }
+          >
+            {models.value.map(({ id, state, candidates }) => (
+              <option key={id} value={id}>
+                {visibleText(id)}
+                {candidates !== undefined ? ' (chooses)' : state === 'loaded' ? '' : ` (${state ?? ''})`}
+              </option>
+            ))}
+          </select>
+          <Button
+            kind="plain"
+            icon="settings"
+            label="How answers are made"
+            onClick={() => (opened.value = 'settings')}
+          />
+          <Button kind="plain" icon="plus" label="New conversation" onClick={startConversation} />
+        </div>
+        {modelsFailure.value !== '' && <ErrorNotice error={modelsFailure.value} onRetry={() => void loadModels()} />}
+        <Thread conversation={conversation} />
+        <Composer
+          key={conversation.id}
+          isAnswering={isAnswering}
+          isDisabled={model === ''}
+          onSend={(text) => void say(conversation.id, text, model)}
+          onStop={() => stopAnswer(conversation.id)}
+        />
+        <p class="unseen" role="status">
+          {announcement}
+        </p>
+      </section>
+      {opened.value === 'settings' && <SettingsDialog conversation={conversation} onClose={close} />}
+      {opened.value === 'list' && (
+        <Dialog title="Conversations" onClose={close}>
+          <ConversationList onChosen={close} />
+        </Dialog>
+      )}
+    </div>
+  );
+}

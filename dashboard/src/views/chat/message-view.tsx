@@ -1,0 +1,123 @@
+import { useSignal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
+import { Button } from '../../components/button.tsx';
+import { CopyButton } from '../../components/copy-button.tsx';
+import { visibleText } from '../../format/visible-text.ts';
+import { regenerate, sayInstead } from './answer.ts';
+import { Details } from './details.tsx';
+import { Feedback } from './feedback.tsx';
+import { MarkdownText } from './markdown-text.tsx';
+import { PlainText } from './long-text.tsx';
+import { modelOf } from './models.ts';
+import type { Conversation, Message } from './types.ts';
+
+export interface MessageProps {
+  readonly conversation: Pick<Conversation, 'id' | 'model'>;
+  readonly message: Message;
+  /** Whether nothing is being answered: only then can something be changed. */
+  readonly isIdle: boolean;
+  readonly isLast: boolean;
+}
+
+export function MessageView(props: MessageProps) {
+  return props.message.role === 'user' ? <Asked {...props} /> : <Answered {...props} />;
+}
+
+function Asked({ conversation, message, isIdle }: MessageProps) {
+  const isEditing = useSignal(false);
+  const field = useRef<HTMLTextAreaElement>(null);
+  if (isEditing.value) {
+    const send = (event: Event): void => {
+      event.preventDefault();
+      const text = field.current!.value;
+      if (text.trim() === '') return;
+      isEditing.value = false;
+      void sayInstead(conversation.id, message.id, text, modelOf(conversation.model));
+    };
+    return (
+      <article class="message user" aria-label="You">
+        <form class="bubble editing" onSubmit={send}>
+          <textarea
+            class="input"
+            rows={4}
+            aria-label="Edit the message"
+            dir="auto"
+            defaultValue={message.text}
+            ref={field}
+          />
+          <div class="row end">
+            <Button isSmall onClick={() => (isEditing.value = false)}>
+              Cancel
+            </Button>
+            <Button isSmall kind="primary" type="submit">
+              Send
+            </Button>
+          </div>
+        </form>
+      </article>
+    );
+  }
+  return (
+    <article class="message user" aria-label="You">
+      <div class="bubble">
+        <PlainText text={message.text} />
+      </div>
+      <div class="message-actions">
+        <CopyButton text={message.text} label="Copy the message" />
+        <Button
+          kind="plain"
+          isSmall
+          icon="edit"
+          label="Edit the message"
+          isDisabled={!isIdle}
+          onClick={() => (isEditing.value = true)}
+        />
+      </div>
+    </article>
+  );
+}
+
+function Answered({ conversation, message, isIdle, isLast }: MessageProps) {
+  const { text, reasoning, state, failure, details } = message;
+  return (
+    <article class="message assistant" aria-label="Answer" aria-busy={state === 'streaming'}>
+      {reasoning !== '' && (
+        <details class="reasoning">
+          <summary>{text === '' && state === 'streaming' ? 'Thinking …' : 'What it thought'}</summary>
+          <PlainText text={reasoning} />
+        </details>
+      )}
+      {text !== '' && <MarkdownText text={text} />}
+      {state === 'streaming' && text === '' && reasoning === '' && (
+        <p class="waiting" aria-hidden="true">
+          <span />
+          <span />
+          <span />
+        </p>
+      )}
+      {state === 'stopped' && <p class="small soft">Stopped.</p>}
+      {failure !== null && (
+        <div class="notice" role="alert">
+          <p>{visibleText(failure)}</p>
+        </div>
+      )}
+      {state !== 'streaming' && (
+        <div class="message-actions">
+          {text !== '' && <CopyButton text={text} label="Copy the answer" />}
+          {isLast && (
+            <Button
+              kind="plain"
+              isSmall
+              icon="again"
+              label="Answer again"
+              isDisabled={!isIdle}
+              onClick={() => void regenerate(conversation.id, message.id, modelOf(conversation.model))}
+            />
+          )}
+          {details !== null && text !== '' && <Feedback conversationId={conversation.id} message={message} />}
+          {details !== null && <Details details={details} />}
+        </div>
+      )}
+    </article>
+  );
+}

@@ -1,0 +1,10 @@
+import type { View } from '../../app/views.ts';
+
+export const view: View = {
+  id: 'keys',
+  title: 'Keys',
+  icon: 'keys',
+  order: 7,
+  isOpenTo: ({ admin }) => admin,
+  load: () => import('./index.tsx'),
+};

@@ -1,0 +1,103 @@
+import { useSignal } from '@preact/signals';
+import { learningOf, type RouteDecision } from '../../api/learning.ts';
+import { goTo } from '../../app/router.ts';
+import { allows, client, hasPart } from '../../app/session.ts';
+import { Button } from '../../components/button.tsx';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { Field } from '../../components/field.tsx';
+import { JsonViewer } from '../../components/json-viewer.tsx';
+import { Moment } from '../../components/moment.tsx';
+import { ErrorNotice } from '../../components/notice.tsx';
+import { useResource } from '../../components/use-resource.ts';
+import { type Column, VirtualTable } from '../../components/virtual-table.tsx';
+import { formatNumber, formatShare } from '../../format/numbers.ts';
+import { formatDuration } from '../../format/time.ts';
+import { visibleText } from '../../format/visible-text.ts';
+
+const learning = learningOf(client);
+
+const COLUMNS: readonly Column<RouteDecision>[] = [
+  { title: 'When', width: '150px', cell: ({ timestampMs }) => <Moment ms={timestampMs} /> },
+  {
+    title: 'Question',
+    width: 'minmax(180px, 1fr)',
+    cell: ({ query }) => <bdi>{visibleText(query.slice(0, 200))}</bdi>,
+  },
+  { title: 'Model', width: 'minmax(100px, 0.6fr)', cell: ({ model }) => visibleText(model) },
+  { title: 'Sure', width: '80px', isNumber: true, cell: ({ routing }) => formatShare(routing.confidence) },
+  { title: 'Took', width: '90px', isNumber: true, cell: ({ latencyMs }) => formatDuration(latencyMs) },
+  { title: 'Rated', width: '80px', isNumber: true, cell: ({ quality }) => formatNumber(quality ?? NaN) },
+];
+
+/** Who was chosen to answer, and why. */
+export function Routing() {
+  const isThere = hasPart('routing');
+  const decisions = useResource((signal) => (isThere ? learning.decisions(signal) : Promise.resolve([])));
+  if (!isThere) {
+    return (
+      <EmptyState icon="branch" title="No router runs">
+        <p>A server with a list of models to choose from (--route-config) chooses one for each request.</p>
+      </EmptyState>
+    );
+  }
+  const rows = decisions.data.value ?? [];
+  return (
+    <div class="stack">
+      {allows.value.write && <Explain />}
+      {decisions.error.value !== null && <ErrorNotice error={decisions.error.value} onRetry={decisions.reload} />}
+      {rows.length === 0 && decisions.data.value !== null && <p class="soft">Nothing was chosen for a request yet.</p>}
+      {rows.length > 0 && (
+        <VirtualTable
+          label="Decisions"
+          rows={rows}
+          columns={COLUMNS}
+          keyOf={({ requestId }) => requestId}
+          onOpen={({ requestId }) => goTo('audit', requestId)}
+          minWidth={720}
+        />
+      )}
+    </div>
+  );
+}
+
+function Explain() {
+  const prompt = useSignal('');
+  const decision = useSignal<Readonly<Record<string, unknown>> | null>(null);
+  const error = useSignal<unknown>(null);
+  async function ask(): Promise<void> {
+    [decision.value, error.value] = [null, null];
+    try {
+      decision.value = await learning.explain(prompt.value);
+    } catch (failure) {
+      error.value = failure;
+    }
+  }
+  return (
+    <form
+      class="card stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void ask();
+      }}
+    >
+      <Field label="Who would answer this?">
+        {(id) => (
+          <input
+            id={id}
+            class="input"
+            value={prompt.value}
+            maxLength={4096}
+            onInput={(event) => (prompt.value = event.currentTarget.value)}
+          />
+        )}
+      </Field>
+      <div class="row">
+        <Button type="submit" isDisabled={prompt.value.trim() === ''}>
+          Explain
+        </Button>
+      </div>
+      {error.value !== null && <ErrorNotice error={error.value} />}
+      {decision.value !== null && <JsonViewer value={decision.value} openDepth={2} />}
+    </form>
+  );
+}

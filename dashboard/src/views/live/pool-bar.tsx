@@ -1,0 +1,68 @@
+import type { LivePool, PoolTier } from '../../api/live.ts';
+import { formatBytes, formatCount, formatShare } from '../../format/numbers.ts';
+import { visibleText } from '../../format/visible-text.ts';
+
+/** What the server calls them, and what they are. */
+const TIERS: Readonly<Record<string, string>> = {
+  float: 'Pages as computed',
+  packed: 'Packed pages',
+  adapters: 'Adapters',
+  router: 'Router',
+  slack: 'Rounded up',
+};
+
+/** What the cache takes, tier by tier, against the line it must not pass. */
+export function PoolBar({ pool }: { pool: LivePool }) {
+  const { budget_bytes: budget, used_bytes: used, tiers, disk } = pool;
+  const scale = Math.max(budget, used, 1);
+  const share = (bytes: number): string => `${(100 * bytes) / scale}%`;
+  const label = `${formatBytes(used)} of ${formatBytes(budget)} in use`;
+  return (
+    <div class="pool">
+      <div class="pool-bar" role="img" aria-label={label}>
+        {tiers.map(({ tier, bytes }, index) => (
+          <span key={tier} data-series={(index % 6) + 1} style={{ width: share(bytes) }} />
+        ))}
+        <i class="pool-budget" style={{ left: share(budget) }} />
+      </div>
+      <p class="small">
+        <data data-figure="used" value={used}>
+          {formatBytes(used)}
+        </data>{' '}
+        of{' '}
+        <data data-figure="budget" value={budget}>
+          {formatBytes(budget)}
+        </data>{' '}
+        ({formatShare(budget > 0 ? used / budget : NaN)}), at most {formatBytes(pool.peak_bytes)} so far;{' '}
+        {formatBytes(pool.session_bytes)} held by sessions
+      </p>
+      <ul class="pool-tiers">
+        {tiers.map((tier, index) => (
+          <li key={tier.tier}>
+            <i data-series={(index % 6) + 1} aria-hidden="true" />
+            {nameOf(tier)}{' '}
+            <data data-tier={tier.tier} value={tier.bytes}>
+              {formatBytes(tier.bytes)}
+            </data>
+            {tier.num_pages !== null && <span class="soft"> {formatCount(tier.num_pages)} pages</span>}
+          </li>
+        ))}
+        {disk !== null && (
+          <li>
+            <i aria-hidden="true" />
+            On disk{' '}
+            <data data-tier="disk" value={disk.bytes}>
+              {formatBytes(disk.bytes)}
+            </data>
+            <span class="soft"> of {formatBytes(disk.limit_bytes)}</span>
+          </li>
+        )}
+      </ul>
+    </div>
+  );
+}
+
+function nameOf({ tier, precision }: PoolTier): string {
+  const name = TIERS[tier] ?? visibleText(tier);
+  return precision === undefined ? name : `${name} (${visibleText(precision)})`;
+}

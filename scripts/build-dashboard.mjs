@@ -1,0 +1,60 @@
+// Builds dist/dashboard with vite, packs each file, and says what a browser loads before the first word can be typed.
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { nodeTool, root, runOrExit } from './setup.mjs';
+
+const sources = join(root, 'dashboard');
+const out = join(root, 'dist/dashboard');
+/** Of everything that opening the page loads, as gzip. */
+export const MAX_FIRST_LOAD_BYTES = 150_000;
+
+function newestSource() {
+  const files = readdirSync(sources, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const times = files.map((entry) => statSync(join(entry.parentPath, entry.name)).mtimeMs);
+  return Math.max(statSync(join(root, 'package-lock.json')).mtimeMs, ...times);
+}
+
+/** The files that opening the page with its first view loads: the entry, the chat, and all they import statically. */
+export function firstLoadFiles(folder = out) {
+  const manifest = JSON.parse(readFileSync(join(folder, '.vite/manifest.json'), 'utf8'));
+  const files = new Set(['index.html']);
+  const visit = (name) => {
+    const { file, css = [], imports = [], assets = [] } = manifest[name];
+    if (files.has(file)) return;
+    for (const one of [file, ...css, ...assets]) files.add(one);
+    imports.forEach(visit);
+  };
+  visit('index.html');
+  visit('src/views/chat/index.tsx');
+  return [...files];
+}
+
+export function buildDashboard({ force = false } = {}) {
+  const stamp = join(out, 'index.html');
+  if (!force && existsSync(stamp) && statSync(stamp).mtimeMs > newestSource()) return;
+  console.error('Building the dashboard …');
+  runOrExit(
+    ...nodeTool('vite/bin/vite.js', 'build', '--config', join(sources, 'vite.config.mjs'), '--logLevel', 'warn'),
+  );
+  for (const name of ['index.html', ...readdirSync(join(out, 'assets')).map((name) => `assets/${name}`)]) {
+    const bytes = readFileSync(join(out, name));
+    const packed = {
+      '.br': brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }),
+      '.gz': gzipSync(bytes, { level: 9 }),
+    };
+    for (const [suffix, data] of Object.entries(packed)) {
+      if (data.length < bytes.length) writeFileSync(join(out, name + suffix), data);
+    }
+  }
+  const sizes = firstLoadFiles().map((name) => gzipSync(readFileSync(join(out, name)), { level: 9 }).length);
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  console.error(
+    `first load: ${sizes.length} files, ${(total / 1000).toFixed(1)} kB gzip of ${MAX_FIRST_LOAD_BYTES / 1000}`,
+  );
+  if (total <= MAX_FIRST_LOAD_BYTES) return;
+  console.error('the dashboard is too heavy: load what is not needed at first with the view that needs it');
+  process.exit(1);
+}
+
+if (process.argv[1] && import.meta.filename === process.argv[1]) buildDashboard({ force: true });

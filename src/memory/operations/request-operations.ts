@@ -1,0 +1,165 @@
+import { z } from 'zod';
+import type { Memory } from '../memory.ts';
+import { uuid } from '../schemas/primitives.ts';
+import { type Trajectory, trajectoryFromRecord } from '../schemas/trajectory.ts';
+import type { LatencyBreakdown } from '../schemas/witness.ts';
+import { recordText } from '../search/record-text.ts';
+import type { FoundWitness } from '../witness/index.ts';
+import { after, includeVectors, isSeen, limit, minSimilarity } from './inputs.ts';
+import { defineOperation, notFound, refuseInput, type MemoryOperation } from './operation.ts';
+import { plainWitness } from './plain.ts';
+
+const MAX_PREVIEW = 512;
+const preview = (words: string): string => words.slice(0, MAX_PREVIEW).toWellFormed();
+
+async function findRequest(memory: Memory, tenant: string, requestId: string): Promise<FoundWitness> {
+  const { entries } = await memory.witness.search(tenant, { requestId, limit: 1 });
+  if (entries[0] !== undefined) return entries[0];
+  throw notFound(`there is no request ${requestId}`);
+}
+
+/** What is learned from these requests; null where nothing is, or it was forgotten. */
+async function judgementsOf(
+  memory: Memory,
+  tenant: string,
+  requestIds: readonly string[],
+): Promise<ReadonlyMap<string, Trajectory>> {
+  if (requestIds.length === 0) return new Map();
+  const found = await memory.store.find(tenant, {
+    kinds: ['trajectory'],
+    filter: { fields: [{ field: 'requestId', is: 'in', values: requestIds }] },
+    order: 'newest',
+    limit: requestIds.length,
+  });
+  const seen = found.records.filter((record) => isSeen(memory, record)).map(trajectoryFromRecord);
+  return new Map(seen.map((one) => [one.requestId, one]));
+}
+
+interface Span {
+  readonly name: string;
+  readonly startMs: number;
+  readonly durationMs: number;
+}
+
+/** The parts that come before an answer, in their order. */
+const STEPS = ['embedding', 'retrieval', 'attention', 'routing'] as const;
+
+/** The time of a request as parts one behind the other; what no part explains is before the answer. */
+function spansOf(latency: LatencyBreakdown): Span[] {
+  const { totalMs, generationMs, ttftMs } = latency;
+  const spans: Span[] = [];
+  let startMs = 0;
+  for (const name of STEPS) {
+    const durationMs = latency[`${name}Ms`];
+    if (durationMs > 0) spans.push({ name, startMs, durationMs });
+    startMs += durationMs;
+  }
+  const answerMs = Math.max(startMs, totalMs - generationMs);
+  if (answerMs > startMs) spans.push({ name: 'other', startMs, durationMs: answerMs - startMs });
+  if (ttftMs === null || ttftMs <= answerMs || ttftMs >= totalMs) {
+    return [...spans, { name: 'generation', startMs: answerMs, durationMs: Math.max(0, totalMs - answerMs) }];
+  }
+  return [
+    ...spans,
+    { name: 'firstToken', startMs: answerMs, durationMs: ttftMs - answerMs },
+    { name: 'tokens', startMs: ttftMs, durationMs: totalMs - ttftMs },
+  ];
+}
+
+function plainJudgement({ verdict, quality, correction, feedback, route, parameters }: Trajectory) {
+  return { verdict, quality, correction, feedback, route: route ?? null, propensity: parameters.propensity };
+}
+
+const show = defineOperation({
+  name: 'audit.show',
+  summary: 'One request: what was asked and answered, where its time went, its sources, and what was said of it.',
+  scope: 'read',
+  input: z.strictObject({ requestId: uuid, includeVectors }),
+  async run(memory, tenant, { requestId, includeVectors: hasVectors }) {
+    const found = await findRequest(memory, tenant, requestId);
+    const { contextDocIds, latency } = found.entry;
+    const records = contextDocIds.length === 0 ? [] : await memory.store.get(tenant, contextDocIds);
+    const judged = (await judgementsOf(memory, tenant, [requestId])).get(requestId);
+    return {
+      entry: plainWitness(found, hasVectors),
+      spans: spansOf(latency),
+      sources: records
+        .filter((record) => isSeen(memory, record))
+        .map((record) => ({ id: record.id, kind: record.kind, text: preview(recordText(record)) })),
+      judged: judged === undefined ? null : plainJudgement(judged),
+    };
+  },
+});
+
+const similar = defineOperation({
+  name: 'audit.similar',
+  summary: 'The requests that are most like one, by meaning, without itself.',
+  scope: 'read',
+  input: z.strictObject({
+    requestId: uuid,
+    limit: z.int().min(1).max(100).default(10),
+    minSimilarity: minSimilarity.default(0),
+    includeVectors,
+  }),
+  async run(memory, tenant, { requestId, limit: k, minSimilarity: least, includeVectors: hasVectors }) {
+    const { queryEmbedding: vector, space } = (await findRequest(memory, tenant, requestId)).entry;
+    if (vector === null || space === null) {
+      throw refuseInput(`request ${requestId} was written down without a vector`, 'requestId');
+    }
+    const near = { vector, space, minSimilarity: least };
+    const { entries } = await memory.witness.search(tenant, { similarTo: near, limit: k + 1 });
+    const others = entries.filter(({ entry }) => entry.requestId !== requestId).slice(0, k);
+    return { entries: others.map((entry) => plainWitness(entry, hasVectors)) };
+  },
+});
+
+const decisions = defineOperation({
+  name: 'audit.decisions',
+  summary: 'Requests that somebody chose the model for, the newest first, with what the choice was made on.',
+  scope: 'read',
+  input: z.strictObject({
+    limit: limit.max(200).default(50),
+    after: after.optional(),
+    maxScanned: z.int().min(1).max(10_000).default(2000),
+  }),
+  async run(memory, tenant, { limit: most, after: from, maxScanned }) {
+    const found: FoundWitness[] = [];
+    let next: string | null = from ?? null;
+    let numScanned = 0;
+    do {
+      const page = await memory.witness.search(tenant, {
+        limit: Math.min(most - found.length, maxScanned - numScanned),
+        ...(next === null ? {} : { after: next }),
+      });
+      found.push(...page.entries.filter(({ entry }) => entry.routing !== null));
+      numScanned += page.entries.length;
+      next = page.next;
+    } while (next !== null && found.length < most && numScanned < maxScanned);
+    const judged = await judgementsOf(memory, tenant, found.map(({ entry }) => entry.requestId)); // prettier-ignore
+    return {
+      decisions: found.map(({ entry }) => {
+        const known = judged.get(entry.requestId);
+        return {
+          requestId: entry.requestId,
+          timestampMs: entry.timestampMs,
+          query: preview(entry.query),
+          model: entry.model,
+          routing: entry.routing,
+          candidate: known?.route?.candidate ?? null,
+          propensity: known?.parameters.propensity ?? null,
+          load: known?.route?.load ?? null,
+          latencyMs: known?.route?.latencyMs ?? null,
+          similarities: known?.route?.similarities ?? null,
+          verdict: known?.verdict ?? null,
+          quality: known?.quality ?? entry.quality,
+          routingMs: entry.latency.routingMs,
+          hasError: entry.error !== null,
+        };
+      }),
+      next,
+      isComplete: next === null || found.length === most,
+    };
+  },
+});
+
+export const requestOperations: readonly MemoryOperation[] = [show, similar, decisions];

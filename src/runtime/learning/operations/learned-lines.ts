@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { RERANKER_LINE } from '../../../learning/graph-attention/reranker-store.ts';
+import { checkRouterText, ROUTER_LINE } from '../../../learning/router-training/router-line.ts';
+import { adapterLine, getLearnedAdapter } from '../../../learning/sona/learned-adapter.ts';
+import { createFloatBlobs, type FloatBlobs } from '../../../learning/versions/blobs.ts';
+import type { LearnedVersion } from '../../../learning/versions/version-log.ts';
+import { refuseInput } from '../../../memory/operations/operation.ts';
+import type { LearningControl } from './control.ts';
+
+/** What has versions: a model, the order of what is recalled, and who answers. */
+export const LEARNED = ['model', 'reranking', 'routing'] as const;
+export type Learned = (typeof LEARNED)[number];
+export const learned = z.enum(LEARNED).default('model');
+
+/** Which versions are meant. */
+export interface LearnedLine {
+  /** As it is shown. */
+  readonly name: string;
+  readonly line: string;
+}
+
+interface LineKind {
+  /** Null: that of a model. */
+  readonly line: string | null;
+  /** What two versions can be compared by; null: there is nothing like it. */
+  weightsOf(blobs: FloatBlobs, tenant: string, version: LearnedVersion): Promise<Float32Array | null>;
+  rollback(control: LearningControl, tenant: string, toVersion: number, model?: string): Promise<LearnedVersion | null>;
+}
+
+const KINDS: Readonly<Record<Learned, LineKind>> = {
+  model: {
+    line: null,
+    weightsOf: async (blobs, tenant, version) => (await getLearnedAdapter(blobs, tenant, version)).parameters,
+    rollback: (control, tenant, toVersion, model) =>
+      control.withModel(model, (id) => control.learning.sona.rollback(tenant, id, toVersion)),
+  },
+  reranking: {
+    line: RERANKER_LINE,
+    async weightsOf(blobs, tenant, { blobs: names }) {
+      return names['weights'] === undefined ? null : blobs.get(tenant, names['weights']);
+    },
+    rollback: ({ learning }, tenant, toVersion) => learning.sona.reranking.rollback(tenant, toVersion),
+  },
+  routing: {
+    line: ROUTER_LINE,
+    weightsOf: async () => null,
+    // What routes looks for another version by itself, within half a minute.
+    async rollback({ learning, memory }, tenant, toVersion) {
+      const { versions } = learning.sona;
+      const blobs = createFloatBlobs(memory.store, memory.services);
+      if (toVersion !== 0) await checkRouterText(blobs, tenant, await versions.get(tenant, ROUTER_LINE, toVersion));
+      return versions.rollback(tenant, ROUTER_LINE, toVersion);
+    },
+  },
+};
+
+/** The line that is meant; a model can be named only where it is one of a model. */
+export function lineOf(control: LearningControl, of: Learned, model: string | undefined): LearnedLine {
+  const { line } = KINDS[of];
+  if (line === null) {
+    const name = control.modelName(model);
+    return { name, line: adapterLine(name) };
+  }
+  if (model !== undefined) throw refuseInput(`${of} has no model: leave one of both out`, 'model');
+  return { name: line, line };
+}
+
+export const kindOf = (of: Learned): LineKind => KINDS[of];

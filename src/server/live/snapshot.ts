@@ -1,0 +1,130 @@
+import type { EngineStats } from '../../engine/types.ts';
+import type { Caller } from '../caller.ts';
+import { type EngineReading, readEngines } from '../metrics/engine-gauges.ts';
+import { poolTiersOf } from '../metrics/pool-tiers.ts';
+import type { ModelStatus } from '../model-host.ts';
+import type { Services } from '../services.ts';
+import type { WindowPercentiles } from './log-histogram.ts';
+import type { LiveRequest } from './live-requests.ts';
+import { RATE_SECONDS, type RecentReading, WINDOW_SECONDS } from './recent-window.ts';
+
+/** Requests of one snapshot; the rest of them are counted. */
+const MAX_REQUESTS = 512;
+
+type SnapshotServices = Pick<Services, 'models' | 'gate' | 'metrics' | 'live' | 'clock'>;
+
+/** The server as it is now, for one caller: requests of other tenants are counted, and named to administrators only. */
+export async function takeSnapshot(services: SnapshotServices, caller: Caller): Promise<object> {
+  const { models, gate, metrics, live, clock } = services;
+  const engines = await readEngines(services);
+  const isAdmin = caller.scopes.includes('admin');
+  const all = live.list();
+  const shown = all.filter(({ tenant }) => isAdmin || tenant === caller.tenant).slice(0, MAX_REQUESTS);
+  const statuses = models.list();
+  const known = new Set(statuses.map(({ id }) => id));
+  const elsewhere = new Set(all.flatMap(({ model }) => (model === null || known.has(model) ? [] : [model])));
+  return {
+    object: 'live',
+    at: clock.wallClock(),
+    window_seconds: WINDOW_SECONDS,
+    rate_seconds: RATE_SECONDS,
+    is_closing: gate.isClosed,
+    num_requests: gate.numRequests,
+    num_hidden: all.length - shown.length,
+    requests: shown.map(writeRequest),
+    models: statuses.map((status) => ({
+      ...writeStatus(status),
+      ...writeRecent(metrics.recent(status.id)),
+      ...writeEngine(status, engines),
+    })),
+    /** Engines elsewhere that answer now. */
+    remotes: [...elsewhere].map((id) => ({ id, ...writeRecent(metrics.recent(id)) })),
+  };
+}
+
+const writeRequest = (request: LiveRequest) => ({
+  id: request.id,
+  tenant: request.tenant,
+  asked_model: request.asked,
+  model: request.model,
+  state: request.state,
+  prompt_tokens: request.promptTokens,
+  cached_tokens: request.cachedTokens,
+  tokens: request.numTokens,
+  elapsed_ms: Math.round(request.elapsedMs),
+  first_token_ms: request.firstTokenMs === null ? null : Math.round(request.firstTokenMs * 10) / 10,
+});
+
+const writeStatus = ({ id, aliases, state, numUsers, error }: ModelStatus) => ({
+  id,
+  aliases,
+  state,
+  num_users: numUsers,
+  error,
+});
+
+const writePercentiles = (given: WindowPercentiles | null) => (given === null ? null : { ...given });
+
+const writeRecent = ({ tokensPerSecond, firstTokenMs, interTokenMs }: RecentReading) => ({
+  tokens_per_second: { ...tokensPerSecond },
+  first_token_ms: writePercentiles(firstTokenMs),
+  inter_token_ms: writePercentiles(interTokenMs),
+});
+
+/** Null where the model is not loaded, or its engine does not tell in time. */
+function writeEngine({ id, model }: ModelStatus, engines: readonly EngineReading[]) {
+  const stats = engines.find((one) => one.id === id)?.stats ?? null;
+  if (stats === null || model === null) return { engine: null, pool: null };
+  const { numRunning, numWaiting, numSteps, numComputedTokens, numGeneratedTokens, numPreemptions } = stats;
+  return {
+    engine: {
+      batch: numRunning,
+      waiting: numWaiting,
+      steps: numSteps,
+      computed_tokens: numComputedTokens,
+      generated_tokens: numGeneratedTokens,
+      preemptions: numPreemptions,
+      refused: stats.numRefused,
+      expired: stats.numExpired,
+      adapters: stats.numAdapters,
+    },
+    pool: writePool(stats, model.modelInfo().kvPacking.precision),
+  };
+}
+
+function writePool(stats: EngineStats, packing: string | null) {
+  const { cache } = stats;
+  const { spill } = cache;
+  return {
+    budget_bytes: cache.budgetBytes,
+    used_bytes: cache.usedBytes,
+    peak_bytes: cache.peakBytes,
+    tiers: poolTiersOf(stats).map(({ tier, sizeBytes, numPages }) => ({
+      tier,
+      bytes: sizeBytes,
+      num_pages: numPages,
+      ...(tier === 'packed' ? { precision: packing } : {}),
+    })),
+    session_bytes: cache.sessionBytes,
+    cached_pages: cache.numCachedPages,
+    idle_pages: cache.numIdlePages,
+    compression_ratio: cache.compressionRatio,
+    disk:
+      spill === null
+        ? null
+        : {
+            bytes: spill.sizeBytes,
+            limit_bytes: spill.limitBytes,
+            num_pages: spill.numPages,
+            waiting: spill.numWaiting,
+          },
+    prefix_cache: {
+      lookups: cache.numLookups,
+      hits: cache.numHits,
+      partial_hits: cache.numPartialHits,
+      misses: cache.numMisses,
+      saved_tokens: cache.savedTokens,
+      evictions: cache.numEvictions,
+    },
+  };
+}

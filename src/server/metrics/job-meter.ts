@@ -1,0 +1,93 @@
+import type { TokenProgress } from '../../runtime/generation-types.ts';
+import type { FinishedEvent, JobEvent } from '../generate-job.ts';
+
+/** Where a job's numbers go; `/metrics` and the live view read the same. */
+export interface MeterSinks {
+  firstToken(model: string, ms: number): void;
+  interToken(model: string, ms: number): void;
+  promptTokens(model: string, computed: number): void;
+  generatedTokens(model: string, count: number): void;
+  finished(model: string, event: FinishedEvent): void;
+  unfinished(model: string): void;
+}
+
+/** Counts one job while it runs. */
+export interface JobMeter {
+  /** Of all answers together, so far. */
+  readonly numTokens: number;
+  /** Of the first prompt; null: not known yet. */
+  readonly promptTokens: number | null;
+  readonly cachedTokens: number | null;
+  readonly firstTokenMs: number | null;
+  prompt(numTokens: number): void;
+  /** One more token of an answer. */
+  token(choice: number, progress: TokenProgress): void;
+  /** Passes the events of the job through; `model` is who answers. */
+  observe(model: string, events: AsyncGenerator<JobEvent, void, undefined>): AsyncGenerator<JobEvent, void, undefined>;
+}
+
+export function createJobMeter(sinks: MeterSinks): JobMeter {
+  const lastMs = new Map<number, number>();
+  let model = '';
+  let numTokens = 0;
+  let promptTokens: number | null = null;
+  let cachedTokens: number | null = null;
+  let firstTokenMs: number | null = null;
+
+  function finish(event: FinishedEvent): void {
+    const { choice, usage, timings } = event;
+    sinks.finished(model, event);
+    if (lastMs.has(choice)) return;
+    // Nobody told of its tokens: an engine elsewhere, or an answer without any. The means are all there is.
+    sinks.firstToken(model, timings.firstTokenMs);
+    if (usage.completionTokens > 1) sinks.interToken(model, timings.generateMs / (usage.completionTokens - 1));
+    sinks.promptTokens(model, usage.promptTokens - usage.cachedTokens);
+    sinks.generatedTokens(model, usage.completionTokens);
+    numTokens += usage.completionTokens;
+  }
+
+  return {
+    get numTokens() {
+      return numTokens;
+    },
+    get promptTokens() {
+      return promptTokens;
+    },
+    get cachedTokens() {
+      return cachedTokens;
+    },
+    get firstTokenMs() {
+      return firstTokenMs;
+    },
+    prompt(count) {
+      promptTokens ??= count;
+    },
+    token(choice, progress) {
+      const { elapsedMs } = progress;
+      const before = lastMs.get(choice);
+      lastMs.set(choice, elapsedMs);
+      numTokens++;
+      sinks.generatedTokens(model, 1);
+      if (before !== undefined) return sinks.interToken(model, elapsedMs - before);
+      firstTokenMs ??= elapsedMs;
+      cachedTokens ??= progress.cachedTokens;
+      sinks.firstToken(model, elapsedMs);
+      sinks.promptTokens(model, progress.promptTokens - progress.cachedTokens);
+    },
+    async *observe(answering, events) {
+      model = answering;
+      let numFinished = 0;
+      try {
+        for await (const event of events) {
+          if (event.type === 'finished') {
+            numFinished++;
+            finish(event);
+          }
+          yield event;
+        }
+      } finally {
+        if (numFinished === 0) sinks.unfinished(model);
+      }
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import { describeFailure, refusal } from '../errors.ts';
+import type { Caller } from '../caller.ts';
+import { takeSnapshot } from '../live/snapshot.ts';
+import { json, type Route } from '../route.ts';
+import type { Services } from '../services.ts';
+import { createSseResponse, type SseMessage } from '../sse.ts';
+import { queryInteger, readQuery } from '../wire/query-fields.ts';
+import { openaiErrors } from '../wire/openai/error-body.ts';
+
+const EVENT_OPTIONS = { interval_ms: queryInteger(250, 60_000) };
+const DEFAULT_INTERVAL_MS = 1000;
+
+/** What the server is doing now, once and as a stream. */
+export const liveRoutes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/admin/live',
+    scope: 'operate',
+    summary:
+      'What the server is doing now: requests, batch, rates, percentiles of the last minute, and the pool by tier.',
+    body: null,
+    query: {},
+    errors: openaiErrors,
+    async handle({ request, caller, services }) {
+      readQuery(request, {});
+      return json(await takeSnapshot(services, caller));
+    },
+  },
+  {
+    method: 'GET',
+    path: '/admin/live/events',
+    scope: 'operate',
+    summary: 'The same as a stream of events, one a second unless told otherwise.',
+    body: null,
+    query: EVENT_OPTIONS,
+    errors: openaiErrors,
+    handle({ request, caller, services }) {
+      const { interval_ms: intervalMs } = readQuery<{ interval_ms: number }>(request, EVENT_OPTIONS);
+      const leave = services.watchers.enter();
+      const gone = new AbortController();
+      const end = (): void => {
+        leave();
+        gone.abort();
+      };
+      caller.signal.addEventListener('abort', end, { once: true });
+      const { clock, limits } = services;
+      return createSseResponse({
+        messages: snapshots(services, caller, intervalMs ?? DEFAULT_INTERVAL_MS, gone.signal, end),
+        abort: end,
+        toError: (error) => ({ event: 'error', data: JSON.stringify(openaiErrors.body(describeFailure(error), '')) }),
+        keepAliveMs: limits.keepAliveMs,
+        clock,
+      });
+    },
+  },
+];
+
+/** A key may be revoked, or a server end, while somebody looks: each turn asks again. */
+async function* snapshots(
+  services: Services,
+  caller: Caller,
+  intervalMs: number,
+  signal: AbortSignal,
+  end: () => void,
+): AsyncGenerator<SseMessage, void, undefined> {
+  const { clock, gate } = services;
+  try {
+    while (!signal.aborted && !gate.isClosed) {
+      if (!isStillAdmitted(services, caller)) {
+        throw refusal(401, 'invalid_api_key', 'the API key is not valid any more', { type: 'authentication_error' });
+      }
+      yield { event: 'live', data: JSON.stringify(await takeSnapshot(services, caller)) };
+      await new Promise<void>((resolve) => {
+        const cancel = clock.setTimer(intervalMs, resolve);
+        signal.addEventListener('abort', () => (cancel(), resolve()), { once: true });
+      });
+    }
+  } finally {
+    end();
+  }
+}
+
+function isStillAdmitted({ keys, guard }: Services, { keyId }: Caller): boolean {
+  if (keyId === null) return guard.isOpen;
+  return keys.list().some(({ id, revokedMs }) => id === keyId && revokedMs === null);
+}

@@ -1,0 +1,168 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import { refusal } from '../errors.ts';
+import { fitOf } from '../model-fit.ts';
+import type { ModelCatalog } from '../model-catalog.ts';
+import type { ModelStatus } from '../model-host.ts';
+import { type Exchange, json, type Route } from '../route.ts';
+import type { Services } from '../services.ts';
+import {
+  booleanField,
+  type Field,
+  integerField,
+  type JsonSchema,
+  readFields,
+  required,
+  schemaOf,
+  stringField,
+} from '../wire/fields.ts';
+import { queryBoolean, queryInteger, readQuery } from '../wire/query-fields.ts';
+import { openaiErrors } from '../wire/openai/error-body.ts';
+
+const MAX_WAIT_MS = 50_000;
+const DEFAULT_DRAIN_MS = 10_000;
+const MAX_DRAIN_MS = 50_000;
+
+const LOAD = {
+  model: stringField(512, 1),
+  name: stringField(200, 1),
+  wait_ms: integerField(0, MAX_WAIT_MS),
+} as const;
+const UNLOAD = {
+  model: stringField(512, 1),
+  force: booleanField,
+  drain_ms: integerField(0, MAX_DRAIN_MS),
+} as const;
+const REMOVE = { force: queryBoolean, drain_ms: queryInteger(0, MAX_DRAIN_MS) };
+
+/** As it can stand in a path and in front of an adapter. */
+const SERVED_NAME = /^[\w.@/:-]{1,200}$/;
+
+export const writeStatus = ({ id, aliases, state, numUsers, sizeBytes, heldBytes, isAdded, error }: ModelStatus) => ({
+  id,
+  object: 'served_model',
+  aliases,
+  state,
+  num_users: numUsers,
+  size_bytes: sizeBytes,
+  held_bytes: heldBytes,
+  is_added: isAdded,
+  error,
+});
+
+const route = (
+  method: Route['method'],
+  path: string,
+  scope: Route['scope'],
+  summary: string,
+  handle: Route['handle'],
+  body: JsonSchema | null = null,
+): Route => ({ method, path, scope, summary, body, errors: openaiErrors, handle });
+
+const documented = (fields: object): JsonSchema =>
+  schemaOf(fields as Readonly<Record<string, Field<unknown>>>, ['model']);
+
+export function requireCatalog({ catalog }: Pick<Services, 'catalog'>): ModelCatalog {
+  if (catalog !== null) return catalog;
+  throw refusal(501, 'not_implemented', 'this server only has the models it was started with');
+}
+
+/** Models of the server while it runs. */
+export const modelAdminRoutes: readonly Route[] = [
+  {
+    ...route(
+      'GET',
+      '/admin/models',
+      'operate',
+      'The models that are served, the files that are here, and what fits.',
+      list,
+    ),
+    query: {},
+  },
+  route(
+    'POST',
+    '/admin/models/load',
+    'admin',
+    'Loads a model that is served, or serves one whose file is here; 202 while it is loading.',
+    load,
+    documented(LOAD),
+  ),
+  route(
+    'POST',
+    '/admin/models/unload',
+    'admin',
+    "Gives a model's memory back; one in use only with `force`, after `drain_ms`. The next request loads it again.",
+    unload,
+    documented(UNLOAD),
+  ),
+  {
+    ...route('DELETE', '/admin/models/:id{.+}', 'admin', 'Unloads a model that was added, and forgets it.', remove),
+    query: REMOVE,
+  },
+];
+
+async function list({ request, services }: Exchange): Promise<Response> {
+  readQuery(request, {});
+  const { models, catalog } = services;
+  const statuses = models.list();
+  const { budgetBytes, usedBytes } = models.memory;
+  const freeBytes = catalog?.freeBytes() ?? null;
+  const cached = (await catalog?.list()) ?? null;
+  return json({
+    object: 'list',
+    budget_bytes: budgetBytes,
+    used_bytes: usedBytes,
+    free_bytes: freeBytes,
+    data: statuses.map(writeStatus),
+    cached:
+      cached?.map(({ reference, sizeBytes, modifiedMs }) => ({
+        reference,
+        size_bytes: sizeBytes,
+        modified: Math.floor(modifiedMs / 1000),
+        served_as: models.find(reference)?.id ?? null,
+        fits: fitOf(sizeBytes, statuses, { budgetBytes, freeBytes }),
+      })) ?? null,
+  });
+}
+
+async function load(exchange: Exchange): Promise<Response> {
+  const { services, caller, readBody } = exchange;
+  const given = readFields<{ model: string; name: string; wait_ms: number }>(await readBody(), LOAD);
+  const model = required(given.model, 'model');
+  const { models } = services;
+  const id = models.find(given.name ?? model)?.id ?? (await addFromCatalog(services, model, given.name));
+  try {
+    const lease = await models.acquire(id, { signal: caller.signal, waitMs: given.wait_ms ?? 0 });
+    lease.release();
+  } catch (error) {
+    // Its load goes on; one that failed says why.
+    const isLoading = error instanceof RuvLLMError && error.code === 'overloaded' && 'waitMs' in error.data;
+    if (!isLoading) throw error;
+    return json(writeStatus(models.find(id)!), 202);
+  }
+  return json(writeStatus(models.find(id)!));
+}
+
+async function addFromCatalog(services: Services, reference: string, name: string | null): Promise<string> {
+  const { models, routing } = services;
+  const entry = await requireCatalog(services).open(reference, name);
+  if (!SERVED_NAME.test(entry.id) || entry.id === routing?.config.alias) {
+    throw refusal(400, 'invalid_value', `a model cannot be called ${JSON.stringify(entry.id.slice(0, 200))}`, {
+      param: 'name',
+    });
+  }
+  return models.add(entry).id;
+}
+
+async function unload({ services, readBody }: Exchange): Promise<Response> {
+  const given = readFields<{ model: string; force: boolean; drain_ms: number }>(await readBody(), UNLOAD);
+  const model = required(given.model, 'model');
+  const options = { force: given.force ?? false, drainMs: given.drain_ms ?? DEFAULT_DRAIN_MS };
+  return json(writeStatus(await services.models.unload(model, options)));
+}
+
+async function remove({ request, params, services }: Exchange): Promise<Response> {
+  const { force, drain_ms: drainMs } = readQuery<{ force: boolean; drain_ms: number }>(request, REMOVE);
+  const id = params['id']!;
+  await services.models.remove(id, { force: force ?? false, drainMs: drainMs ?? DEFAULT_DRAIN_MS });
+  return json({ id, object: 'served_model.deleted', deleted: true });
+}

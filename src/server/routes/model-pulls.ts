@@ -1,0 +1,122 @@
+import { describeFailure, refusal } from '../errors.ts';
+import type { PullJob, PullJobs } from '../pull-jobs.ts';
+import { type Exchange, json, type Route } from '../route.ts';
+import type { Services } from '../services.ts';
+import { createSseResponse, type SseMessage } from '../sse.ts';
+import { type Field, readFields, required, schemaOf, stringField } from '../wire/fields.ts';
+import { readQuery } from '../wire/query-fields.ts';
+import { openaiErrors } from '../wire/openai/error-body.ts';
+import { requireCatalog } from './model-admin.ts';
+
+const PULL = { model: stringField(512, 1) } as const;
+
+const writePull = ({ id, reference, state, step, bytesPerSecond, startedMs, endedMs, error }: PullJob) => ({
+  id,
+  object: 'pull',
+  reference,
+  state,
+  phase: step?.phase ?? null,
+  item: step?.item ?? null,
+  done_bytes: step?.doneBytes ?? 0,
+  total_bytes: step?.totalBytes ?? null,
+  bytes_per_second: bytesPerSecond === null ? null : Math.round(bytesPerSecond),
+  started: Math.floor(startedMs / 1000),
+  ended: endedMs === null ? null : Math.floor(endedMs / 1000),
+  error,
+});
+
+function jobsOf(services: Services): PullJobs {
+  requireCatalog(services);
+  return services.pulls!;
+}
+
+function found(job: PullJob | null, id: string): PullJob {
+  if (job !== null) return job;
+  throw refusal(404, 'pull_not_found', `there is no pull ${JSON.stringify(id.slice(0, 200))}`);
+}
+
+/** Models that are brought here while the server goes on. */
+export const pullRoutes: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/admin/models/pull',
+    scope: 'admin',
+    summary: "Brings a model's file here; its progress is at /admin/models/pulls/ID/events.",
+    body: schemaOf(PULL as Readonly<Record<string, Field<unknown>>>, ['model']),
+    errors: openaiErrors,
+    async handle({ services, readBody }) {
+      const jobs = jobsOf(services);
+      const given = readFields<{ model: string }>(await readBody(), PULL);
+      return json(writePull(jobs.start(required(given.model, 'model'))), 202);
+    },
+  },
+  {
+    method: 'GET',
+    path: '/admin/models/pulls',
+    scope: 'operate',
+    summary: 'The last pulls, the newest first.',
+    body: null,
+    query: {},
+    errors: openaiErrors,
+    handle({ request, services }) {
+      readQuery(request, {});
+      return json({ object: 'list', data: jobsOf(services).list().map(writePull) });
+    },
+  },
+  {
+    method: 'GET',
+    path: '/admin/models/pulls/:id/events',
+    scope: 'operate',
+    summary: 'A pull as a stream of events, until it has ended.',
+    body: null,
+    query: {},
+    errors: openaiErrors,
+    handle: watch,
+  },
+  {
+    method: 'DELETE',
+    path: '/admin/models/pulls/:id',
+    scope: 'admin',
+    summary: 'Cancels a pull; the next one goes on from what was brought.',
+    body: null,
+    query: {},
+    errors: openaiErrors,
+    handle({ request, params, services }) {
+      readQuery(request, {});
+      return json(writePull(found(jobsOf(services).cancel(params['id']!), params['id']!)));
+    },
+  },
+];
+
+function watch({ request, params, caller, services }: Exchange): Response {
+  readQuery(request, {});
+  const { clock, limits, watchers } = services;
+  const jobs = jobsOf(services);
+  const id = params['id']!;
+  found(jobs.find(id), id);
+  const leave = watchers.enter();
+  const gone = new AbortController();
+  const end = (): void => {
+    leave();
+    gone.abort();
+  };
+  caller.signal.addEventListener('abort', end, { once: true });
+  return createSseResponse({
+    messages: messagesOf(jobs.watch(id, gone.signal), end),
+    abort: end,
+    toError: (error) => ({ event: 'error', data: JSON.stringify(openaiErrors.body(describeFailure(error), '')) }),
+    keepAliveMs: limits.keepAliveMs,
+    clock,
+  });
+}
+
+async function* messagesOf(
+  states: AsyncGenerator<PullJob, void, undefined>,
+  end: () => void,
+): AsyncGenerator<SseMessage, void, undefined> {
+  try {
+    for await (const job of states) yield { event: 'pull', data: JSON.stringify(writePull(job)) };
+  } finally {
+    end();
+  }
+}

@@ -1,0 +1,100 @@
+import type { PrefixReport } from '../../engine/types.ts';
+import type { Tokenizer } from '../../tokenizers/types.ts';
+import { refusal } from '../errors.ts';
+import type { ModelStatus } from '../model-host.ts';
+import { type Exchange, json, type Route } from '../route.ts';
+import type { Services } from '../services.ts';
+import { queryInteger, queryText, readQuery } from '../wire/query-fields.ts';
+import { openaiErrors } from '../wire/openai/error-body.ts';
+import { tenantOf } from './operation-route.ts';
+
+interface TreeOptions {
+  readonly model: string;
+  readonly tenant: string;
+  readonly depth: number;
+  readonly limit: number;
+}
+const OPTIONS = {
+  model: queryText(512),
+  tenant: queryText(256),
+  depth: queryInteger(1, 64),
+  limit: queryInteger(1, 1000),
+};
+/** Enough to recognize a prompt by. */
+const PREVIEW_TOKENS = 48;
+const PREVIEW_CHARS = 200;
+
+/** `GET /admin/prefix-tree`: what requests share. */
+export const prefixTree: Route = {
+  method: 'GET',
+  path: '/admin/prefix-tree',
+  scope: 'read',
+  summary:
+    'The prefixes that requests of a tenant share, with their pages and uses; an administrator sees all tenants.',
+  body: null,
+  query: OPTIONS,
+  errors: openaiErrors,
+  async handle(exchange) {
+    const { request, services } = exchange;
+    const { model: name, depth, limit } = readQuery<TreeOptions>(request, OPTIONS);
+    const tenant = tenantSeen(exchange);
+    const { id, model } = findLoaded(services, name);
+    const report = await model.prefixes({
+      tenant,
+      maxDepth: depth ?? 8,
+      maxNodes: limit ?? 200,
+      numPreview: PREVIEW_TOKENS,
+    });
+    return json({ object: 'prefix_tree', model: id, ...writeReport(report, model.tokenizer) });
+  },
+};
+
+/** An administrator who names nobody sees everybody. */
+function tenantSeen(exchange: Exchange): string | null {
+  const isNamed = new URL(exchange.request.url).searchParams.has('tenant');
+  return !isNamed && exchange.caller.scopes.includes('admin') ? null : tenantOf(exchange);
+}
+
+/** Nothing is loaded for being looked at. */
+function findLoaded({ models }: Services, name: string | null) {
+  const status = name === null ? (models.list().find(({ model }) => model !== null) ?? null) : models.find(name);
+  if (status === null && name !== null) {
+    throw refusal(404, 'model_not_found', `the model ${JSON.stringify(name.slice(0, 200))} does not exist here`, {
+      param: 'model',
+    });
+  }
+  if (status?.model == null) {
+    throw refusal(409, 'model_not_loaded', `${status?.id ?? 'no model'} is ${status?.state ?? 'loaded'}`, {
+      param: 'model',
+      type: 'conflict_error',
+    });
+  }
+  return status as ModelStatus & { readonly model: NonNullable<ModelStatus['model']> };
+}
+
+function writeReport(report: PrefixReport, tokenizer: Tokenizer) {
+  const { pageTokens, floatPageBytes, packedPageBytes, isComplete } = report;
+  return {
+    page_tokens: pageTokens,
+    is_complete: isComplete,
+    nodes: report.nodes.map((node) => ({
+      id: node.id,
+      parent: node.parent,
+      tenant: node.tenant,
+      adapter: node.adapterHash,
+      depth: node.depth,
+      start_token: node.startToken,
+      num_tokens: node.numTokens,
+      num_pages: node.numFloatPages + node.numPackedPages,
+      bytes: node.numFloatPages * floatPageBytes + node.numPackedPages * packedPageBytes,
+      float_pages: node.numFloatPages,
+      packed_pages: node.numPackedPages,
+      pages_in_use: node.numUsedPages,
+      is_session: node.isSession,
+      hits: node.numUses,
+      last_use: node.lastUseAgo,
+      num_children: node.numChildren,
+      text: tokenizer.decode(node.previewIds).slice(0, PREVIEW_CHARS).toWellFormed(),
+    })),
+  };
+}

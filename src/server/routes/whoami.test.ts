@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { createMemoryKeys, createTestServer, entryOf } from '../../../test/support/test-server.ts';
+import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
+import { createTestLearning } from '../../runtime/learning/operations/harness.contract.ts';
+import { createKeyStore, KEY_SCOPES, type KeyScope } from '../keys/key-store.ts';
+
+const ask = (token?: string): Request =>
+  new Request('http://localhost/v1/whoami', {
+    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+  });
+
+test('[W1] says who a key is, and what it opens, for every set of scopes', async () => {
+  const { model } = await createToyRuntime();
+  const keys = createKeyStore(createMemoryKeys(), () => 1000);
+  const { memory, learning } = await createTestLearning({}, 'toy');
+  const { fetch } = createTestServer([entryOf('toy', async () => model)], { keys, isOpen: false, memory, learning });
+  const sets: [KeyScope[], object][] = [
+    [['read-only'], { read: true, write: false, operate: true, admin: false }],
+    [['inference'], { read: true, write: true, operate: false, admin: false }],
+    [['inference', 'read-only'], { read: true, write: true, operate: true, admin: false }],
+    [['admin'], { read: true, write: true, operate: true, admin: true }],
+  ];
+  for (const [scopes, allows] of sets) {
+    const { key, token } = await keys.create({ name: 'desk', tenant: 'alice', scopes });
+    expect(await (await fetch(ask(token))).json()).toEqual({
+      object: 'whoami',
+      key: { id: key.id, name: 'desk', created: 1 },
+      tenant: 'alice',
+      scopes: key.scopes,
+      allows,
+      is_open: false,
+      version: '0.0.0',
+      started: expect.any(Number) as number,
+      parts: { memory: true, learning: true, routing: false, catalog: false },
+      route_alias: null,
+    });
+  }
+});
+
+test('[W1] an open server says so, and allows everything', async () => {
+  const { model } = await createToyRuntime();
+  const { fetch } = createTestServer([entryOf('toy', async () => model)]);
+  expect(await (await fetch(ask())).json()).toMatchObject({
+    key: null,
+    tenant: 'local',
+    scopes: KEY_SCOPES,
+    allows: { read: true, write: true, operate: true, admin: true },
+    is_open: true,
+    parts: { memory: false, learning: false, routing: false, catalog: false },
+  });
+});

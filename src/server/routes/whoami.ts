@@ -1,0 +1,38 @@
+import { allowedBy } from '../guard.ts';
+import { json, type Route } from '../route.ts';
+import { readQuery } from '../wire/query-fields.ts';
+import { openaiErrors } from '../wire/openai/error-body.ts';
+
+/** `GET /v1/whoami`: what a page needs to know before it shows anything. */
+export const whoami: Route = {
+  method: 'GET',
+  path: '/v1/whoami',
+  scope: 'read',
+  summary: 'Who the key stands for, what it allows, and which parts this server has.',
+  body: null,
+  query: {},
+  errors: openaiErrors,
+  handle({ request, caller, services }) {
+    readQuery(request, {});
+    const { keys, guard, version, startedMs, memory, learning, routing, catalog } = services;
+    const key = caller.keyId === null ? null : (keys.list().find(({ id }) => id === caller.keyId) ?? null);
+    const { read, inference: write, operate, admin } = allowedBy(caller.scopes);
+    return json({
+      object: 'whoami',
+      key: key === null ? null : { id: key.id, name: key.name, created: Math.floor(key.createdMs / 1000) },
+      tenant: caller.tenant,
+      scopes: caller.scopes,
+      allows: { read, write, operate, admin },
+      is_open: guard.isOpen,
+      version,
+      started: Math.floor(startedMs / 1000),
+      parts: {
+        memory: memory !== null,
+        learning: learning !== null,
+        routing: routing !== null,
+        catalog: catalog !== null,
+      },
+      route_alias: routing?.config.alias ?? null,
+    });
+  },
+};

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { canRun, closeBrowser, type DashboardServer, findBarriers, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
+
+const TIMEOUT_MS = 60_000;
+const NUM_STREAMS = 64;
+
+describe.skipIf(!canRun)('the live view', () => {
+  let server: DashboardServer & { tokens: ReadonlyMap<string, { token: string }> };
+  const keyOf = (name: string): string => server.tokens.get(name)!.token;
+  const ask = (content: string, more: Record<string, unknown> = {}) =>
+    server.ask('/v1/chat/completions', {
+      key: keyOf('writer'),
+      method: 'POST',
+      body: { model: server.model, messages: [{ role: 'user', content }], max_tokens: 8, ...more },
+    });
+
+  beforeAll(async () => {
+    server = await startDashboardServer({
+      keys: [
+        { name: 'admin', scopes: ['admin'] },
+        { name: 'writer', scopes: ['inference'] },
+        { name: 'reader', scopes: ['read-only'] },
+      ],
+    });
+    const long = 'Once upon a time there was a little girl who lived by the sea. '.repeat(6);
+    for (const end of ['She had a red boat.', 'She had a red boat.', 'She had a blue kite.']) {
+      expect((await ask(long + end)).status).toBe(200);
+    }
+  }, TIMEOUT_MS);
+  afterAll(async () => {
+    await closeBrowser();
+    await server?.[Symbol.asyncDispose]();
+  });
+
+  async function metric(name: string): Promise<number> {
+    const text = await (await server.ask('/metrics', { key: keyOf('admin') })).text();
+    const line = text.split('\n').find((one) => one.startsWith(`${name}{`))!;
+    return Number(line.slice(line.lastIndexOf(' ') + 1));
+  }
+
+  test('the bar of the cache and its budget line are those of /metrics', { timeout: TIMEOUT_MS }, async () => {
+    await using watched = await openPage(`${server.url}#/live`, { key: keyOf('admin') });
+    const { page } = watched;
+    const figure = (name: string) => page.locator(`data[data-figure=${name}]`).getAttribute('value').then(Number);
+    await page.locator('data[data-figure=budget]').waitFor();
+    expect(await figure('budget')).toBe(await metric('ruvllm_pool_budget_bytes'));
+    expect(await figure('used')).toBe(await metric('ruvllm_pool_bytes'));
+    expect(await figure('used')).toBeGreaterThan(0);
+    const tiers = await page.locator('data[data-tier]:not([data-tier=disk])').evaluateAll((all) => all.map((one) => Number((one as HTMLDataElement).value))); // prettier-ignore
+    expect(tiers.reduce((sum, bytes) => sum + bytes, 0)).toBe(await figure('used'));
+    // What is drawn: the tiers end where the numbers say, and the budget is a line at its place.
+    const [bar, line, ...parts] = await page.evaluate(() => {
+      const box = (selector: string) =>
+        [...document.querySelectorAll(selector)].map((one) => one.getBoundingClientRect());
+      return [...box('.pool-bar'), ...box('.pool-budget'), ...box('.pool-bar span')].map(({ left, width }) => ({ left, width })); // prettier-ignore
+    });
+    const drawn = parts.reduce((sum, { width }) => sum + width, 0) / (bar!.width - 2);
+    expect(drawn).toBeCloseTo((await figure('used')) / (await figure('budget')), 2);
+    expect((line!.left - bar!.left) / bar!.width).toBeGreaterThan(0.97);
+  });
+
+  test('the tree shows what prompts share, and can be walked and zoomed', { timeout: TIMEOUT_MS }, async () => {
+    await using watched = await openPage(`${server.url}#/live`, { key: keyOf('admin') });
+    const { page } = watched;
+    const items = page.getByRole('treeitem');
+    await items.first().waitFor();
+    const numBefore = await items.count();
+    expect(numBefore).toBeGreaterThan(1); // two endings of one beginning
+    expect(await items.first().getAttribute('aria-label')).toMatch(
+      / \d+ tokens, .* of use [1-9]\d* times, 2 branches$/,
+    );
+    await expect.poll(() => page.locator('.prefix-text').textContent()).toContain('Once upon a time');
+    await items.first().focus();
+    await page.keyboard.press('ArrowRight');
+    expect(await page.locator('[role=treeitem][aria-selected=true]').getAttribute('aria-level')).toBe('2');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => items.count()).toBeLessThan(numBefore);
+    expect(await items.first().evaluate((one) => [one.style.left, one.style.height])).toEqual(['0%', '100%']);
+    await page.keyboard.press('Escape');
+    await expect.poll(() => items.count()).toBe(numBefore);
+  });
+
+  test('many streams at once are counted, listed, and leave the page quick', { timeout: TIMEOUT_MS }, async () => {
+    await using watched = await openPage(`${server.url}#/live`, { key: keyOf('admin') });
+    const { page } = watched;
+    await page.getByText('Nothing runs at the moment.').waitFor();
+    const abort = new AbortController();
+    const streams = Array.from({ length: NUM_STREAMS }, (_, i) =>
+      fetch(`${server.url}v1/chat/completions`, {
+        method: 'POST',
+        signal: abort.signal,
+        headers: { authorization: `Bearer ${keyOf('writer')}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          model: server.model,
+          messages: [{ role: 'user', content: `Story ${i}:` }],
+          max_tokens: 200,
+          ignore_eos: true,
+          stream: true,
+        }),
+      }),
+    );
+    const grid = page.getByRole('grid', { name: 'Requests that run or wait' });
+    await expect.poll(() => grid.getAttribute('aria-rowcount'), { timeout: 20_000 }).toBe(String(NUM_STREAMS + 1));
+    expect(await grid.getByText('generating', { exact: true }).count()).toBeGreaterThan(0);
+    expect(await grid.getByRole('row').count()).toBeLessThan(NUM_STREAMS / 2); // only what can be seen is on the page
+    // Frames while the numbers change: none may hold the page for long.
+    const longest = await page.evaluate(
+      () =>
+        new Promise<number>((resolve) => {
+          let worst = 0;
+          const observer = new PerformanceObserver((list) => {
+            for (const { duration } of list.getEntries()) worst = Math.max(worst, duration);
+          });
+          observer.observe({ type: 'longtask' });
+          setTimeout(() => resolve(worst), 3000);
+        }),
+    );
+    console.log(`${NUM_STREAMS} streams: longest task of the page ${longest} ms`);
+    abort.abort();
+    await Promise.allSettled(streams);
+    await page.getByText('Nothing runs at the moment.').waitFor();
+  });
+
+  test('has no serious barrier, dark and light, on a desk and a phone', { timeout: TIMEOUT_MS }, async () => {
+    for (const options of [
+      { colorScheme: 'light' },
+      { colorScheme: 'dark', viewport: { width: 360, height: 740 } },
+    ] as const) {
+      await using watched = await openPage(`${server.url}#/live`, { key: keyOf('admin'), ...options });
+      const { page } = watched;
+      await page.getByRole('treeitem').first().waitFor();
+      expect(await findBarriers(page)).toEqual([]);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+    }
+  });
+
+  test('a key that only generates does not see it', { timeout: TIMEOUT_MS }, async () => {
+    await using reader = await openPage(server.url, { key: keyOf('reader') });
+    await reader.page.getByRole('link', { name: 'Live' }).waitFor();
+    await using writer = await openPage(server.url, { key: keyOf('writer') });
+    await writer.page.getByRole('link', { name: 'Chat' }).waitFor();
+    expect(await writer.page.getByRole('link', { name: 'Live' }).count()).toBe(0);
+  });
+});

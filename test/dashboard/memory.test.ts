@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { canRun, closeBrowser, type DashboardServer, findBarriers, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
+
+const TIMEOUT_MS = 60_000;
+
+describe.skipIf(!canRun)('the memory view', () => {
+  let server: DashboardServer & { tokens: ReadonlyMap<string, { token: string }> };
+  const key = (name: string): string => server.tokens.get(name)!.token;
+  const post = async <T>(path: string, body: unknown): Promise<T> =>
+    (await (await server.ask(path, { key: key('writer'), method: 'POST', body })).json()) as T;
+
+  beforeAll(async () => {
+    server = await startDashboardServer({
+      keys: [
+        { name: 'reader', scopes: ['read-only'] },
+        { name: 'writer', scopes: ['inference'] },
+      ],
+    });
+    for (const text of ['The lighthouse stands on a cliff.', 'Bread is baked in the morning.'])
+      await post('/admin/memory/add', { text });
+    for (const content of ['Good morning', 'And now?']) {
+      await post('/v1/chat/completions', {
+        model: server.model,
+        messages: [{ role: 'user', content }],
+        max_tokens: 6,
+        session: 'kitchen',
+      });
+    }
+  }, TIMEOUT_MS);
+  afterAll(async () => {
+    await closeBrowser();
+    await server?.[Symbol.asyncDispose]();
+  });
+
+  test('what is added is counted, found by meaning, opened and forgotten', { timeout: TIMEOUT_MS }, async () => {
+    await using watched = await openPage(`${server.url}#/memory`, { key: key('writer') });
+    const { page } = watched;
+    await page.getByRole('button', { name: 'Remember a text' }).click();
+    await page.getByLabel('Text', { exact: true }).fill('The harbour freezes in January.');
+    await page.getByRole('button', { name: 'Remember', exact: true }).click();
+    await page.getByRole('button', { name: /^document 3$/ }).click();
+    const rows = page.getByRole('grid', { name: 'Records' }).getByRole('row');
+    await expect.poll(() => rows.count()).toBe(4);
+    await page.getByLabel('Search by meaning').fill('the harbour in January');
+    await page.getByRole('button', { name: 'Search', exact: true }).click();
+    await page.getByRole('columnheader', { name: 'Near' }).waitFor();
+    expect(await rows.nth(1).textContent()).toContain('harbour freezes');
+    await rows.nth(1).click();
+    await page.getByRole('button', { name: 'Forget it' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Forget it' }).click();
+    await page.getByRole('button', { name: /^document 2$/ }).waitFor();
+    const { numRecords } = await post<{ numRecords: Record<string, number> }>('/admin/memory/stats', {});
+    expect(numRecords['document']).toBe(2);
+  });
+
+  test('links of a record are drawn, and lead to their ends', { timeout: TIMEOUT_MS }, async () => {
+    const ids: string[] = [];
+    for (const text of ['The island', 'has a lighthouse', 'and a keeper', 'and a boat']) {
+      ids.push((await post<{ id: string }>('/admin/memory/add', { text })).id);
+    }
+    for (const to of ids.slice(1)) await post('/admin/memory/link', { from: ids[0], to, relation: 'contains' });
+    await using watched = await openPage(`${server.url}#/memory/${ids[0]}`, { key: key('reader') });
+    const { page } = watched;
+    await page.locator('svg.graph').waitFor();
+    expect(await page.locator('svg.graph line').count()).toBe(3);
+    expect(await page.locator('svg.graph a').count()).toBe(4);
+    const places = await page.locator('svg.graph circle').evaluateAll((all) => all.map((one) => `${one.getAttribute('cx')} ${one.getAttribute('cy')}`)); // prettier-ignore
+    expect(new Set(places).size).toBe(places.length); // none hides another
+    await page.locator('svg.graph a').last().focus();
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.url()).toMatch(new RegExp(ids.slice(1).join('|')));
+  });
+
+  test('sessions with their turns', { timeout: TIMEOUT_MS }, async () => {
+    await using watched = await openPage(`${server.url}#/memory`, { key: key('reader') });
+    const { page } = watched;
+    await page.getByRole('tab', { name: 'Sessions' }).click();
+    await page.getByRole('grid', { name: 'Sessions' }).getByText('kitchen').click();
+    await page.getByRole('dialog').getByText('Good morning').waitFor();
+    expect(await page.getByRole('dialog').locator('.turns > li').count()).toBe(2);
+  });
+
+  test('a key that only looks sees no button that changes something', { timeout: TIMEOUT_MS }, async () => {
+    await using watched = await openPage(`${server.url}#/memory`, { key: key('reader') });
+    const { page } = watched;
+    await page.getByRole('grid', { name: 'Records' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Remember a text' }).count()).toBe(0);
+    await page.getByRole('button', { name: /^document/ }).click();
+    await page.getByRole('grid', { name: 'Records' }).getByRole('row').nth(1).click();
+    await page.getByRole('heading', { name: 'Links' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Forget it' }).count()).toBe(0);
+  });
+
+  test('has no serious barrier, dark and light, on a desk and a phone', { timeout: TIMEOUT_MS }, async () => {
+    for (const options of [
+      { colorScheme: 'light' },
+      { colorScheme: 'dark', viewport: { width: 360, height: 740 } },
+    ] as const) {
+      await using watched = await openPage(`${server.url}#/memory`, { key: key('writer'), ...options });
+      const { page } = watched;
+      await page.getByRole('grid', { name: 'Records' }).waitFor();
+      expect(await findBarriers(page)).toEqual([]);
+      await page.getByRole('grid', { name: 'Records' }).getByRole('row').nth(1).click();
+      await page.getByRole('heading', { name: 'Facts' }).waitFor();
+      expect(await findBarriers(page)).toEqual([]);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+    }
+  });
+});

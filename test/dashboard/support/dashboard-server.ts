@@ -1,0 +1,111 @@
+// The built server with the built dashboard and a real small model: what an installed package would show.
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { browserPath } from './browser.ts';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const command = join(root, 'bin/ruvllm.mjs');
+const model = join(root, '../shared/models/stories15M-q8_0.gguf');
+
+const missing = [
+  existsSync(join(root, 'dist/dashboard/index.html')) ? null : 'dist/ (run "npm run build")',
+  existsSync(model) ? null : '../shared/models/stories15M-q8_0.gguf',
+  browserPath === null ? 'a Chromium on the PATH' : null,
+].filter((one) => one !== null);
+
+/** Whether these tests can run here. */
+export const canRun = missing.length === 0;
+if (!canRun) console.log(`dashboard tests skipped: they need ${missing.join(' and ')}`);
+
+export interface DashboardServer extends AsyncDisposable {
+  readonly url: string;
+  /** Where its data lies. */
+  readonly data: string;
+  /** The model's name. */
+  readonly model: string;
+  /** `ruvllm keys create …`: the token and the id; works before `start` and while it runs. */
+  createKey(name: string, ...args: string[]): { id: string; token: string };
+  revokeKey(id: string): void;
+  /** A request of the test itself. */
+  ask(path: string, options?: { key?: string; method?: string; body?: unknown }): Promise<Response>;
+}
+
+export interface DashboardServerOptions {
+  /** Keys made before the start; without any the server is open. */
+  readonly keys?: readonly { readonly name: string; readonly scopes: readonly string[] }[];
+  /** More arguments of `ruvllm serve`. */
+  readonly args?: readonly string[];
+}
+
+/** Starts it, in a folder of its own; `tokens` has those of the keys, by name. */
+export async function startDashboardServer(
+  options: DashboardServerOptions = {},
+): Promise<DashboardServer & { readonly tokens: ReadonlyMap<string, { id: string; token: string }> }> {
+  const folder = mkdtempSync(join(tmpdir(), 'ruvllm-dashboard-'));
+  const data = join(folder, 'data');
+  const environment = {
+    ...process.env,
+    RUVLLM_DATA_DIR: data,
+    RUVLLM_STATE_DIR: join(folder, 'state'),
+    RUVLLM_CACHE_DIR: join(folder, 'cache'),
+    RUVLLM_KERNELS: 'wasm',
+    RUVLLM_HOST: '',
+    RUVLLM_PORT: '',
+  };
+  const run = (...args: string[]): string => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [command, ...args, '--json'], {
+      env: environment,
+      encoding: 'utf8',
+    });
+    if (status !== 0) throw new Error(`ruvllm ${args.join(' ')} ended with ${status}: ${stderr}`);
+    return stdout;
+  };
+  const createKey: DashboardServer['createKey'] = (name, ...args) =>
+    JSON.parse(run('keys', 'create', name, ...args)) as { id: string; token: string };
+  const tokens = new Map<string, { id: string; token: string }>();
+  for (const { name, scopes } of options.keys ?? []) {
+    tokens.set(name, createKey(name, '--tenant', 'team', ...scopes.flatMap((scope) => ['--scope', scope])));
+  }
+  const child = spawn(process.execPath, [command, 'serve', model, ...(options.args ?? []), '--port', '0', '--json'], {
+    env: environment,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const { url, models } = JSON.parse(await firstLine(child)) as { url: string; models: string[] };
+  return {
+    url: `${url}/`,
+    data,
+    model: models[0]!,
+    tokens,
+    createKey,
+    revokeKey: (id) => void run('keys', 'revoke', id),
+    ask: (path, { key, method = 'GET', body } = {}) =>
+      fetch(url + path, {
+        method,
+        headers: {
+          ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      }),
+    async [Symbol.asyncDispose]() {
+      const ended = new Promise((resolve) => child.once('exit', resolve));
+      child.kill('SIGKILL');
+      await ended;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function firstLine(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    child.stdout!.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+      if (text.includes('\n')) resolve(text);
+    });
+    child.once('exit', (code) => reject(new Error(`ruvllm serve ended with ${code}: ${text}`)));
+  });
+}
