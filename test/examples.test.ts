@@ -87,7 +87,7 @@ const EXAMPLES: Readonly<Record<string, Expected>> = {
     args: () => [model, adapter],
     prints: [
       /^the adapter changes \d+ matrices by rank 4, in \d+ bytes$/m,
-      /^without it: +([^]*?)\nwith it: +(?! |\1\nwith half)/m,
+      /^without it: +(\S[^]*?)\nwith it: +(?! |\1\nwith half)/m,
       /^with half of it: /m,
       /^unloaded: true$/m,
     ],
