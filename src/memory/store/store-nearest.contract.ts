@@ -66,6 +66,38 @@ export function testNearest(open: OpenStore): void {
     await current.checkIntegrity();
   });
 
+  test('[MS33] what was found once is found as it is now: written again, refused, deleted, erased', async () => {
+    const { store } = await open();
+    const near = async (tenant = 'alpha') =>
+      (
+        await store.nearest(tenant, { kinds: ['fact'], vector: vectorOf(1, 1), space: 's', k: 5, withVectors: false })
+      ).map(({ record }) => [record.id, record.version, record.body]);
+    const put = (i: number, note: string, more: object = {}) =>
+      store.put([recordOf(i, { vector: vectorOf(1, i), space: 's', body: { note }, ...more })]);
+    await put(1, 'first');
+    await put(2, 'second');
+    const both = [
+      [idOf(1), 1, { note: 'first' }],
+      [idOf(2), 1, { note: 'second' }],
+    ];
+    expect(await near()).toEqual(both);
+    expect(await near()).toEqual(both);
+    await expect(put(1, 'refused', { ifVersion: 7 })).rejects.toMatchObject({ code: 'conflict' });
+    expect(await near()).toEqual(both);
+    await put(1, 'again');
+    expect(await near()).toEqual([[idOf(1), 2, { note: 'again' }], both[1]]);
+    await store.delete('alpha', [idOf(1)]);
+    expect(await near()).toEqual([both[1]]);
+    // Its place may be taken by the next.
+    await put(3, 'third');
+    expect(await near()).toEqual([both[1], [idOf(3), 1, { note: 'third' }]]);
+    await store.eraseTenant('alpha');
+    expect(await near()).toEqual([]);
+    await put(4, 'anew');
+    expect(await near()).toEqual([[idOf(4), 1, { note: 'anew' }]]);
+    expect(await near('beta')).toEqual([]);
+  });
+
   test('[MS10] without vectors all else is the same, and what came so is not put back', async () => {
     const { store } = await open();
     const record = recordOf(1, { fields: { source: 'a "quoted" wörd', quality: 0.5 }, body: { text: 'x' }, vector: vectorOf(3, 4), space: 's' }); // prettier-ignore

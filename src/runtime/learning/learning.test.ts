@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { createSonaHarness, openTinyModel } from '../../learning/sona/harness.contract.ts';
 import type { SonaOptions } from '../../learning/sona/options.ts';
 import { createLearningWork } from '../../learning/sona/work-methods.ts';
@@ -86,7 +86,7 @@ describe('[LB8] loops that are due', () => {
       },
     });
     planned.shift()!();
-    while (numSlices === 0) await new Promise((end) => setTimeout(end, 5));
+    await vi.waitFor(() => expect(numSlices).toBeGreaterThan(0), { timeout: 30_000, interval: 5 });
     await learning.close();
     expect(learning.sona.stats()).toMatchObject({ numAccepted: 0, numRefused: 0 });
   }, 60_000);

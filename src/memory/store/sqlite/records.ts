@@ -9,7 +9,8 @@ import type { VectorSetRef } from '../vector-sets.ts';
 import { filterToSql } from './filter-sql.ts';
 import type { OnCommit } from './group-commit.ts';
 import { createRowOpener, FEW_COLUMNS, headOf, kindNumber, openRow, RECORD_COLUMNS, sealRecord, visibleFields, type RowHead } from './record-row.ts'; // prettier-ignore
-import { numberOf, numberOrNull, type SqlDatabase, type SqlRow } from './sql-database.ts';
+import type { RecordCache } from './record-cache.ts';
+import { bytesOf, numberOf, numberOrNull, type SqlDatabase, type SqlRow } from './sql-database.ts';
 import type { Tenant } from './tenants.ts';
 
 /** A vector that came to a set, or (null) left it. */
@@ -30,13 +31,22 @@ export interface Records {
   findSet(tenant: Tenant, kind: RecordKind, space: string): VectorSetRef | null;
 }
 
+/** Of a record beside its words, about. */
+const RECORD_BYTES = 512;
 /** Sets that are remembered of one tenant. */
 const MAX_SETS = 1024;
 
 /** The `+` keeps SQLite from the index by tenant, through which it would look at all that a tenant has. */
 export const SELECT_BY_ROWS = `SELECT ${FEW_COLUMNS} FROM record WHERE row IN (SELECT value FROM json_each(?)) AND +tenant = ?`;
 
-export function createRecords(database: SqlDatabase, nextSeq: () => number, onVector: VectorChange): Records {
+export interface RecordsContext {
+  readonly database: SqlDatabase;
+  readonly nextSeq: () => number;
+  readonly onVector: VectorChange;
+  readonly cache: RecordCache;
+}
+
+export function createRecords({ database, nextSeq, onVector, cache }: RecordsContext): Records {
   const selectHead = (tenantNo: number, id: Uint8Array): SqlRow | undefined =>
     database
       .prepare('SELECT row, kind, created_ms, version, vector_set FROM record WHERE tenant = ? AND id = ?')
@@ -85,6 +95,7 @@ export function createRecords(database: SqlDatabase, nextSeq: () => number, onVe
     const { kind, createdMs, updatedMs, expiresMs, version, seq, vectorSet, fieldsText } = head;
     const values = [kind, createdMs, updatedMs, expiresMs, version, seq, vectorSet, fieldsText, sealed];
     if (oldRow !== null) {
+      cache.drop(oldRow); // nobody reads before the transaction has ended, one way or the other
       database
         .prepare(
           'UPDATE record SET kind = ?, created_ms = ?, updated_ms = ?, expires_ms = ?, version = ?, seq = ?, vector_set = ?, fields = ?, sealed = ? WHERE row = ?',
@@ -142,10 +153,21 @@ export function createRecords(database: SqlDatabase, nextSeq: () => number, onVe
     byRows(tenant, name, rows, withVector) {
       const openOne = createRowOpener(tenant.id, { tenant: name, sealer: tenant.sealer, withVector });
       const found = new Map<number, MemoryRecord>();
-      for (const row of database.prepare(SELECT_BY_ROWS).all(JSON.stringify(rows), tenant.no)) {
-        found.set(numberOf(row['row']), openOne(row));
+      const missing = withVector ? rows : rows.filter((row) => !take(row));
+      if (missing.length === 0) return found;
+      for (const values of database.prepare(SELECT_BY_ROWS).all(JSON.stringify(missing), tenant.no)) {
+        const row = numberOf(values['row']);
+        const record = openOne(values);
+        found.set(row, record);
+        if (!withVector) cache.set(tenant, row, record, RECORD_BYTES + bytesOf(values['sealed']).length);
       }
       return found;
+
+      function take(row: number): boolean {
+        const record = cache.get(tenant, row);
+        if (record !== undefined) found.set(row, record);
+        return record !== undefined;
+      }
     },
 
     find(tenant, name, { filter, order, limit, after }) {
@@ -185,6 +207,7 @@ export function createRecords(database: SqlDatabase, nextSeq: () => number, onVe
       const old = selectHead(tenantNo, id);
       if (old === undefined) return null;
       const row = numberOf(old['row']);
+      cache.drop(row);
       database.prepare('DELETE FROM record WHERE row = ?').run(row);
       const set = numberOrNull(old['vector_set']);
       if (set !== null) depart(set, row, nextSeq(), onCommit);

@@ -13,6 +13,7 @@ import { createRowFilter, createVectorSets, type VectorIndexFiles } from '../vec
 import { checkStore } from './check-store.ts';
 import { createEdges } from './edges.ts';
 import { createGroupCommit } from './group-commit.ts';
+import { createRecordCache } from './record-cache.ts';
 import { createRecords } from './records.ts';
 import { migrate } from './schema.ts';
 import { createSequence } from './sequence.ts';
@@ -42,6 +43,9 @@ export interface SqliteStoreOptions {
   readonly onClose?: () => void;
 }
 
+/** Of opened records; sealed they lie in the database. */
+const MAX_CACHE_BYTES = 16 << 20;
+
 /** The memory in an SQLite database: rows are sealed, writes that resolved are on the disk, vectors are found through indexes. */
 export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
   const { database, keys, now, createIndex, indexFiles = null, fields = MEMORY_FIELDS } = options;
@@ -51,7 +55,13 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
   const commit = createGroupCommit(database, defer, sequence.settle);
   const tenants = createTenants(database, keys);
   const edges = createEdges(database);
-  const records = createRecords(database, sequence.next, (setNo, row, vector) => sets.apply(setNo, row, vector));
+  const cache = createRecordCache(MAX_CACHE_BYTES);
+  const records = createRecords({
+    database,
+    nextSeq: sequence.next,
+    onVector: (setNo, row, vector) => sets.apply(setNo, row, vector),
+    cache,
+  });
   const rows = createVectorRows({ database, tenants, lastSeq: sequence.settled, submit: commit.submit });
   const sets = createVectorSets({
     createIndex,
@@ -77,6 +87,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
 
   function purge(tenantId: string): void {
     keys.erase(tenantId);
+    cache.clear();
     const no = tenants.numberOf(tenantId);
     if (no === null) return;
     database.exec('BEGIN IMMEDIATE');

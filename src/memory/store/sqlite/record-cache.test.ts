@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import type { MemoryRecord } from '../../types.ts';
+import { createRecordCache } from './record-cache.ts';
+import type { Tenant } from './tenants.ts';
+
+const tenantOf = (id: string): Tenant => ({ id }) as Tenant;
+const recordOf = (id: string): MemoryRecord => ({ id }) as MemoryRecord;
+const [alice, bob] = [tenantOf('alice'), tenantOf('bob')];
+
+test('[MS33] what was used last is kept longest, within its bytes', () => {
+  const cache = createRecordCache(320);
+  for (let row = 0; row < 16; row++) cache.set(alice, row, recordOf(`${row}`), 20);
+  cache.get(alice, 0);
+  cache.set(alice, 16, recordOf('16'), 20);
+  expect(cache.get(alice, 1)).toBeUndefined();
+  expect(cache.get(alice, 0)).toEqual({ id: '0' });
+  // Written again it is counted once, and what is long is not kept at all.
+  for (let i = 0; i < 100; i++) cache.set(alice, 16, recordOf('16'), 20);
+  expect(cache.get(alice, 2)).toEqual({ id: '2' });
+  cache.set(alice, 99, recordOf('long'), 21);
+  expect(cache.get(alice, 99)).toBeUndefined();
+});
+
+test('[MS33] a row of another tenant, or of the same one made anew, is not there', () => {
+  const cache = createRecordCache(1000);
+  cache.set(alice, 1, recordOf('1'), 10);
+  expect(cache.get(bob, 1)).toBeUndefined();
+  expect(cache.get(tenantOf('alice'), 1)).toBeUndefined();
+  cache.drop(1);
+  expect(cache.get(alice, 1)).toBeUndefined();
+  cache.set(alice, 2, recordOf('2'), 10);
+  cache.clear();
+  expect(cache.get(alice, 2)).toBeUndefined();
+});
