@@ -6,17 +6,25 @@ import type { Sampler } from '../sampling/types.ts';
 export interface ExaminedTokens {
   readonly numTokens: number;
   readonly hiddenDim: number;
-  readonly numTop: number;
   /** f32[numTokens × hiddenDim]: the final hidden states, normalized, that the tokens were predicted from. */
   readonly hidden: Float32Array;
   readonly labels: Int32Array;
   readonly labelLogits: Float32Array;
   /** log Σ exp of all logits of each. */
   readonly logSumExp: Float32Array;
-  /** int32[numTokens × numTop] and f32[numTokens × numTop]: the likeliest tokens, best first. */
-  readonly topIds: Int32Array;
-  readonly topLogits: Float32Array;
+  /** Of each, how many of the next are known; the others of its row are nothing. */
+  readonly numKnown: Int32Array;
+  readonly maxKnown: number;
+  /**
+   * int32[numTokens × maxKnown] and f32[numTokens × maxKnown]: the likeliest tokens, best first, then those of the other labels that are
+   * not among them: whoever raises a label where it belongs must see where it does not.
+   */
+  readonly knownIds: Int32Array;
+  readonly knownLogits: Float32Array;
 }
+
+/** More labels than these are not looked for at every token: a square of a long answer. */
+const MAX_LABELS = 64;
 
 /** Chooses what it is told to, and looks at what the model thought of it. */
 export interface Examiner extends Sampler {
@@ -27,30 +35,39 @@ export interface Examiner extends Sampler {
 
 export function createExaminer(labels: readonly number[], hiddenDim: number, numTop: number): Examiner {
   const numTokens = labels.length;
+  const others = [...new Set(labels)].slice(0, MAX_LABELS);
+  const maxKnown = numTop + others.length;
   const tokens: ExaminedTokens = {
     numTokens,
     hiddenDim,
-    numTop,
     hidden: new Float32Array(numTokens * hiddenDim),
     labels: Int32Array.from(labels),
     labelLogits: new Float32Array(numTokens),
     logSumExp: new Float32Array(numTokens),
-    topIds: new Int32Array(numTokens * numTop),
-    topLogits: new Float32Array(numTokens * numTop),
+    numKnown: new Int32Array(numTokens),
+    maxKnown,
+    knownIds: new Int32Array(numTokens * maxKnown),
+    knownLogits: new Float32Array(numTokens * maxKnown),
   };
   let next = 0;
   return {
     numCandidates: numTop,
     takeHidden: (hidden) => tokens.hidden.set(hidden, next * hiddenDim),
-    sample(logits, _history, top) {
+    sample(logits, _history, given) {
       const label = labels[next]!;
-      const best = top ?? bestOf(logits, numTop);
+      const best = given ?? bestOf(logits, numTop);
       if (best.numBad > 0) throw new RuvLLMError('bad_logits', `${best.numBad} logits are not numbers`);
       tokens.labelLogits[next] = logits[label]!;
       tokens.logSumExp[next] = best.max + Math.log(best.sumExp);
       // More may come: as many as the most demanding of the batch asked for.
-      tokens.topIds.set(best.ids.subarray(0, numTop), next * numTop);
-      tokens.topLogits.set(best.values.subarray(0, numTop), next * numTop);
+      const top = best.ids.subarray(0, numTop);
+      const known = [...top, ...others.filter((id) => !top.includes(id))];
+      tokens.numKnown[next] = known.length;
+      tokens.knownIds.set(known, next * maxKnown);
+      tokens.knownLogits.set(
+        known.map((id) => logits[id]!),
+        next * maxKnown,
+      );
       next++;
       return { tokenId: label, logprob: null, top: [] };
     },

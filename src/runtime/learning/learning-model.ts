@@ -76,13 +76,17 @@ export function createLearningModel(context: LearningModelContext, shape: Learni
 }
 
 function samplesOf(tokens: ExaminedTokens): TokenSample[] {
-  const { numTokens, hiddenDim, numTop, hidden, labels, labelLogits, logSumExp, topIds, topLogits } = tokens;
-  return Array.from({ length: numTokens }, (_, i) => ({
-    hidden: hidden.slice(i * hiddenDim, (i + 1) * hiddenDim),
-    label: labels[i]!,
-    labelLogit: labelLogits[i]!,
-    logSumExp: logSumExp[i]!,
-    ids: topIds.slice(i * numTop, (i + 1) * numTop),
-    logits: topLogits.slice(i * numTop, (i + 1) * numTop),
-  }));
+  const { numTokens, hiddenDim, hidden, labels, labelLogits, logSumExp, numKnown, maxKnown, knownIds, knownLogits } =
+    tokens;
+  return Array.from({ length: numTokens }, (_, i) => {
+    const [start, end] = [i * maxKnown, i * maxKnown + numKnown[i]!];
+    return {
+      hidden: hidden.slice(i * hiddenDim, (i + 1) * hiddenDim),
+      label: labels[i]!,
+      labelLogit: labelLogits[i]!,
+      logSumExp: logSumExp[i]!,
+      ids: knownIds.slice(start, end),
+      logits: knownLogits.slice(start, end),
+    };
+  });
 }
