@@ -1,10 +1,10 @@
-import fc from 'fast-check';
+import { assert, float32Array, property, uint8Array } from 'fast-check';
 import { expect, test } from 'vitest';
 import { packFloats, toBase64, unpackFloats } from './float-packing.ts';
 
 test('bytes are written as btoa and Node write them', () => {
-  fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 70 }), (bytes) => {
+  assert(
+    property(uint8Array({ maxLength: 70 }), (bytes) => {
       const text = toBase64(bytes);
       expect(text).toBe(btoa(String.fromCharCode(...bytes)));
       expect(new Uint8Array(Buffer.from(text, 'base64'))).toEqual(bytes);
@@ -15,8 +15,8 @@ test('bytes are written as btoa and Node write them', () => {
 });
 
 test('floats come back to the bit', () => {
-  fc.assert(
-    fc.property(fc.float32Array({ noNaN: true }), (values) => {
+  assert(
+    property(float32Array({ noNaN: true }), (values) => {
       expect(unpackFloats(packFloats(values))).toEqual(values);
     }),
   );

@@ -39,7 +39,10 @@ export function createRecordCache(maxBytes: number): RecordCache {
       if (bytes > maxBytes / 16) return; // a few long ones would push all others out
       kept.set(row, { tenant, record, bytes });
       numBytes += bytes;
-      while (numBytes > maxBytes) drop(kept.keys().next().value!);
+      for (const oldest of kept.keys()) {
+        if (numBytes <= maxBytes) break;
+        drop(oldest);
+      }
     },
     drop,
     clear() {
