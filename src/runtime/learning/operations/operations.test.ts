@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createMemorySource, openGguf } from '../../../gguf/index.ts';
+import { trajectoryFixture } from '../../../learning/trajectories/harness.contract.ts';
 import { createTestLearning, type TestLearning } from './harness.contract.ts';
 import { LEARNING_OPERATIONS, learningPath } from './table.ts';
 
@@ -164,6 +165,22 @@ describe('loops and versions', () => {
     await expect(run('learn.cancel')).rejects.toMatchObject({ code: 'not_found' });
     expect(await run('learn.history')).toMatchObject({ versions: [] });
   }, 60_000);
+
+  test('[LO7] a request that is still on its way to the store is forgotten too', async () => {
+    const { run, learning } = desk;
+    const { promise, resolve } = later();
+    const one = trajectoryFixture(1);
+    learning.expect(
+      'acme',
+      one.requestId,
+      promise.then(() => learning.observe('acme', one)),
+    );
+    const forgetting = run('learn.forget', { requestId: one.requestId });
+    resolve();
+    expect(await forgetting).toMatchObject({ numTrajectories: 1 });
+    await learning.settle();
+    expect(await learning.trajectories.get('acme', one.requestId)).toBeNull();
+  });
 
   test('[LO7] forgetting a user takes what was learned from them; exactly one thing is named', async () => {
     const { run, add, served, learning } = desk;
