@@ -166,6 +166,17 @@ describe('loops and versions', () => {
     expect(await run('learn.history')).toMatchObject({ versions: [] });
   }, 60_000);
 
+  test('a version whose file is too large for an answer is refused with both sizes', async () => {
+    const numRows = 2 ** 24;
+    const factors = [{ target: 'output', layer: -1, numCols: 1, numRows, rank: 1, scale: 1, a: new Float32Array(1), b: new Float32Array(numRows) }] as const; // prettier-ignore
+    const adapterOf = async () => ({ architecture: 'llama', factors, contentHash: '' });
+    Object.assign(desk.learning.sona, { adapterOf });
+    await expect(desk.run('learn.export', { version: 1 })).rejects.toMatchObject({
+      code: 'unsupported',
+      message: expect.stringMatching(/^the file has \d{8} bytes, at most 67108864 are sent$/) as string,
+    });
+  });
+
   test('[LO7] a request that is still on its way to the store is forgotten too', async () => {
     const { run, learning } = desk;
     const { promise, resolve } = later();
@@ -176,6 +187,8 @@ describe('loops and versions', () => {
       promise.then(() => learning.observe('acme', one)),
     );
     const forgetting = run('learn.forget', { requestId: one.requestId });
+    // Long enough for one that does not wait to be through.
+    await Promise.race([forgetting, new Promise((end) => setTimeout(end, 200))]);
     resolve();
     expect(await forgetting).toMatchObject({ numTrajectories: 1 });
     await learning.settle();
