@@ -1,6 +1,7 @@
 // A server that is killed while a loop runs, as a process with a real model: the old version serves, to the bit.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isHeldOut } from '../src/learning/sona/examples.ts';
@@ -8,28 +9,20 @@ import { isServerBuilt } from './support/dist-server.ts';
 import { createServeFolder, type ServeFolder, type ServeProcess } from './support/serve-process.ts';
 
 const bin = fileURLToPath(new URL('../bin/ruvllm.mjs', import.meta.url));
-const model = fileURLToPath(new URL('../../shared/models/stories15M-q8_0.gguf', import.meta.url));
+const model = fileURLToPath(new URL('../../shared/models/stories260K-f32.gguf', import.meta.url));
 const canRun = isServerBuilt && existsSync(model);
-if (!canRun) console.log('skipped: they need dist/ and ../shared/models/stories15M-q8_0.gguf');
+if (!canRun) console.log('skipped: they need dist/ and ../shared/models/stories260K-f32.gguf');
 
-const NAMES = [
-  'zog',
-  'mip',
-  'tarn',
-  'bell',
-  'dorf',
-  'hut',
-  'lamp',
-  'pond',
-  'rock',
-  'sled',
-  'fern',
-  'kite',
-  'moth',
-  'oak',
-];
+const NAMES = ['zog', 'mip', 'tarn', 'bell', 'dorf', 'hut', 'lamp', 'pond', 'rock', 'sled', 'fern', 'kite', 'moth'];
+const promptOf = (name: string): string => `The ${name} was`;
 let serving: ServeFolder;
 let server: ServeProcess;
+
+interface Run {
+  readonly state: string;
+  readonly reason: string | null;
+  readonly report: { readonly version: number | null; readonly isAccepted: boolean } | null;
+}
 
 async function call<T = Record<string, unknown>>(path: string, body: object): Promise<T> {
   const response = await fetch(server.url + path, {
@@ -42,16 +35,27 @@ async function call<T = Record<string, unknown>>(path: string, body: object): Pr
   return answer;
 }
 
-async function ask(name: string, maxTokens = 8): Promise<{ id: string; text: string }> {
-  const prompt = `Once upon a time there was a ${name}. The ${name} was`;
-  const body = await call<{ id: string; choices: { text: string }[] }>('/v1/completions', { model: 'stories', prompt, max_tokens: maxTokens, temperature: 0 }); // prettier-ignore
-  return { id: body.id, text: body.choices[0]!.text };
+interface Answer {
+  readonly id: string;
+  readonly text: string;
+  readonly logprobs: readonly number[];
 }
+async function ask(name: string): Promise<Answer> {
+  const request = { model: 'stories', prompt: promptOf(name), max_tokens: 8, temperature: 0, logprobs: 1 };
+  const { id, choices } = await call<{ id: string; choices: { text: string; logprobs: { token_logprobs: number[] } }[] }>('/v1/completions', request); // prettier-ignore
+  const [{ text, logprobs }] = choices as [(typeof choices)[0]];
+  return { id: id.replace('cmpl-', ''), text, logprobs: logprobs.token_logprobs };
+}
+const forget = (requestId: string) => call('/admin/learning/forget', { requestId });
 /** Asked and forgotten: what is only looked at must not say how the model should stay. */
-async function answers(): Promise<string[]> {
-  const asked = await Promise.all(NAMES.slice(0, 4).map((name) => ask(name)));
-  for (const { id } of asked) await call('/admin/learning/forget', { requestId: id.replace('cmpl-', '') });
-  return asked.map(({ text }) => text);
+async function answers(): Promise<Omit<Answer, 'id'>[]> {
+  const found: Omit<Answer, 'id'>[] = [];
+  for (const name of NAMES.slice(0, 2)) {
+    const { id, ...said } = await ask(name);
+    found.push(said);
+    await forget(id);
+  }
+  return found;
 }
 
 const start = async (): Promise<void> => {
@@ -62,17 +66,36 @@ async function kill(): Promise<void> {
   server.process.kill('SIGKILL');
   await server.exit;
 }
-/** Until enough of them are held out to judge by. */
-async function teach(correction: (name: string) => string): Promise<void> {
-  let numHeldOut = 0;
-  for (let i = 0; i < 58 && (numHeldOut < 5 || i < 20); i++) {
-    const name = NAMES[i % NAMES.length]!;
-    const requestId = (await ask(name)).id.replace('cmpl-', '');
-    numHeldOut += Number(isHeldOut(requestId));
-    await call('/admin/learning/feedback', { requestId, correction: correction(name), waitMs: 60_000 });
+async function restart(): Promise<void> {
+  await kill();
+  await start();
+}
+/** So many to train on, and to judge by: which is which, the id of a request decides. */
+async function teach(numTrained: number, numHeldOut: number): Promise<void> {
+  const left = { trained: numTrained, heldOut: numHeldOut };
+  for (let i = 0; left.trained + left.heldOut > 0; i++) {
+    const { id: requestId } = await ask(NAMES[i % NAMES.length]!);
+    const use = isHeldOut(requestId) ? 'heldOut' : 'trained';
+    if (left[use] === 0) await forget(requestId);
+    else {
+      left[use]--;
+      await call('/admin/learning/feedback', { requestId, correction: 'purple.', waitMs: 60_000 });
+    }
   }
 }
-const historyOf = () => call<{ serves: number; versions: { version: number }[] }>('/admin/learning/history', {});
+const history = () => call<{ serves: number; versions: { version: number }[] }>('/admin/learning/history', {});
+const run = (loop: string, waitMs: number) => call<Run>('/admin/learning/run', { loop, waitMs });
+const latest = async (): Promise<Run> => (await call<{ runs: readonly Run[] }>('/admin/learning/status', {})).runs[0]!;
+/** Lets loop C train for a while and stops it: how many steps it has made by then. */
+async function stepsAfter(delayMs: number): Promise<number> {
+  expect((await run('deep', 0)).state).toBe('running');
+  await sleep(delayMs);
+  await call('/admin/learning/cancel', {});
+  let ended = await latest();
+  while (ended.state === 'running') ended = await latest();
+  expect(ended.state).toBe('cancelled');
+  return Number(/stopped after (\d+) steps/.exec(ended.reason!)?.[1] ?? 0);
+}
 
 beforeAll(async () => {
   serving = createServeFolder({ contextLength: 128 });
@@ -81,61 +104,67 @@ beforeAll(async () => {
 afterAll(() => serving.dispose());
 
 describe.skipIf(!canRun)('a server that is killed', () => {
-  test('[LE8] while loop B trains serves what single answers taught before, and loop B goes on to a version', async () => {
-    await teach((name) => `purple. The ${name} was purple all day.`);
-    const taught = await answers();
-    const cut = call('/admin/learning/run', { waitMs: 50_000 });
-    const isCut = expect(cut).rejects.toThrow();
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    await kill();
-    await isCut;
-    await start();
+  let [plain, taught, learned]: Awaited<ReturnType<typeof answers>>[] = [];
+
+  test('[LE8] while loop B trains serves what single answers taught before', async () => {
+    plain = await answers();
+    await teach(14, 4);
+    taught = await answers();
+    expect(taught).not.toEqual(plain);
+    expect((await run('background', 0)).state).toBe('running');
+    await sleep(30);
+    expect(await history()).toMatchObject({ serves: 0, versions: [] });
+    await restart();
     expect(await answers()).toEqual(taught);
-    expect(await historyOf()).toMatchObject({ serves: 0, versions: [] });
-    const again = () => call<{ state: string; reason: string | null }>('/admin/learning/run', { waitMs: 20_000 });
-    let run = await again();
-    while (run.state === 'running') run = await again();
-    console.log(run.reason);
-    expect(run).toMatchObject({ state: 'done', report: { version: 1, isAccepted: true } });
-  }, 300_000);
+    expect(await history()).toMatchObject({ serves: 0, versions: [] });
+  }, 120_000);
 
-  test('[LE9] while loop C trains serves the version before, to the bit, and after a restart still', async () => {
+  test('[LE9] at the moment a version of loop B can be seen has all of it', async () => {
+    await run('background', 0);
+    while ((await history()).serves === 0) expect((await latest()).state).toBe('running');
+    await restart();
+    expect(await history()).toMatchObject({ serves: 1, versions: [{ version: 1 }] });
+    expect(await call('/admin/learning/export', {})).toMatchObject({ version: 1 });
+    expect(await answers()).not.toEqual(taught);
+  }, 120_000);
+
+  test('[LE10] while loop C trains serves the version before, to the bit, and loop C goes on from where it was', async () => {
     const before = await answers();
-    const cut = call('/admin/learning/run', { loop: 'deep', waitMs: 50_000 });
-    const isCut = expect(cut).rejects.toThrow();
-    await new Promise((resolve) => setTimeout(resolve, 800));
-    await kill();
-    await isCut;
-    await start();
+    let numSteps = 0;
+    // More than the first moments of a run that would begin anew.
+    for (let delayMs = 60; numSteps < 4; delayMs *= 2) numSteps = await stepsAfter(delayMs);
+    expect((await run('deep', 0)).state).toBe('running');
+    await restart();
+    // Before anything else: whatever is forgotten takes with it what was trained halfway.
+    let again = 0;
+    for (let delayMs = 20; again === 0; delayMs *= 2) again = await stepsAfter(delayMs);
+    expect(again).toBeGreaterThanOrEqual(numSteps);
     expect(await answers()).toEqual(before);
-    expect(await historyOf()).toMatchObject({ serves: 1, versions: [{ version: 1 }] });
-    await kill();
-    await start();
-    expect(await answers()).toEqual(before);
-  }, 300_000);
+    expect(await history()).toMatchObject({ serves: 1, versions: [{ version: 1 }] });
+    let deep = await run('deep', 20_000);
+    while (deep.state === 'running') deep = await run('deep', 20_000);
+    expect(deep).toMatchObject({ state: 'done', report: { version: 2, isAccepted: true } });
+    learned = await answers();
+    expect(learned).not.toEqual(before);
+  }, 120_000);
 
-  test('[LE10] local commands run a loop, export what serves, and are understood by the adapters', async () => {
+  test('[LE11] local commands run a loop, export what serves, and are understood by the adapters', async () => {
     server.process.kill('SIGTERM');
     expect(await server.exit).toBe(0);
-    const run = (...args: string[]) =>
+    const command = (...args: string[]) =>
       spawnSync(process.execPath, [bin, ...args, '--json'], { env: { ...serving.environment, HF_HUB_OFFLINE: '1' }, encoding: 'utf8', input: '' }); // prettier-ignore
     const json = (...args: string[]): Record<string, unknown> =>
-      JSON.parse(run(...args).stdout) as Record<string, unknown>;
+      JSON.parse(command(...args).stdout) as Record<string, unknown>;
     const named = ['--model', `stories=${model}`];
-    expect(json('learn', 'run', ...named)).toMatchObject({
-      state: 'done',
-      reason: 'nothing was rated since the version that serves',
-    });
+    const known = 'nothing was rated since the version that serves';
+    expect(json('learn', 'run', ...named)).toMatchObject({ state: 'done', reason: known });
     const out = `${serving.data}-learned.gguf`;
-    expect(json('learn', 'export', out, ...named)).toMatchObject({ path: out, version: 1 });
-    const answer = (...more: string[]): string =>
-      json('run', model, 'Once upon a time there was a yak. The yak was', '--temperature', '0', '--max-tokens', '6', ...more)['text'] as string; // prettier-ignore
-    expect(answer('--adapter', out)).toContain('purple');
-    expect(answer()).not.toContain('purple');
+    expect(json('learn', 'export', out, ...named)).toMatchObject({ path: out, version: 2 });
+    const answer = (...more: string[]): unknown =>
+      json('run', model, promptOf(NAMES[0]!), '--temperature', '0', '--max-tokens', '8', ...more)['text'];
+    expect(answer('--adapter', out)).toBe(learned![0]!.text);
+    expect(plain![0]!.text).not.toBe(learned![0]!.text);
     expect(json('learn', 'rollback', '0', ...named)).toEqual({ model: 'stories', serves: null });
-    expect(run('learn', 'export', out, ...named)).toMatchObject({ status: 1 });
-    expect(json('learn', 'history', ...named)).toMatchObject({ serves: 0, versions: [{ version: 1 }] });
-    const { id } = (json('learn', 'status') as { models: { model: string }[] }).models.map((one) => ({ id: one.model }))[0]!; // prettier-ignore
-    expect(id).toBe('stories');
-  }, 300_000);
+    expect(command('learn', 'export', out, ...named)).toMatchObject({ status: 1 });
+  }, 120_000);
 });

@@ -106,6 +106,13 @@ describe('versions (LV2)', () => {
     expect(await log.add('acme', fresh())).toMatchObject({ version: 4, parent: 0 });
   });
 
+  test('a history is as long as asked for, the newest first', async () => {
+    for (let i = 0; i < 3; i++) await log.add('acme', fresh());
+    const numbers = async (limit?: number) =>
+      (await log.history('acme', 'adapter/small', limit)).map(({ version }) => version);
+    expect([await numbers(1), await numbers(2), await numbers()]).toEqual([[3], [3, 2], [3, 2, 1]]);
+  });
+
   test('two at once get two numbers', async () => {
     const both = await Promise.all([log.add('acme', fresh()), log.add('acme', fresh())]);
     expect(both.map(({ version }) => version).sort()).toEqual([1, 2]);

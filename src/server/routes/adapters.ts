@@ -1,3 +1,4 @@
+import { RuvLLMError } from '../../core/errors.ts';
 import type { AdapterInfo } from '../../runtime/adapters.ts';
 import { refusal } from '../errors.ts';
 import type { ModelLease } from '../model-host.ts';
@@ -24,6 +25,12 @@ const writeAdapter = (model: string, info: AdapterInfo) => ({
   size_bytes: info.sizeBytes,
   affects_kv: info.affectsKv,
 });
+
+/** A file that is no adapter, or one of another model, is the mistake of whoever named it; a model's own file would be ours. */
+function refuseFile(error: unknown): never {
+  if (!(error instanceof RuvLLMError) || error.code !== 'invalid_model_file') throw error;
+  throw refusal(400, error.code, error.message, { param: 'path', cause: error });
+}
 
 /** Loads the model where it is not: its adapters are of no use without it. */
 async function withModel<T>(
@@ -67,9 +74,10 @@ export const adapterRoutes: readonly Route[] = [
         NEW_ADAPTER,
       );
       const [name, path] = [required(given.name, 'name'), required(given.path, 'path')];
-      return withModel(context, given.model, async ({ id, model }) =>
-        json(writeAdapter(id, await model.loadAdapter(path, { name, tenant: given.tenant })), 201),
-      );
+      return withModel(context, given.model, async ({ id, model }) => {
+        const loading = model.loadAdapter(path, { name, tenant: given.tenant });
+        return json(writeAdapter(id, await loading.catch(refuseFile)), 201);
+      });
     },
     schemaOf(NEW_ADAPTER as Readonly<Record<string, Field<unknown>>>, ['name', 'path']),
   ),

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createMemorySource, openGguf } from '../../../gguf/index.ts';
+import { trajectoryFixture } from '../../../learning/trajectories/harness.contract.ts';
 import { createTestLearning, type TestLearning } from './harness.contract.ts';
 import { LEARNING_OPERATIONS, learningPath } from './table.ts';
 
@@ -164,6 +165,35 @@ describe('loops and versions', () => {
     await expect(run('learn.cancel')).rejects.toMatchObject({ code: 'not_found' });
     expect(await run('learn.history')).toMatchObject({ versions: [] });
   }, 60_000);
+
+  test('a version whose file is too large for an answer is refused with both sizes', async () => {
+    const numRows = 2 ** 24;
+    const factors = [{ target: 'output', layer: -1, numCols: 1, numRows, rank: 1, scale: 1, a: new Float32Array(1), b: new Float32Array(numRows) }] as const; // prettier-ignore
+    const adapterOf = async () => ({ architecture: 'llama', factors, contentHash: '' });
+    Object.assign(desk.learning.sona, { adapterOf });
+    await expect(desk.run('learn.export', { version: 1 })).rejects.toMatchObject({
+      code: 'unsupported',
+      message: expect.stringMatching(/^the file has \d{8} bytes, at most 67108864 are sent$/) as string,
+    });
+  });
+
+  test('[LO7] a request that is still on its way to the store is forgotten too', async () => {
+    const { run, learning } = desk;
+    const { promise, resolve } = later();
+    const one = trajectoryFixture(1);
+    learning.expect(
+      'acme',
+      one.requestId,
+      promise.then(() => learning.observe('acme', one)),
+    );
+    const forgetting = run('learn.forget', { requestId: one.requestId });
+    // Long enough for one that does not wait to be through.
+    await Promise.race([forgetting, new Promise((end) => setTimeout(end, 200))]);
+    resolve();
+    expect(await forgetting).toMatchObject({ numTrajectories: 1 });
+    await learning.settle();
+    expect(await learning.trajectories.get('acme', one.requestId)).toBeNull();
+  });
 
   test('[LO7] forgetting a user takes what was learned from them; exactly one thing is named', async () => {
     const { run, add, served, learning } = desk;

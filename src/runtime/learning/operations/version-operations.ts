@@ -137,6 +137,8 @@ const forget = defineLearning({
     if (first === undefined || more.length > 0) {
       throw refuseInput('one of requestId, sessionId and userId must be given', 'requestId');
     }
+    // One that was answered a moment ago may still be on its way to the store, and would outlive this.
+    await learning.settle();
     return learning.sona.forget(tenant, [{ field: first[0], is: '=', value: first[1]! }]);
   },
 });
