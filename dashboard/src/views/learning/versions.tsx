@@ -54,6 +54,16 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
     onChange();
   }
 
+  async function stop(): Promise<void> {
+    try {
+      error.value = null;
+      await learning.cancel(id);
+    } catch (failure) {
+      error.value = failure;
+    }
+    onChange();
+  }
+
   return (
     <section class="card stack" aria-label={`Versions of ${visibleText(id)}`}>
       <div class="row learning-head">
@@ -76,7 +86,7 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
                 </Button>
               </>
             ) : (
-              <Button isSmall icon="stop" onClick={() => void learning.cancel(id).finally(onChange)}>
+              <Button isSmall icon="stop" onClick={() => void stop()}>
                 Stop it
               </Button>
             )}
@@ -106,7 +116,7 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
                 <th class="end">From</th>
                 <th>Why</th>
                 <th>
-                  <span class="visually-hidden">Actions</span>
+                  <span class="unseen">Actions</span>
                 </th>
               </tr>
             </thead>

@@ -29,6 +29,11 @@ export default function LiveView() {
         </div>
       </div>
       {error.value !== null && <ErrorNotice error={error.value} />}
+      {error.value !== null && (
+        <p class="soft" role="status">
+          Trying again every two seconds{now === null ? '.' : '; these are the last figures that came.'}
+        </p>
+      )}
       {now === null && error.value === null && <Loading what="Waiting for the server" />}
       {now !== null && <Snapshot now={now} history={history.value} />}
     </div>
