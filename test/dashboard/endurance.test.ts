@@ -159,4 +159,25 @@ describe.skipIf(!canRun)('a page', () => {
     expect(others).toEqual([]);
     for (const { page } of [live, chat]) await page.context().close();
   });
+
+  test('does not wait in silence for a server that does not answer', async () => {
+    await using opened = await openPage(server.url, { key: tokenOf('root') });
+    const { page } = opened;
+    await page.clock.install();
+    await page.reload();
+    await message(page).waitFor();
+    await page.route('**/admin/**', () => {}); // taken, and never answered
+    await page.goto(`${server.url}#/audit`);
+    await page.locator('.loading').waitFor();
+    await page.clock.runFor(9000);
+    await page.getByText('The server has not answered yet').waitFor();
+    await page.goto(`${server.url}#/live`);
+    await page.locator('.loading').waitFor();
+    await page.clock.runFor(11_000);
+    await page.getByRole('alert').getByText('the server has said nothing for 10 s').waitFor();
+    await page.unroute('**/admin/**');
+    await page.clock.runFor(3000);
+    await page.getByRole('heading', { name: 'Tokens a second' }).waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+  });
 });
