@@ -17,6 +17,8 @@ beforeAll(async () => {
   server = await startDashboardServer({ keys: [{ name: 'root', scopes: ['admin'] }] });
   server.createKey(HOSTILE, '--tenant', HOSTILE);
   await server.ask('/admin/memory/add', { key: tokenOf('root'), method: 'POST', body: { text: HOSTILE } });
+  const body = { model: server.model, messages: [{ role: 'user', content: HOSTILE }], max_tokens: 4 };
+  await server.ask('/v1/chat/completions', { key: tokenOf('root'), method: 'POST', body });
 }, TIMEOUT_MS);
 afterAll(async () => {
   await closeBrowser();
@@ -179,5 +181,35 @@ describe.skipIf(!canRun)('a page', () => {
     await page.clock.runFor(3000);
     await page.getByRole('heading', { name: 'Tokens a second' }).waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
+  });
+
+  test('shows the kind of every record whole', async () => {
+    await using opened = await openPage(server.url, { key: tokenOf('root') });
+    const { page } = opened;
+    await open(page, 'memory');
+    await page.locator('.grid-row .badge', { hasText: 'trajectory' }).waitFor();
+    const cut = await page
+      .locator('.grid-row [role=gridcell]:has(.badge)')
+      .evaluateAll((cells) =>
+        cells.filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent),
+      );
+    expect(cut).toEqual([]);
+  });
+
+  test('says why a loop of learning cannot be stopped', async () => {
+    await using opened = await openPage(server.url, { key: tokenOf('root'), expectedStatuses: [409] });
+    const { page } = opened;
+    const asked = { key: tokenOf('root'), method: 'POST', body: {} };
+    const status = (await (await server.ask('/admin/learning/status', asked)).json()) as {
+      models: { model: string }[];
+    };
+    const runs = [{ model: status.models[0]!.model, loop: 'background', state: 'running' }];
+    await page.route('**/admin/learning/status', (route) => route.fulfill({ json: { ...status, runs } }));
+    await page.route('**/admin/learning/cancel', (route) =>
+      route.fulfill({ status: 409, json: { error: { message: 'it ends <b>now</b>', code: 'conflict' } } }),
+    );
+    await open(page, 'learning');
+    await page.getByRole('button', { name: 'Stop it' }).click();
+    await page.getByRole('alert').getByText('it ends <b>now</b>').waitFor();
   });
 });
