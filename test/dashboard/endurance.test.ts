@@ -212,4 +212,13 @@ describe.skipIf(!canRun)('a page', () => {
     await page.getByRole('button', { name: 'Stop it' }).click();
     await page.getByRole('alert').getByText('it ends <b>now</b>').waitFor();
   });
+
+  test('has boxes of one size to tick, on a phone too', async () => {
+    await using opened = await openPage(server.url, { key: tokenOf('root'), viewport: { width: 390, height: 800 } });
+    const { page } = opened;
+    await open(page, 'keys');
+    await page.getByRole('button', { name: 'Create key' }).click();
+    const sizes = await page.getByRole('checkbox').evaluateAll((all) => all.map((one) => one.clientWidth));
+    expect(sizes).toEqual([18, 18, 18]);
+  });
 });

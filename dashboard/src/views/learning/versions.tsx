@@ -102,7 +102,8 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
       {history.error.value !== null && <ErrorNotice error={history.error.value} onRetry={history.reload} />}
       {history.data.value !== null && versions.length === 0 && (
         <p class="soft">
-          Nothing was learned by a loop yet. Judge answers in the chat; loop B runs when there are enough.
+          Nothing was learned by a loop yet. Judge answers in the chat: loop B learns from them when there are enough,
+          loop C goes over all of them again, once a week.
         </p>
       )}
       {versions.length > 0 && (

@@ -72,6 +72,7 @@ function Snapshot({ now, history }: { now: LiveSnapshot; history: History }) {
           <h2>Batch and queue</h2>
           <LineChart
             label="Requests in the batch and waiting"
+            isCount
             x={history.at}
             lines={[
               { label: 'in the batch', values: history.batch },
