@@ -221,4 +221,21 @@ describe.skipIf(!canRun)('a page', () => {
     const sizes = await page.getByRole('checkbox').evaluateAll((all) => all.map((one) => one.clientWidth));
     expect(sizes).toEqual([18, 18, 18]);
   });
+
+  test('gives words that were not sent to nobody who signs in later', { timeout: TIMEOUT_MS }, async () => {
+    await using opened = await openPage(server.url, { key: tokenOf('root') });
+    const { page } = opened;
+    await page.getByLabel('Keep them in this browser').check();
+    await message(page).fill('Kept');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Good answer' }).waitFor();
+    await expect.poll(() => page.evaluate(() => JSON.stringify(localStorage)), { timeout: 10_000 }).toContain('Kept');
+    await message(page).fill('half a thought');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('API key').fill(tokenOf('root'));
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Kept', exact: true }).click();
+    await page.getByRole('article', { name: 'You' }).waitFor();
+    expect(await message(page).inputValue()).toBe('');
+  });
 });

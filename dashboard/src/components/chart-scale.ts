@@ -6,9 +6,11 @@ export const COUNT_STEPS: readonly number[] = Array.from({ length: 10 }, (_, pow
   [1, 2, 5].map((step) => step * 10 ** power),
 ).flat();
 
-/** From where to where an x axis goes; null: nothing is drawn yet. */
-export function xRange(min: number | null, max: number | null, isTime: boolean): [number | null, number | null] {
-  if (min === null || max === null || min !== max) return [min, max];
+type Range = [number | null, number | null];
+
+/** From where to where the axis of these points goes: as asked for, which may be a part of them, unless there is only one. */
+export function xRange(x: ArrayLike<number>, asked: Range, isTime: boolean): Range {
+  if (x.length !== 1) return asked;
   const around = isTime ? ALONE_SECONDS : 1;
-  return [min - around, max + around];
+  return [x[0]! - around, x[0]! + around];
 }

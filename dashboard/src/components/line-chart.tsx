@@ -101,7 +101,7 @@ function optionsOf(props: LineChartProps, width: number): UPlot.Options {
     scales: {
       x: {
         time: isTime,
-        range: (_chart, min, max) => xRange(min, max, isTime) as UPlot.Range.MinMax,
+        range: (chart, min, max) => xRange(chart.data[0], [min, max], isTime) as UPlot.Range.MinMax, // what it is handed of a single time is years
       },
       y: {
         range: (_chart, min, max) => {
