@@ -7,7 +7,7 @@ import { modelPath } from './default-model.mjs';
 
 const folder = await mkdtemp(join(tmpdir(), 'ruvllm-feedback-'));
 const memory = await openMemory({ place: folder, modelPath });
-// Far above the default, so that some corrections are enough to see.
+// Above the default, so that some corrections are enough to see.
 const learning = await openLearning({ memory, instantLearningRate: 0.05 });
 const model = await loadModel(modelPath, { memory, learning, modelName: 'mine' });
 

@@ -82,16 +82,21 @@ try {
     console.log(`docs/images/${name}.png`);
   }
   await take('chat', 'chat', async () => {
-    await page.getByRole('textbox').first().fill('Write a haiku about the sea, and explain it in one sentence.');
+    await page.getByRole('button', { name: 'How answers are made' }).click();
+    await page.getByLabel('Temperature').fill('0');
+    await page.getByRole('dialog').getByRole('button', { name: 'Apply' }).click(); // prettier-ignore
+    await page.getByPlaceholder('Write a message').fill('What is a lighthouse for? Two sentences.');
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: /good|up/i }).first().waitFor({ timeout: 120_000 }); // prettier-ignore
   });
+  await page.setViewportSize({ width: 1200, height: 1180 });
   await take('live', 'live', async () => {
     const running = QUESTIONS.map((content) => post('/v1/chat/completions', { model, messages: [{ role: 'system', content: SYSTEM }, { role: 'user', content: `${content} Please explain.` }], max_tokens: 120 })); // prettier-ignore
     await page.getByRole('grid').waitFor();
     await page.waitForTimeout(3500);
     void Promise.allSettled(running);
   });
+  await page.setViewportSize({ width: 1200, height: 760 });
   await take('request', `audit/${requestId}`);
   await take('memory', `memory/${recordId}`, async () => {
     await page.getByLabel('Steps').selectOption('3');

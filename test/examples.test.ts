@@ -75,11 +75,12 @@ const EXAMPLES: Readonly<Record<string, Expected>> = {
     ],
   },
   'feedback.mjs': {
-    // To this vocabulary the word is seven tokens; a step teaches the first ones.
+    // Weights that are random, and a word of seven tokens: what may be added to them is too little to say it, and enough to see.
     prints: [
       /^before: The best colour of all is(?! pur)/m,
       /^ {2}learned: loss 9\.\d+ to /m,
-      /^after [1-9]\d? corrections: The best colour of all is pur/m,
+      /^ {2}learned: loss \d\.\d+ to 8\.[0-6]/m,
+      /^after \d+ corrections: The best colour of all is/m,
       /^reset, and it answers as before$/m,
     ],
   },
@@ -106,11 +107,11 @@ const EXAMPLES: Readonly<Record<string, Expected>> = {
   },
   'openai-client.mjs': {
     args: () => [server.url],
-    prints: [/^served: tiny$/m, /^24 tokens$/m, /^{ colour: '(red|green|blue)' }$/m],
+    prints: [/^served: tiny$/m, /^[1-9]\d* tokens$/m, /^{ colour: '(red|green|blue)' }$/m],
   },
   'anthropic-client.mjs': {
     args: () => [server.url],
-    prints: [/^the question has \d+ tokens$/m, /^ended by max_tokens, 24 tokens$/m, /^streamed 24 tokens$/m],
+    prints: [/^the question has \d+ tokens$/m, /^ended by max_tokens, 24 tokens$/m, /^streamed [1-9]\d* tokens$/m],
   },
 };
 const HELPERS = ['default-model.mjs', 'README.md'];

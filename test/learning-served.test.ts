@@ -82,7 +82,7 @@ describe.skipIf(!canRun)('a server that learns', () => {
       learned = (await ask('alice')).text;
     }
     console.log(`${states.length} corrections: ${plain} → ${learned}`);
-    expect(states).toContain('applied');
+    expect(states.filter((state) => state !== 'applied' && state !== 'pending')).toEqual([]);
     expect(learned.startsWith(' purple')).toBe(true);
     expect((await ask('bob')).text).toBe(plain);
   }, 60_000);

@@ -14,6 +14,7 @@ const { patternToRecord } = await importBuilt<typeof import('../../../src/learni
 const DIM = 768;
 const BATCH = 500;
 const NUM_QUERIES = 1000;
+const SETTLE_MS = 5000;
 const TENANT = 'bench';
 const SPACE = 'bench-vectors';
 
@@ -40,6 +41,8 @@ export async function measureBank(numPatterns: number): Promise<BankFigures> {
       const length = Math.min(BATCH, numPatterns - from);
       await store.put(Array.from({ length }, (_, i) => patternToRecord(patternOf(services.newId(), from + i, vectorOf(from + i)), TENANT))); // prettier-ignore
     }
+    // What was written a moment ago is still on its way into the database and the saved index; a bank is filled over weeks.
+    await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
     const search = (i: number) => bank.search(TENANT, { vector: queryOf(i), space: SPACE, k: 5 });
     for (let i = 0; i < 100; i++) await search(i);
     const times: number[] = [];

@@ -83,7 +83,7 @@ export const SERVE_OWN_FLAGS: readonly Flag[] = withVariables([
   {
     name: '--route-config',
     value: 'file',
-    description: 'JSON: who may answer requests for the model "auto"; docs/decisions has an example',
+    description: 'JSON: who may answer requests for the model "auto"; docs/routing.md has an example',
   },
   {
     name: '--learning-rate',

@@ -1,14 +1,21 @@
 import { RuvLLMError } from '../../core/errors.ts';
 
-/** `String.fromCharCode` takes its arguments from the stack: more than some 100 000 overflow it. */
-const CHUNK_BYTES = 0x8000;
+const DIGITS = new TextEncoder().encode('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/');
+const PADDING = 0x3d;
+const ascii = new TextDecoder('latin1');
 
+/** As `btoa` does, without a text of a character for each byte in between: every request packs its vectors twice. */
 export function toBase64(bytes: Uint8Array): string {
-  let binary = '';
-  for (let start = 0; start < bytes.length; start += CHUNK_BYTES) {
-    binary += String.fromCharCode(...bytes.subarray(start, start + CHUNK_BYTES));
+  const { length } = bytes;
+  const digits = new Uint8Array(4 * Math.ceil(length / 3)).fill(PADDING);
+  let at = 0;
+  for (let i = 0; i < length; i += 3) {
+    const three = (bytes[i]! << 16) | ((bytes[i + 1] ?? 0) << 8) | (bytes[i + 2] ?? 0);
+    const numDigits = Math.min(4, length - i + 1);
+    for (let digit = 0; digit < numDigits; digit++) digits[at + digit] = DIGITS[(three >> (18 - 6 * digit)) & 63]!;
+    at += 4;
   }
-  return btoa(binary);
+  return ascii.decode(digits);
 }
 
 /** Little-endian bytes of floats, whatever the machine's order: what a hash is taken of. */
