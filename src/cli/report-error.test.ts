@@ -3,9 +3,9 @@ import { createFakeIo } from '../../test/support/cli-io.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { exitCodeOf, reportError } from './report-error.ts';
 
-function report(error: unknown, { isJson = false, environment = {} } = {}) {
+function report(error: unknown, { isJson = false, environment = {}, commandName = 'run' } = {}) {
   const io = createFakeIo({ environment });
-  reportError(error, { io, isJson, commandName: 'run' });
+  reportError(error, { io, isJson, commandName });
   return io.written;
 }
 
@@ -13,6 +13,11 @@ test('one line, and the next thing to try', () => {
   const missing = new RuvLLMError('not_found', 'model a/b:Q4 is not in the cache /c; pull it first');
   expect(report(missing).stderr).toBe(`error: ${missing.message}\nnext: ruvllm pull a/b:Q4\n`);
   expect(report(new RuvLLMError('bad_logits', 'NaN')).stderr).toBe('error: NaN\n');
+});
+
+test('where a key that is not there can be looked up', () => {
+  const missing = new RuvLLMError('not_found', 'there is no key "x"');
+  expect(report(missing, { commandName: 'keys' }).stderr).toContain('next: ruvllm keys list');
 });
 
 test('a message from a hostile file stays on its line and does nothing to the terminal', () => {

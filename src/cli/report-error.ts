@@ -49,6 +49,7 @@ const LOOK_UP: Readonly<Record<string, string | null>> = {
   sessions: null,
   feedback: 'ruvllm audit search shows the requests and their ids',
   learn: 'ruvllm learn status shows what there is',
+  keys: 'ruvllm keys list shows the keys and their ids',
 };
 
 const NEXT_STEPS: Partial<Record<ErrorCode, (error: Reported, commandName: string | null) => string | null>> = {

@@ -52,6 +52,13 @@ test('an event without an end is refused before it fills the page', () => {
   }).toThrow(/longer than 8388608/);
 });
 
+test('a connection that breaks is told as that', async () => {
+  const body = new ReadableStream<Uint8Array>({
+    pull: (controller) => controller.error(new TypeError('network error')),
+  });
+  await expect(readSse(body).next()).rejects.toThrow('the connection to the server was lost: network error');
+});
+
 test('characters that are cut between two chunks are whole, and who stops reading ends the request', async () => {
   const bytes = new TextEncoder().encode('data: é€😀\n\ndata: next\n\n');
   let isCancelled = false;

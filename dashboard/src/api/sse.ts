@@ -1,3 +1,5 @@
+import { ApiError, isAbort, messageOf } from './errors.ts';
+
 /** One event of a stream. */
 export interface SseEvent {
   readonly event: string;
@@ -65,7 +67,13 @@ export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator
   let isDone = false;
   try {
     for (;;) {
-      const { value, done } = await reader.read();
+      const { value, done } = await reader.read().catch((error: unknown) => {
+        if (isAbort(error)) throw error;
+        throw new ApiError(`the connection to the server was lost: ${messageOf(error)}`, {
+          status: 0,
+          code: 'unreachable',
+        });
+      });
       isDone = done;
       if (done) return;
       yield* parser.push(decoder.decode(value, { stream: true }));

@@ -1,9 +1,11 @@
 import { ErrorNotice } from '../components/notice.tsx';
 import { Loading } from '../components/loading.tsx';
-import { Toasts } from '../components/toast.tsx';
+import { clearToasts, Toasts } from '../components/toast.tsx';
 import { Frame } from './frame.tsx';
-import { sessionNotice, sessionState, startSession } from './session.ts';
+import { onSignOut, sessionNotice, sessionState, startSession } from './session.ts';
 import { SignIn } from './sign-in.tsx';
+
+onSignOut(clearToasts);
 
 /** The whole page: who is it, then what they came for. */
 export function App() {

@@ -7,6 +7,9 @@ import type { Allowances, Part, Who } from '../api/types.ts';
 /** Where the key is kept: gone with the tab, and never in a place that other tabs or later visitors can read. */
 const KEY_PLACE = 'ruvllm.key';
 
+/** How often a key that asks for nothing is looked at: a page that is only read must not outlive a key that was revoked. */
+const CHECK_MS = 15_000;
+
 export type SessionState = 'starting' | 'signed-out' | 'signed-in' | 'unreachable';
 
 export const sessionState = signal<SessionState>('starting');
@@ -69,6 +72,21 @@ export function signOut(notice = ''): void {
   sessionState.value = 'signed-out';
   for (const clear of signedOut) clear();
 }
+
+/** Looks whether the key still holds, and for what. A server that cannot be reached says nothing of it. */
+async function checkKey(): Promise<void> {
+  if (sessionState.value !== 'signed-in' || document.hidden) return;
+  const asked = key;
+  try {
+    const found = await api.whoami();
+    const isSame = JSON.stringify(found) === JSON.stringify(who.value);
+    if (key === asked && sessionState.value === 'signed-in' && !isSame) who.value = found;
+  } catch {
+    // A refusal has signed out already.
+  }
+}
+setInterval(() => void checkKey(), CHECK_MS);
+document.addEventListener('visibilitychange', () => void checkKey());
 
 async function enter(): Promise<void> {
   who.value = await api.whoami();

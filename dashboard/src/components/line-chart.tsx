@@ -4,6 +4,7 @@ import 'uplot/dist/uPlot.min.css';
 import './line-chart.css';
 import { themeChanges } from '../app/theme.ts';
 import { formatNumber } from '../format/numbers.ts';
+import { COUNT_STEPS, xRange } from './chart-scale.ts';
 import { resolveColour } from './css-colour.ts';
 
 /** More points than this are drawn as a line alone. */
@@ -29,6 +30,8 @@ export interface LineChartProps {
   /** Default: 200. */
   readonly height?: number;
   readonly format?: (value: number) => string;
+  /** Whether there is nothing between 1 and 2; default: false. */
+  readonly isCount?: boolean;
   /** Lowest and highest of the y axis; null: as the data has it. Default: from 0. */
   readonly range?: readonly [number | null, number | null];
   /** Under the chart; also read out. */
@@ -47,6 +50,7 @@ export function LineChart(props: LineChartProps) {
     height,
     props.isTime,
     props.range,
+    props.isCount,
     changes,
   ]);
 
@@ -74,7 +78,15 @@ function dataOf(x: readonly number[], lines: readonly Line[]): UPlot.AlignedData
 }
 
 function optionsOf(props: LineChartProps, width: number): UPlot.Options {
-  const { lines, isTime = true, height = 200, format = formatNumber, range = [0, null], xLabel } = props;
+  const {
+    lines,
+    isTime = true,
+    height = 200,
+    format = formatNumber,
+    range = [0, null],
+    xLabel,
+    isCount = false,
+  } = props;
   const axis: UPlot.Axis = {
     stroke: resolveColour('--ink-soft'),
     grid: { stroke: resolveColour('--line'), width: 1 },
@@ -87,7 +99,10 @@ function optionsOf(props: LineChartProps, width: number): UPlot.Options {
     legend: { live: true },
     cursor: { y: false, points: { size: 7 } },
     scales: {
-      x: { time: isTime },
+      x: {
+        time: isTime,
+        range: (chart, min, max) => xRange(chart.data[0], [min, max], isTime) as UPlot.Range.MinMax, // what it is handed of a single time is years
+      },
       y: {
         range: (_chart, min, max) => {
           const low = range[0] ?? min ?? 0;
@@ -108,6 +123,14 @@ function optionsOf(props: LineChartProps, width: number): UPlot.Options {
         value: (_chart: UPlot, value: number | null) => (value === null ? '–' : format(value)),
       })),
     ],
-    axes: [axis, { ...axis, size: 62, values: (_chart, ticks) => ticks.map((tick) => format(tick)) }],
+    axes: [
+      axis,
+      {
+        ...axis,
+        size: 62,
+        ...(isCount ? { incrs: [...COUNT_STEPS] } : {}),
+        values: (_chart, ticks) => ticks.map((tick) => format(tick)),
+      },
+    ],
   };
 }

@@ -12,6 +12,11 @@ export function showToast(text: string): void {
   setTimeout(() => (toasts.value = toasts.value.filter((toast) => toast.id !== id)), SHOWN_MS);
 }
 
+/** Takes away those that are shown: what they say is not for whoever comes next. */
+export function clearToasts(): void {
+  toasts.value = [];
+}
+
 /** Where they appear; once on the page. */
 export function Toasts() {
   return (

@@ -30,6 +30,10 @@ export interface DashboardServer extends AsyncDisposable {
   /** `ruvllm keys create …`: the token and the id; works before `start` and while it runs. */
   createKey(name: string, ...args: string[]): { id: string; token: string };
   revokeKey(id: string): void;
+  /** Ends it, as a crash would. */
+  stop(): Promise<void>;
+  /** Starts it again, at the same address. */
+  startAgain(): Promise<void>;
   /** A request of the test itself. */
   ask(path: string, options?: { key?: string; method?: string; body?: unknown }): Promise<Response>;
 }
@@ -71,10 +75,18 @@ export async function startDashboardServer(
   for (const { name, scopes } of options.keys ?? []) {
     tokens.set(name, createKey(name, '--tenant', 'team', ...scopes.flatMap((scope) => ['--scope', scope])));
   }
-  const child = spawn(process.execPath, [command, 'serve', model, ...(options.args ?? []), '--port', '0', '--json'], {
-    env: environment,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const start = (port: string): ChildProcess =>
+    spawn(process.execPath, [command, 'serve', model, ...(options.args ?? []), '--port', port, '--json'], {
+      env: environment,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+  let child = start('0');
+  async function stop(): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await ended;
+  }
   const { url, models } = JSON.parse(await firstLine(child)) as { url: string; models: string[] };
   return {
     url: `${url}/`,
@@ -84,6 +96,11 @@ export async function startDashboardServer(
     tokens,
     createKey,
     revokeKey: (id) => void run('keys', 'revoke', id),
+    stop,
+    async startAgain() {
+      child = start(new URL(url).port);
+      await firstLine(child);
+    },
     ask: (path, { key, method = 'GET', body } = {}) =>
       fetch(url + path, {
         method,
@@ -94,9 +111,7 @@ export async function startDashboardServer(
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       }),
     async [Symbol.asyncDispose]() {
-      const ended = new Promise((resolve) => child.once('exit', resolve));
-      child.kill('SIGKILL');
-      await ended;
+      await stop();
       rmSync(folder, { recursive: true, force: true });
     },
   };

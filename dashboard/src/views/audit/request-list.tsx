@@ -1,5 +1,5 @@
-import { useSignal } from '@preact/signals';
 import { type AuditQuery, type AuditRow, auditOf } from '../../api/audit.ts';
+import { keptSignal } from '../../app/kept-signal.ts';
 import { goTo } from '../../app/router.ts';
 import { client } from '../../app/session.ts';
 import { EmptyState } from '../../components/empty-state.tsx';
@@ -13,10 +13,10 @@ import { COLUMNS, NEARNESS } from './columns.tsx';
 import { SearchForm } from './search-form.tsx';
 
 const audit = auditOf(client);
+const query = keptSignal<AuditQuery>({});
 
 /** All requests that pass, as many as one cares to scroll through. */
 export function RequestList() {
-  const query = useSignal<AuditQuery>({});
   const pages = usePages<AuditRow>(
     async (after, signal) => {
       const { entries, next } = await audit.search(query.value, after, signal);

@@ -79,7 +79,7 @@ function Opened({ details: { entry: row, spans, sources, judged } }: { details: 
               <>
                 <dt>Judged</dt>
                 <dd>
-                  {visibleText(judged.verdict ?? 'not yet')}
+                  {judged.verdict === null || judged.verdict === 'unknown' ? 'not yet' : visibleText(judged.verdict)}
                   {judged.quality !== null && `, ${formatNumber(judged.quality)} of 1`}
                 </dd>
               </>

@@ -1,5 +1,5 @@
-import { useSignal } from '@preact/signals';
 import type { AuditQuery } from '../../api/audit.ts';
+import { keptSignal } from '../../app/kept-signal.ts';
 import { Button } from '../../components/button.tsx';
 import { Field } from '../../components/field.tsx';
 
@@ -7,9 +7,11 @@ type Draft = Readonly<Record<'meaning' | 'words' | 'model' | 'from' | 'to' | 'sl
 
 const EMPTY: Draft = { meaning: '', words: '', model: '', from: '', to: '', slower: '', outcome: '', session: '' };
 
+/** Who opens a request and comes back finds what was asked for. */
+const draft = keptSignal<Draft>(EMPTY);
+
 /** What is looked for; nothing is asked before it is sent. */
 export function SearchForm({ onSearch }: { onSearch: (query: AuditQuery) => void }) {
-  const draft = useSignal<Draft>(EMPTY);
   const set = (name: keyof Draft) => (event: Event) =>
     (draft.value = { ...draft.value, [name]: (event.currentTarget as HTMLInputElement).value });
   const input =

@@ -1,17 +1,24 @@
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import { onSignOut, sessionState } from '../../app/session.ts';
 import { directionOf } from '../../format/direction.ts';
 import { Button } from '../../components/button.tsx';
 
 /** A field that grows with a longer text is laid out again with every letter. */
 const MAX_GROWING_CHARS = 20_000;
 
+/** What was written and not sent, by conversation: a look at another view does not lose it. */
+const drafts = new Map<string, string>();
+onSignOut(() => drafts.clear());
+
 /** Where a message is written: Enter sends it, with Shift it is a line break. */
 export function Composer({
+  conversationId,
   isAnswering,
   onSend,
   onStop,
 }: {
+  conversationId: string;
   isAnswering: boolean;
   onSend: (text: string) => void;
   onStop: () => void;
@@ -27,7 +34,16 @@ export function Composer({
     direction.value = directionOf(value);
     isLong.value = value.length > MAX_GROWING_CHARS;
   };
-  useEffect(() => field.current?.focus(), []);
+  useLayoutEffect(() => {
+    const element = field.current!;
+    element.value = drafts.get(conversationId) ?? '';
+    look();
+    element.focus();
+    return () => {
+      // Who was signed out leaves nothing for the next.
+      if (sessionState.value === 'signed-in') drafts.set(conversationId, element.value);
+    };
+  }, []);
 
   function send(): void {
     const { value } = field.current!;

@@ -65,6 +65,7 @@ export default function ChatView() {
         <Thread conversation={conversation} />
         <Composer
           key={conversation.id}
+          conversationId={conversation.id}
           isAnswering={isAnswering}
           onSend={(text) => void settledModelOf(conversation.model).then((name) => say(conversation.id, text, name))}
           onStop={() => stopAnswer(conversation.id)}

@@ -1,11 +1,16 @@
 import { signal } from '@preact/signals';
-import { api, who } from '../../app/session.ts';
+import { api, onSignOut, who } from '../../app/session.ts';
 import type { ModelEntry } from '../../api/types.ts';
 import { messageOf } from '../../api/errors.ts';
 
 /** What can be asked for, the first being asked where nothing was chosen. */
 export const models = signal<readonly ModelEntry[]>([]);
 export const modelsFailure = signal('');
+
+onSignOut(() => {
+  models.value = [];
+  modelsFailure.value = '';
+});
 
 let loading = Promise.resolve();
 

@@ -1,6 +1,7 @@
 import { computed, effect, signal } from '@preact/signals';
 import { onSignOut, who } from '../../app/session.ts';
 import { createId } from '../../format/create-id.ts';
+import { mergeTabs } from './merge-tabs.ts';
 import type { ChatSettings, Conversation, Message } from './types.ts';
 
 /** In localStorage, by tenant: another key finds nothing of this one's. */
@@ -80,14 +81,33 @@ export function titleOf({ messages }: Conversation): string {
 }
 
 let timer = 0;
+/** What came from another tab is written already: two tabs that answered each other would never end. */
+let isFromOther = false;
 effect(() => {
   const all = conversations.value;
+  const isWaiting = timer !== 0;
   clearTimeout(timer);
-  if (!isKept.value) return;
-  timer = window.setTimeout(() => save(all), SAVE_DELAY_MS);
+  timer = 0;
+  if (isKept.value && (isWaiting || !isFromOther)) timer = window.setTimeout(() => save(all), SAVE_DELAY_MS);
+});
+
+addEventListener('storage', ({ key, oldValue, newValue }) => {
+  if (!isOpened || !isKept.value || key !== placeOf(tenant)) return;
+  if (newValue === null) {
+    isKept.value = false; // else what was to be forgotten there would be written here again
+    return;
+  }
+  isFromOther = true;
+  conversations.value = mergeTabs(conversations.value, {
+    before: readKept(oldValue ?? '[]'),
+    after: readKept(newValue),
+  });
+  isFromOther = false;
+  if (current.value === null) startConversation();
 });
 
 function save(all: readonly Conversation[]): void {
+  timer = 0;
   try {
     localStorage.setItem(placeOf(tenant), JSON.stringify(all.filter(({ messages }) => messages.length > 0)));
     keepFailure.value = '';

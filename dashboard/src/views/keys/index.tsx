@@ -83,12 +83,12 @@ function KeyTable({ list, onRevoke }: { list: readonly ApiKey[]; onRevoke: (key:
         <tbody>
           {list.map((key) => (
             <tr key={key.id}>
-              <td>
+              <td class="name">
                 <strong>{visibleText(key.name)}</strong>
                 <br />
                 <span class="small soft mono">{visibleText(key.id)}</span>
               </td>
-              <td>{visibleText(key.tenant)}</td>
+              <td class="name">{visibleText(key.tenant)}</td>
               <td>
                 <span class="row">
                   {key.scopes.map((scope) => (

@@ -104,6 +104,7 @@ function FeedbackChart({ feedback }: { feedback: LearningSeries['feedback'] }) {
         label="How many answers were judged good, poor, or corrected"
         x={feedback.map(({ startMs }) => startMs / 1000)}
         format={formatCount}
+        isCount
         lines={[
           { label: 'good', values: feedback.map(({ numUp }) => numUp) },
           { label: 'poor', values: feedback.map(({ numDown }) => numDown) },

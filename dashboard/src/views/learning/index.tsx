@@ -1,5 +1,5 @@
-import { useSignal } from '@preact/signals';
 import { learningOf } from '../../api/learning.ts';
+import { keptSignal } from '../../app/kept-signal.ts';
 import { client, hasPart } from '../../app/session.ts';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { Loading } from '../../components/loading.tsx';
@@ -20,9 +20,10 @@ const TABS = [
   { id: 'routing', title: 'Router' },
 ];
 
+const tab = keptSignal('versions');
+
 /** What feedback taught, what of it serves, and how it came about. */
 export default function LearningView() {
-  const tab = useSignal('versions');
   const isThere = hasPart('learning');
   const status = useResource((signal) => (isThere ? learningOf(client).status(signal) : Promise.resolve(null)), [], {
     everyMs: isThere ? EVERY_MS : null,

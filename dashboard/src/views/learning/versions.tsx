@@ -54,6 +54,16 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
     onChange();
   }
 
+  async function stop(): Promise<void> {
+    try {
+      error.value = null;
+      await learning.cancel(id);
+    } catch (failure) {
+      error.value = failure;
+    }
+    onChange();
+  }
+
   return (
     <section class="card stack" aria-label={`Versions of ${visibleText(id)}`}>
       <div class="row learning-head">
@@ -76,7 +86,7 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
                 </Button>
               </>
             ) : (
-              <Button isSmall icon="stop" onClick={() => void learning.cancel(id).finally(onChange)}>
+              <Button isSmall icon="stop" onClick={() => void stop()}>
                 Stop it
               </Button>
             )}
@@ -92,7 +102,8 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
       {history.error.value !== null && <ErrorNotice error={history.error.value} onRetry={history.reload} />}
       {history.data.value !== null && versions.length === 0 && (
         <p class="soft">
-          Nothing was learned by a loop yet. Judge answers in the chat; loop B runs when there are enough.
+          Nothing was learned by a loop yet. Judge answers in the chat: loop B learns from them when there are enough,
+          loop C goes over all of them again, once a week.
         </p>
       )}
       {versions.length > 0 && (
@@ -106,7 +117,7 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
                 <th class="end">From</th>
                 <th>Why</th>
                 <th>
-                  <span class="visually-hidden">Actions</span>
+                  <span class="unseen">Actions</span>
                 </th>
               </tr>
             </thead>

@@ -29,6 +29,11 @@ export default function LiveView() {
         </div>
       </div>
       {error.value !== null && <ErrorNotice error={error.value} />}
+      {error.value !== null && (
+        <p class="soft" role="status">
+          Trying again every two seconds{now === null ? '.' : '; these are the last figures that came.'}
+        </p>
+      )}
       {now === null && error.value === null && <Loading what="Waiting for the server" />}
       {now !== null && <Snapshot now={now} history={history.value} />}
     </div>
@@ -67,6 +72,7 @@ function Snapshot({ now, history }: { now: LiveSnapshot; history: History }) {
           <h2>Batch and queue</h2>
           <LineChart
             label="Requests in the batch and waiting"
+            isCount
             x={history.at}
             lines={[
               { label: 'in the batch', values: history.batch },

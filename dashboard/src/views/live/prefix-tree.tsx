@@ -55,8 +55,8 @@ function TreePicture({ tree }: { tree: PrefixTree }) {
     <>
       <div class="row">
         <p class="soft small">
-          Tokens from left to right, {tree.page_tokens} to a page; the darker, the more often it was of use. Enter or a
-          double click zooms in, Escape zooms out.
+          Tokens from left to right, {tree.page_tokens} to a page; the stronger its colour, the more often it was of
+          use. Enter or a double click zooms in, Escape zooms out.
           {!tree.is_complete && ' Only the most used ones are shown.'}
         </p>
         <Button isSmall isDisabled={root === null} onClick={() => (zoomed.value = parentOf(nodes, root))}>
@@ -104,7 +104,8 @@ function NodeDetails({ node }: { node: PrefixNode }) {
         </dd>
         <dt>Of use</dt>
         <dd>
-          {formatCount(node.hits)} times, last {formatCount(node.last_use)} lookups ago
+          {formatCount(node.hits)} {node.hits === 1 ? 'time' : 'times'}, last {formatCount(node.last_use)} calls of the
+          cache ago
         </dd>
         <dt>Takes</dt>
         <dd>

@@ -1,5 +1,5 @@
-import { useSignal } from '@preact/signals';
 import { memoryOf } from '../../api/memory.ts';
+import { keptSignal } from '../../app/kept-signal.ts';
 import { client, hasPart } from '../../app/session.ts';
 import type { ViewProps } from '../../app/views.ts';
 import { EmptyState } from '../../components/empty-state.tsx';
@@ -30,8 +30,9 @@ export default function MemoryView({ path: [id] }: ViewProps) {
   return id === undefined ? <Overview /> : <RecordPage key={id} id={id} />;
 }
 
+const tab = keptSignal('records');
+
 function Overview() {
-  const tab = useSignal('records');
   const stats = useResource((signal) => memoryOf(client).stats(signal));
   const known = stats.data.value;
   return (

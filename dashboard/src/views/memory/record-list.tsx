@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { type MemoryItem, type MemoryStats, memoryOf } from '../../api/memory.ts';
+import { keptSignal } from '../../app/kept-signal.ts';
 import { goTo } from '../../app/router.ts';
 import { allows, client } from '../../app/session.ts';
 import { Badge } from '../../components/badge.tsx';
@@ -16,9 +17,13 @@ import { AddDialog } from './add-dialog.tsx';
 
 const memory = memoryOf(client);
 const MAX_CHARS = 200;
+/** Who opens a record and comes back finds what was looked for. */
+const kind = keptSignal<string | null>(null);
+const draft = keptSignal('');
+const asked = keptSignal('');
 
 const COLUMNS: readonly Column<MemoryItem>[] = [
-  { title: 'Kind', width: '110px', cell: ({ kind }) => <Badge>{visibleText(kind)}</Badge> },
+  { title: 'Kind', width: '130px', cell: ({ kind }) => <Badge>{visibleText(kind)}</Badge> },
   { title: 'Text', width: 'minmax(220px, 1fr)', cell: ({ text }) => <bdi>{oneLine(text)}</bdi> },
   { title: 'When', width: '150px', cell: ({ createdMs }) => <Moment ms={createdMs} /> },
 ];
@@ -33,9 +38,6 @@ const oneLine = (text: string): string => visibleText(text.slice(0, MAX_CHARS).r
 
 /** Collections, and what is in them, by time or by meaning. */
 export function RecordList({ stats, onChange }: { stats: MemoryStats; onChange: () => void }) {
-  const kind = useSignal<string | null>(null);
-  const draft = useSignal('');
-  const asked = useSignal('');
   const isAdding = useSignal(false);
   const pages = usePages<MemoryItem>(
     async (after, signal) => {

@@ -71,11 +71,11 @@ function AdapterTable({ list, onUnload }: { list: readonly Adapter[]; onUnload: 
         <tbody>
           {list.map((adapter) => (
             <tr key={`${adapter.id} ${adapter.tenant}`}>
-              <td>
+              <td class="name">
                 <strong>{visibleText(adapter.id)}</strong>
                 <div class="small soft mono">{adapter.content_hash.slice(0, 16)}</div>
               </td>
-              <td>{adapter.tenant === null ? 'everyone' : visibleText(adapter.tenant)}</td>
+              <td class="name">{adapter.tenant === null ? 'everyone' : visibleText(adapter.tenant)}</td>
               <td class="end num">{formatCount(adapter.rank)}</td>
               <td class="end num">{formatCount(adapter.num_matrices)}</td>
               <td class="end num">{formatBytes(adapter.size_bytes)}</td>

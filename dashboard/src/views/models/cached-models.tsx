@@ -57,7 +57,7 @@ export function CachedModels({
             <tbody>
               {list.map(({ reference, size_bytes: size, modified, served_as: servedAs, fits }) => (
                 <tr key={reference}>
-                  <td>
+                  <td class="name">
                     {visibleText(reference)}
                     {servedAs !== null && <div class="small soft">served as {visibleText(servedAs)}</div>}
                   </td>

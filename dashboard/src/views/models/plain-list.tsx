@@ -18,10 +18,10 @@ export function PlainList({ list }: { list: readonly ModelEntry[] }) {
         <tbody>
           {list.map(({ id, aliases = [], state, candidates }) => (
             <tr key={id}>
-              <td>
+              <td class="name">
                 <strong>{visibleText(id)}</strong>
               </td>
-              <td>{visibleText((candidates ?? aliases).join(', '))}</td>
+              <td class="name">{visibleText((candidates ?? aliases).join(', '))}</td>
               <td>{state === undefined ? <Badge tone="accent">chooses</Badge> : <ModelState state={state} />}</td>
             </tr>
           ))}

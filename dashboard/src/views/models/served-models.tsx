@@ -48,7 +48,7 @@ export function ServedModels({ list, canChange, onChanged }: ServedModelsProps) 
           <tbody>
             {list.map((model) => (
               <tr key={model.id}>
-                <td>
+                <td class="name">
                   <button type="button" class="link" onClick={() => (shown.value = model.id)}>
                     {visibleText(model.id)}
                   </button>
