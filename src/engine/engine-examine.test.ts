@@ -42,7 +42,7 @@ function expectExamined(found: ExaminedTokens | undefined, promptIds: number[], 
     const known = [...best, ...new Set(labels.filter((id) => !best.includes(id)))];
     const start = i * found!.maxKnown;
     expect(found!.numKnown[i]).toBe(known.length);
-    expect([...found!.knownIds.slice(start, start + known.length)]).toEqual(known);
+    expect(Array.from(found!.knownIds.slice(start, start + known.length))).toEqual(known);
     expect(found!.knownLogits.slice(start, start + known.length)).toEqual(
       Float32Array.from(known, (id) => logits[id]!),
     );

@@ -9,7 +9,8 @@ const placeOf = (tenant: string): string => `ruvllm.conversations.${tenant}`;
 /** Writing megabytes after every word would hold up the page. */
 const SAVE_DELAY_MS = 1000;
 
-const PLAIN: ChatSettings = { system: '', options: {}, usesMemory: false };
+/** Small models ramble at a temperature of 1, which is what the API takes when nothing is said. */
+const PLAIN: ChatSettings = { system: '', options: { temperature: 0.7 }, usesMemory: false };
 
 /** The newest first. */
 export const conversations = signal<readonly Conversation[]>([]);
