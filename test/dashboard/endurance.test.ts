@@ -187,7 +187,7 @@ describe.skipIf(!canRun)('a page', () => {
     await using opened = await openPage(server.url, { key: tokenOf('root') });
     const { page } = opened;
     await open(page, 'memory');
-    await page.locator('.grid-row .badge', { hasText: 'trajectory' }).waitFor();
+    await page.locator('.grid-row .badge', { hasText: 'trajectory' }).first().waitFor();
     const cut = await page
       .locator('.grid-row [role=gridcell]:has(.badge)')
       .evaluateAll((cells) =>
