@@ -153,8 +153,14 @@ export function scan(context: SearchContext, { k, filter }: SearchRequest): Vect
   }
   const scores = scanAll(space, slots.end);
   const { states } = space.columns;
-  for (let slot = 0; slot < slots.end; slot++) {
-    if (states[slot] === LIVE) offerKeys(slots, slot, toScore(options.metric, scores[slot]!), null, best);
+  const { metric } = options;
+  const { end } = slots;
+  // Nearly all are worse than the worst that is kept: those cost a comparison, and nothing is asked of anybody for them.
+  for (let slot = 0, { floor } = best; slot < end; slot++) {
+    const score = toScore(metric, scores[slot]!);
+    if (score < floor || states[slot] !== LIVE) continue;
+    offerKeys(slots, slot, score, null, best);
+    ({ floor } = best);
   }
   return best.sorted();
 }
