@@ -10,7 +10,6 @@ export interface AuditQuery {
   readonly fromMs?: number;
   readonly toMs?: number;
   readonly minTotalMs?: number;
-  readonly maxQuality?: number;
   readonly hasError?: boolean;
   readonly sessionId?: string;
 }

@@ -18,7 +18,6 @@ export const COLUMNS: readonly Column<AuditRow>[] = [
   { title: 'Model', width: 'minmax(90px, 0.8fr)', cell: ({ entry }) => visibleText(entry.model) },
   { title: 'Tokens', width: '80px', isNumber: true, cell: ({ entry }) => formatCount(entry.numOutputTokens) },
   { title: 'Took', width: '90px', isNumber: true, cell: ({ entry }) => formatDuration(entry.latency.totalMs) },
-  { title: 'Rated', width: '80px', isNumber: true, cell: ({ entry }) => formatNumber(entry.quality ?? NaN) },
 ];
 
 export const NEARNESS: Column<AuditRow> = {

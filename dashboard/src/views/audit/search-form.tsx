@@ -50,7 +50,6 @@ export function SearchForm({ onSearch }: { onSearch: (query: AuditQuery) => void
             <option value="">any</option>
             <option value="answered">answered</option>
             <option value="failed">failed</option>
-            <option value="poor">judged poor</option>
           </select>
         )}
       </Field>
@@ -73,14 +72,10 @@ export function SearchForm({ onSearch }: { onSearch: (query: AuditQuery) => void
   );
 }
 
-/** An answer rated below this is a poor one. */
-const POOR = 0.4;
-
 /** What each outcome asks for. */
 const OUTCOMES: Readonly<Record<string, AuditQuery>> = {
   answered: { hasError: false },
   failed: { hasError: true },
-  poor: { maxQuality: POOR },
 };
 
 /** Only what was filled in. */
