@@ -84,6 +84,7 @@ try {
   await take('chat', 'chat', async () => {
     await page.getByRole('button', { name: 'How answers are made' }).click();
     await page.getByLabel('Temperature').fill('0');
+    await page.getByLabel('Most tokens').fill('60');
     await page.getByRole('dialog').getByRole('button', { name: 'Apply' }).click(); // prettier-ignore
     await page.getByPlaceholder('Write a message').fill('What is a lighthouse for? Two sentences.');
     await page.keyboard.press('Enter');

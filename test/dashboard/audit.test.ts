@@ -116,10 +116,10 @@ describe.skipIf(!canRun)('the audit view', () => {
     await using watched = await openPage(server.url, { key: key() });
     const { page } = watched;
     // The real answer, many times over: what is shown here is the page, not the log.
+    const real = await server.ask('/admin/memory/audit/search', { key: key(), method: 'POST', body: { limit: 1 } });
+    const { entries } = (await real.json()) as { entries: { entry: object }[] };
     await page.route('**/admin/memory/audit/search', async (route) => {
       const { after = '0', limit } = route.request().postDataJSON() as { after?: string; limit: number };
-      const response = await route.fetch({ postData: JSON.stringify({ limit: 1 }) });
-      const { entries } = (await response.json()) as { entries: { entry: object }[] };
       const from = Number(after);
       const next = from + limit < NUM_ROWS ? String(from + limit) : null;
       const copies = Array.from({ length: Math.min(limit, NUM_ROWS - from) }, (_, i) => ({
@@ -127,7 +127,7 @@ describe.skipIf(!canRun)('the audit view', () => {
         id: `row ${from + i}`,
         entry: { ...entries[0]!.entry, query: `question ${from + i}` },
       }));
-      await route.fulfill({ response, json: { entries: copies, next, isComplete: true, numScanned: limit } });
+      await route.fulfill({ json: { entries: copies, next, isComplete: true, numScanned: limit } });
     });
     await page.goto(`${server.url}#/audit`);
     const grid = page.getByRole('grid', { name: 'Requests' });

@@ -81,7 +81,7 @@ export const auditOf = (client: Client) => ({
   search: (query: AuditQuery, after: string | null, signal?: AbortSignal) =>
     client.post<AuditPage>(
       '/admin/memory/audit/search',
-      { ...query, limit: 100, ...(after === null ? {} : { after }) },
+      { ...query, limit: 250, ...(after === null ? {} : { after }) },
       { signal },
     ),
   show: (requestId: string, signal?: AbortSignal) =>
