@@ -1,0 +1,191 @@
+/** What alice has made, for bob to ask for. */
+export interface Objects {
+  readonly requestId: string;
+  readonly responseId: string;
+  readonly recordId: string;
+  /** Of the memory; looks like an id so that the answers about it can be compared. */
+  readonly sessionId: string;
+}
+
+export interface Call {
+  readonly path?: string;
+  readonly body?: object;
+  /** What somebody with the right key gets. */
+  readonly status: number;
+  /**
+   * How the route names something that belongs to a tenant, and what its owner gets; anybody else gets a 404. `nothing`: it
+   * names none; `any tenant`: it is for administrators, who see all.
+   */
+  readonly owned: 'nothing' | 'any tenant' | ((objects: Objects) => Pick<Call, 'path' | 'body' | 'status'>);
+}
+
+const NOBODY = '0199a0b4-7c00-7000-8000-00000000ffff';
+const messages = [{ role: 'user', content: 'hi' }];
+export const chat = { model: 'toy', messages, max_tokens: 2 };
+
+/** All routes: a new one has no test before it has a line here, and `owned` is to be thought about. */
+export const CALLS: Readonly<Record<string, Call>> = {
+  'POST /v1/chat/completions': { body: chat, status: 200, owned: 'nothing' },
+  'POST /v1/completions': { body: { model: 'toy', prompt: 'hi', max_tokens: 2 }, status: 200, owned: 'nothing' },
+  'POST /v1/responses': {
+    body: { model: 'toy', input: 'hi', max_output_tokens: 2 },
+    status: 200,
+    owned: ({ responseId }) => ({
+      body: { model: 'toy', input: 'on', max_output_tokens: 1, previous_response_id: responseId },
+      status: 200,
+    }),
+  },
+  'GET /v1/responses/:id': {
+    path: '/v1/responses/resp_none',
+    status: 404,
+    owned: ({ responseId }) => ({ path: `/v1/responses/${responseId}`, status: 200 }),
+  },
+  'DELETE /v1/responses/:id': {
+    path: '/v1/responses/resp_none',
+    status: 404,
+    owned: ({ responseId }) => ({ path: `/v1/responses/${responseId}`, status: 200 }),
+  },
+  'GET /v1/responses/:id/input_items': {
+    path: '/v1/responses/resp_none/input_items',
+    status: 404,
+    owned: ({ responseId }) => ({ path: `/v1/responses/${responseId}/input_items`, status: 200 }),
+  },
+  'POST /v1/responses/:id/cancel': {
+    path: '/v1/responses/resp_none/cancel',
+    status: 404,
+    owned: ({ responseId }) => ({ path: `/v1/responses/${responseId}/cancel`, status: 400 }),
+  },
+  'POST /v1/responses/input_tokens': {
+    body: { model: 'toy', input: 'hi' },
+    status: 200,
+    owned: ({ responseId }) => ({
+      body: { model: 'toy', input: 'on', previous_response_id: responseId },
+      status: 200,
+    }),
+  },
+  'POST /v1/messages': { body: chat, status: 200, owned: 'nothing' },
+  'POST /v1/messages/count_tokens': { body: { model: 'toy', messages }, status: 200, owned: 'nothing' },
+  'POST /v1/embeddings': { body: { model: 'toy', input: 'hi' }, status: 200, owned: 'nothing' },
+  'POST /v1/feedback': {
+    body: { request_id: 'unknown', thumbs: 'up' },
+    status: 404,
+    owned: ({ requestId }) => ({ body: { request_id: requestId, thumbs: 'up' }, status: 200 }),
+  },
+  'POST /v1/route': { body: { prompt: 'hi' }, status: 501, owned: 'nothing' },
+  'GET /v1/models': { status: 200, owned: 'nothing' },
+  'GET /v1/models/:id{.+}': { path: '/v1/models/toy', status: 200, owned: 'nothing' },
+  'POST /tokenize': { body: { content: 'hi' }, status: 200, owned: 'nothing' },
+  'POST /detokenize': { body: { tokens: [4] }, status: 200, owned: 'nothing' },
+  'POST /apply-template': { body: { messages }, status: 200, owned: 'nothing' },
+  'GET /health': { status: 200, owned: 'nothing' },
+  'GET /metrics': { status: 200, owned: 'nothing' },
+  'GET /props': { status: 200, owned: 'nothing' },
+  'GET /slots': { status: 200, owned: 'nothing' },
+  'GET /v1/whoami': { status: 200, owned: 'nothing' },
+  'GET /admin/live': { status: 200, owned: 'nothing' },
+  'GET /admin/live/events': { status: 200, owned: 'nothing' },
+  'GET /admin/prefix-tree': { status: 200, owned: 'nothing' },
+  'GET /admin/models': { status: 200, owned: 'nothing' },
+  'POST /admin/models/load': { body: { model: 'toy', wait_ms: 5000 }, status: 200, owned: 'any tenant' },
+  'POST /admin/models/unload': { body: { model: 'none' }, status: 404, owned: 'any tenant' },
+  'DELETE /admin/models/:id{.+}': { path: '/admin/models/none', status: 404, owned: 'any tenant' },
+  'POST /admin/models/pull': { body: { model: 'a/b' }, status: 501, owned: 'any tenant' },
+  'GET /admin/models/pulls': { status: 501, owned: 'nothing' },
+  'GET /admin/models/pulls/:id/events': { path: '/admin/models/pulls/none/events', status: 501, owned: 'nothing' },
+  'DELETE /admin/models/pulls/:id': { path: '/admin/models/pulls/none', status: 501, owned: 'any tenant' },
+  'GET /admin/keys': { status: 200, owned: 'any tenant' },
+  'POST /admin/keys': { body: { name: 'new' }, status: 201, owned: 'any tenant' },
+  'DELETE /admin/keys/:id': { path: '/admin/keys/000000000000000000', status: 404, owned: 'any tenant' },
+  'GET /admin/sessions/:tenant': { path: '/admin/sessions/alice', status: 200, owned: 'any tenant' },
+  'DELETE /admin/sessions/:tenant/:id': { path: '/admin/sessions/alice/none', status: 404, owned: 'any tenant' },
+  'GET /admin/adapters': { status: 200, owned: 'any tenant' },
+  'POST /admin/adapters': { body: { name: 'a', path: 'none.gguf' }, status: 500, owned: 'any tenant' },
+  'DELETE /admin/adapters/:id{.+}': { path: '/admin/adapters/none', status: 404, owned: 'any tenant' },
+  'POST /admin/memory/add': { body: { text: 'about cards' }, status: 200, owned: 'nothing' },
+  'POST /admin/memory/get': {
+    body: { id: NOBODY },
+    status: 404,
+    owned: ({ recordId }) => ({ body: { id: recordId }, status: 200 }),
+  },
+  'POST /admin/memory/search': { body: { text: 'cards' }, status: 200, owned: 'nothing' },
+  'POST /admin/memory/remove': { body: { ids: [NOBODY] }, status: 200, owned: 'nothing' },
+  'POST /admin/memory/stats': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/health': { body: {}, status: 200, owned: 'any tenant' },
+  'POST /admin/memory/neighbours': {
+    body: { id: NOBODY },
+    status: 404,
+    owned: ({ recordId }) => ({ body: { id: recordId }, status: 200 }),
+  },
+  'POST /admin/memory/link': {
+    body: { from: NOBODY, to: '0199a0b4-7c00-7000-8000-00000000fffe', relation: 'cites' },
+    status: 404,
+    owned: ({ recordId }) => ({ body: { from: recordId, to: recordId, relation: 'cites' }, status: 400 }),
+  },
+  'POST /admin/memory/list': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/graph': {
+    body: { id: NOBODY },
+    status: 404,
+    owned: ({ recordId }) => ({ body: { id: recordId }, status: 200 }),
+  },
+  'POST /admin/memory/export': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/import': { body: { records: [{ id: NOBODY }] }, status: 200, owned: 'any tenant' },
+  'POST /admin/memory/rotate-key': { body: { passphrase: 'correct horse battery' }, status: 200, owned: 'any tenant' },
+  'POST /admin/memory/audit/search': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/audit/stats': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/audit/verify': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/audit/export': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/audit/show': {
+    body: { requestId: NOBODY },
+    status: 404,
+    owned: ({ requestId }) => ({ body: { requestId }, status: 200 }),
+  },
+  'POST /admin/memory/audit/similar': {
+    body: { requestId: NOBODY },
+    status: 404,
+    owned: ({ requestId }) => ({ body: { requestId }, status: 200 }),
+  },
+  'POST /admin/memory/audit/decisions': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/sessions/list': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/sessions/show': {
+    body: { sessionId: NOBODY },
+    status: 404,
+    owned: ({ sessionId }) => ({ body: { sessionId }, status: 200 }),
+  },
+  'POST /admin/memory/sessions/rm': {
+    body: { sessionId: NOBODY },
+    status: 404,
+    owned: ({ sessionId }) => ({ body: { sessionId }, status: 200 }),
+  },
+  'POST /admin/memory/policies/list': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/policies/get': { body: { policyType: 'ewc' }, status: 200, owned: 'nothing' },
+  'POST /admin/memory/policies/history': { body: { policyType: 'ewc' }, status: 200, owned: 'nothing' },
+  'POST /admin/memory/policies/rollback': {
+    body: { policyType: 'ewc', toVersion: 1 },
+    status: 404,
+    owned: 'any tenant',
+  },
+  'POST /admin/memory/tenants/erase': {
+    path: '/admin/memory/tenants/erase?tenant=dora',
+    body: { confirm: 'dora' },
+    status: 200,
+    owned: 'any tenant',
+  },
+  'POST /admin/learning/feedback': {
+    body: { requestId: NOBODY, thumbs: 'up' },
+    status: 404,
+    owned: ({ requestId }) => ({ body: { requestId, thumbs: 'up' }, status: 200 }),
+  },
+  'POST /admin/learning/status': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/learning/health': { body: {}, status: 200, owned: 'any tenant' },
+  'POST /admin/learning/patterns': { body: { text: 'cards' }, status: 200, owned: 'nothing' },
+  'POST /admin/learning/series': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/learning/run': { body: { waitMs: 50_000 }, status: 200, owned: 'any tenant' },
+  'POST /admin/learning/cancel': { body: {}, status: 404, owned: 'any tenant' },
+  'POST /admin/learning/history': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/learning/diff': { body: { from: 1, to: 2 }, status: 404, owned: 'nothing' },
+  'POST /admin/learning/rollback': { body: { toVersion: 1 }, status: 404, owned: 'any tenant' },
+  'POST /admin/learning/reset': { body: {}, status: 200, owned: 'any tenant' },
+  'POST /admin/learning/forget': { body: { requestId: NOBODY }, status: 200, owned: 'nothing' },
+  'POST /admin/learning/export': { body: {}, status: 404, owned: 'nothing' },
+  'GET /openapi.json': { status: 200, owned: 'nothing' },
+};
