@@ -5,6 +5,7 @@ import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Confirm } from '../../components/confirm.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
+import { ListTable } from '../../components/list-table.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
@@ -66,61 +67,45 @@ export default function KeysView() {
 
 function KeyTable({ list, onRevoke }: { list: readonly ApiKey[]; onRevoke: (key: ApiKey) => void }) {
   return (
-    <div class="table-wrap" tabIndex={0} role="region" aria-label="Keys">
-      <table class="table">
-        <thead>
-          <tr>
-            <th>Name</th>
-            <th>Tenant</th>
-            <th>Allows</th>
-            <th>Created</th>
-            <th>State</th>
-            <th>
-              <span class="unseen">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {list.map((key) => (
-            <tr key={key.id}>
-              <td class="name">
-                <strong>{visibleText(key.name)}</strong>
-                <br />
-                <span class="small soft mono">{visibleText(key.id)}</span>
-              </td>
-              <td class="name">{visibleText(key.tenant)}</td>
-              <td>
-                <span class="row">
-                  {key.scopes.map((scope) => (
-                    <Badge key={scope} tone={scope === 'admin' ? 'warn' : 'none'}>
-                      {scope}
-                    </Badge>
-                  ))}
-                </span>
-              </td>
-              <td>
-                <Moment ms={key.created * 1000} />
-              </td>
-              <td>
-                {key.revoked === null ? (
-                  <Badge tone="good">{key.id === who.value?.key?.id ? 'good, yours' : 'good'}</Badge>
-                ) : (
-                  <Badge tone="bad">
-                    revoked <Moment ms={key.revoked * 1000} />
-                  </Badge>
-                )}
-              </td>
-              <td class="end">
-                {key.revoked === null && (
-                  <Button kind="danger" isSmall label={`Revoke ${visibleText(key.name)}`} onClick={() => onRevoke(key)}>
-                    Revoke
-                  </Button>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ListTable label="Keys" heads={['Name', 'Tenant', 'Allows', 'Created', 'State']}>
+      {list.map((key) => (
+        <tr key={key.id}>
+          <td class="name">
+            <strong>{visibleText(key.name)}</strong>
+            <br />
+            <span class="small soft mono">{visibleText(key.id)}</span>
+          </td>
+          <td class="name">{visibleText(key.tenant)}</td>
+          <td>
+            <span class="row">
+              {key.scopes.map((scope) => (
+                <Badge key={scope} tone={scope === 'admin' ? 'warn' : 'none'}>
+                  {scope}
+                </Badge>
+              ))}
+            </span>
+          </td>
+          <td>
+            <Moment ms={key.created * 1000} />
+          </td>
+          <td>
+            {key.revoked === null ? (
+              <Badge tone="good">{key.id === who.value?.key?.id ? 'good, yours' : 'good'}</Badge>
+            ) : (
+              <Badge tone="bad">
+                revoked <Moment ms={key.revoked * 1000} />
+              </Badge>
+            )}
+          </td>
+          <td class="end">
+            {key.revoked === null && (
+              <Button kind="danger" isSmall label={`Revoke ${visibleText(key.name)}`} onClick={() => onRevoke(key)}>
+                Revoke
+              </Button>
+            )}
+          </td>
+        </tr>
+      ))}
+    </ListTable>
   );
 }

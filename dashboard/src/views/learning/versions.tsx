@@ -5,6 +5,7 @@ import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Confirm } from '../../components/confirm.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
+import { ListTable } from '../../components/list-table.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import { showToast } from '../../components/toast.tsx';
@@ -107,51 +108,35 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
         </p>
       )}
       {versions.length > 0 && (
-        <div class="table-wrap" tabIndex={0} role="region" aria-label="All versions">
-          <table class="table">
-            <thead>
-              <tr>
-                <th>Version</th>
-                <th>When</th>
-                <th>Loop</th>
-                <th class="end">From</th>
-                <th>Why</th>
-                <th>
-                  <span class="unseen">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {versions.map((version) => (
-                <tr key={version.version} data-version={version.version}>
-                  <td>
-                    {version.version} <State version={version} serves={serves} />
-                  </td>
-                  <td>
-                    <Moment ms={version.createdMs} />
-                  </td>
-                  <td>{visibleText(version.loop)}</td>
-                  <td class="end">{formatCount(version.numLearnedFrom)}</td>
-                  <td class="learning-why">{visibleText(version.reason)}</td>
-                  <td>
-                    <span class="row">
-                      {version.parent !== null && version.parent > 0 && (
-                        <Button isSmall onClick={() => (diffed.value = version)}>
-                          Compare
-                        </Button>
-                      )}
-                      {allows.value.admin && version.isAccepted && version.version !== serves && (
-                        <Button isSmall onClick={() => (wanted.value = version.version)}>
-                          Let it serve
-                        </Button>
-                      )}
-                    </span>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <ListTable label="All versions" heads={['Version', 'When', 'Loop', 'From:', 'Why']}>
+          {versions.map((version) => (
+            <tr key={version.version} data-version={version.version}>
+              <td>
+                {version.version} <State version={version} serves={serves} />
+              </td>
+              <td>
+                <Moment ms={version.createdMs} />
+              </td>
+              <td>{visibleText(version.loop)}</td>
+              <td class="end">{formatCount(version.numLearnedFrom)}</td>
+              <td class="learning-why">{visibleText(version.reason)}</td>
+              <td>
+                <span class="row">
+                  {version.parent !== null && version.parent > 0 && (
+                    <Button isSmall onClick={() => (diffed.value = version)}>
+                      Compare
+                    </Button>
+                  )}
+                  {allows.value.admin && version.isAccepted && version.version !== serves && (
+                    <Button isSmall onClick={() => (wanted.value = version.version)}>
+                      Let it serve
+                    </Button>
+                  )}
+                </span>
+              </td>
+            </tr>
+          ))}
+        </ListTable>
       )}
       {diffed.value !== null && (
         <DiffDialog

@@ -5,6 +5,7 @@ import { Button } from '../../components/button.tsx';
 import { Confirm } from '../../components/confirm.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Field } from '../../components/field.tsx';
+import { ListTable } from '../../components/list-table.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import { useResource } from '../../components/use-resource.ts';
 import { formatBytes, formatCount } from '../../format/numbers.ts';
@@ -54,46 +55,25 @@ export function Adapters() {
 
 function AdapterTable({ list, onUnload }: { list: readonly Adapter[]; onUnload: (adapter: Adapter) => void }) {
   return (
-    <div class="table-wrap" tabIndex={0} role="region" aria-label="Adapters">
-      <table class="table">
-        <thead>
-          <tr>
-            <th>Name</th>
-            <th>For</th>
-            <th class="end">Rank</th>
-            <th class="end">Matrices</th>
-            <th class="end">Memory</th>
-            <th>
-              <span class="unseen">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {list.map((adapter) => (
-            <tr key={`${adapter.id} ${adapter.tenant}`}>
-              <td class="name">
-                <strong>{visibleText(adapter.id)}</strong>
-                <div class="small soft mono">{adapter.content_hash.slice(0, 16)}</div>
-              </td>
-              <td class="name">{adapter.tenant === null ? 'everyone' : visibleText(adapter.tenant)}</td>
-              <td class="end num">{formatCount(adapter.rank)}</td>
-              <td class="end num">{formatCount(adapter.num_matrices)}</td>
-              <td class="end num">{formatBytes(adapter.size_bytes)}</td>
-              <td class="end">
-                <Button
-                  isSmall
-                  kind="danger"
-                  label={`Unload ${visibleText(adapter.id)}`}
-                  onClick={() => onUnload(adapter)}
-                >
-                  Unload
-                </Button>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ListTable label="Adapters" heads={['Name', 'For', 'Rank:', 'Matrices:', 'Memory:']}>
+      {list.map((adapter) => (
+        <tr key={`${adapter.id} ${adapter.tenant}`}>
+          <td class="name">
+            <strong>{visibleText(adapter.id)}</strong>
+            <div class="small soft mono">{adapter.content_hash.slice(0, 16)}</div>
+          </td>
+          <td class="name">{adapter.tenant === null ? 'everyone' : visibleText(adapter.tenant)}</td>
+          <td class="end num">{formatCount(adapter.rank)}</td>
+          <td class="end num">{formatCount(adapter.num_matrices)}</td>
+          <td class="end num">{formatBytes(adapter.size_bytes)}</td>
+          <td class="end">
+            <Button isSmall kind="danger" label={`Unload ${visibleText(adapter.id)}`} onClick={() => onUnload(adapter)}>
+              Unload
+            </Button>
+          </td>
+        </tr>
+      ))}
+    </ListTable>
   );
 }
 

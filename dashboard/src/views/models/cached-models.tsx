@@ -4,6 +4,7 @@ import { client } from '../../app/session.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
+import { ListTable } from '../../components/list-table.tsx';
 import { Moment } from '../../components/moment.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import { formatBytes } from '../../format/numbers.ts';
@@ -41,50 +42,35 @@ export function CachedModels({
           </p>
         </EmptyState>
       ) : (
-        <div class="table-wrap" tabIndex={0} role="region" aria-label="Models on this machine">
-          <table class="table">
-            <thead>
-              <tr>
-                <th>Reference</th>
-                <th class="end">Size</th>
-                <th>Here since</th>
-                <th>Room</th>
-                <th>
-                  <span class="unseen">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {list.map(({ reference, size_bytes: size, modified, served_as: servedAs, fits }) => (
-                <tr key={reference}>
-                  <td class="name">
-                    {visibleText(reference)}
-                    {servedAs !== null && <div class="small soft">served as {visibleText(servedAs)}</div>}
-                  </td>
-                  <td class="end num">{formatBytes(size)}</td>
-                  <td>
-                    <Moment ms={modified * 1000} />
-                  </td>
-                  <td>
-                    <Badge tone={FITS[fits].tone}>{FITS[fits].words}</Badge>
-                  </td>
-                  <td class="end">
-                    {canChange && servedAs === null && (
-                      <Button
-                        isSmall
-                        label={`Load ${visibleText(reference)}`}
-                        isDisabled={busyWith.value !== '' || fits === 'no'}
-                        onClick={() => void act(reference, () => models.load(reference)).then(onChanged)}
-                      >
-                        {busyWith.value === reference ? 'Loading …' : 'Load'}
-                      </Button>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <ListTable label="Models on this machine" heads={['Reference', 'Size:', 'Here since', 'Room']}>
+          {list.map(({ reference, size_bytes: size, modified, served_as: servedAs, fits }) => (
+            <tr key={reference}>
+              <td class="name">
+                {visibleText(reference)}
+                {servedAs !== null && <div class="small soft">served as {visibleText(servedAs)}</div>}
+              </td>
+              <td class="end num">{formatBytes(size)}</td>
+              <td>
+                <Moment ms={modified * 1000} />
+              </td>
+              <td>
+                <Badge tone={FITS[fits].tone}>{FITS[fits].words}</Badge>
+              </td>
+              <td class="end">
+                {canChange && servedAs === null && (
+                  <Button
+                    isSmall
+                    label={`Load ${visibleText(reference)}`}
+                    isDisabled={busyWith.value !== '' || fits === 'no'}
+                    onClick={() => void act(reference, () => models.load(reference)).then(onChanged)}
+                  >
+                    {busyWith.value === reference ? 'Loading …' : 'Load'}
+                  </Button>
+                )}
+              </td>
+            </tr>
+          ))}
+        </ListTable>
       )}
     </section>
   );

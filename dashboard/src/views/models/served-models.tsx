@@ -5,6 +5,7 @@ import { Button } from '../../components/button.tsx';
 import { Confirm } from '../../components/confirm.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { JsonViewer } from '../../components/json-viewer.tsx';
+import { ListTable } from '../../components/list-table.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import { useResource } from '../../components/use-resource.ts';
@@ -32,75 +33,54 @@ export function ServedModels({ list, canChange, onChanged }: ServedModelsProps) 
     <section class="stack" aria-label="Served models">
       <h2>Served</h2>
       {failure.value !== null && <ErrorNotice error={failure.value} />}
-      <div class="table-wrap" tabIndex={0} role="region" aria-label="Served models">
-        <table class="table">
-          <thead>
-            <tr>
-              <th>Name</th>
-              <th>State</th>
-              <th class="end">Memory</th>
-              <th class="end">In use</th>
-              <th>
-                <span class="unseen">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {list.map((model) => (
-              <tr key={model.id}>
-                <td class="name">
-                  <button type="button" class="link" onClick={() => (shown.value = model.id)}>
-                    {visibleText(model.id)}
-                  </button>
-                  {model.aliases.length > 0 && (
-                    <div class="small soft">also {visibleText(model.aliases.join(', '))}</div>
+      <ListTable label="Served models" heads={['Name', 'State', 'Memory:', 'In use:']}>
+        {list.map((model) => (
+          <tr key={model.id}>
+            <td class="name">
+              <button type="button" class="link" onClick={() => (shown.value = model.id)}>
+                {visibleText(model.id)}
+              </button>
+              {model.aliases.length > 0 && <div class="small soft">also {visibleText(model.aliases.join(', '))}</div>}
+              {model.error !== null && <div class="small bad">{visibleText(model.error)}</div>}
+            </td>
+            <td>
+              <ModelState state={model.state} />
+            </td>
+            <td class="end num">{sizeOf(model)}</td>
+            <td class="end num">{formatCount(model.num_users)}</td>
+            <td class="end">
+              {canChange && (
+                <span class="row end">
+                  {model.state === 'loaded' ? (
+                    <Button isSmall label={`Unload ${visibleText(model.id)}`} onClick={() => (unloading.value = model)}>
+                      Unload
+                    </Button>
+                  ) : (
+                    <Button
+                      isSmall
+                      label={`Load ${visibleText(model.id)}`}
+                      isDisabled={busyWith.value !== '' || model.state === 'loading'}
+                      onClick={() => change(model.id, () => models.load(model.id))}
+                    >
+                      Load
+                    </Button>
                   )}
-                  {model.error !== null && <div class="small bad">{visibleText(model.error)}</div>}
-                </td>
-                <td>
-                  <ModelState state={model.state} />
-                </td>
-                <td class="end num">{sizeOf(model)}</td>
-                <td class="end num">{formatCount(model.num_users)}</td>
-                <td class="end">
-                  {canChange && (
-                    <span class="row end">
-                      {model.state === 'loaded' ? (
-                        <Button
-                          isSmall
-                          label={`Unload ${visibleText(model.id)}`}
-                          onClick={() => (unloading.value = model)}
-                        >
-                          Unload
-                        </Button>
-                      ) : (
-                        <Button
-                          isSmall
-                          label={`Load ${visibleText(model.id)}`}
-                          isDisabled={busyWith.value !== '' || model.state === 'loading'}
-                          onClick={() => change(model.id, () => models.load(model.id))}
-                        >
-                          Load
-                        </Button>
-                      )}
-                      {model.is_added && (
-                        <Button
-                          isSmall
-                          kind="danger"
-                          label={`Remove ${visibleText(model.id)}`}
-                          onClick={() => change(model.id, () => models.remove(model.id))}
-                        >
-                          Remove
-                        </Button>
-                      )}
-                    </span>
+                  {model.is_added && (
+                    <Button
+                      isSmall
+                      kind="danger"
+                      label={`Remove ${visibleText(model.id)}`}
+                      onClick={() => change(model.id, () => models.remove(model.id))}
+                    >
+                      Remove
+                    </Button>
                   )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+                </span>
+              )}
+            </td>
+          </tr>
+        ))}
+      </ListTable>
       {unloading.value !== null && (
         <Unload model={unloading.value} onDone={onChanged} onClose={() => (unloading.value = null)} />
       )}
