@@ -29,6 +29,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const FLOAT_BYTES = 4;
 const LENGTH_BYTES = 4;
+const IS_LITTLE_ENDIAN = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
 
 /** Kinds are stored as numbers from 1: those of `RECORD_KINDS` keep their place for ever. */
 export const kindNumber = (kind: RecordKind): number => RECORD_KINDS.indexOf(kind) + 1;
@@ -87,7 +88,9 @@ export function sealRecord(put: CheckedPut, head: RowHead, sealer: TenantSealer)
   view.setUint32(0, text.length, true);
   plain.set(text, LENGTH_BYTES);
   const start = LENGTH_BYTES + text.length;
-  for (let i = 0; i < numFloats; i++) view.setFloat32(start + i * FLOAT_BYTES, vector![i]!, true);
+  if (IS_LITTLE_ENDIAN && vector !== null) {
+    plain.set(new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength), start);
+  } else for (let i = 0; i < numFloats; i++) view.setFloat32(start + i * FLOAT_BYTES, vector![i]!, true);
   return sealer.seal(associatedData(head), plain);
 }
 
