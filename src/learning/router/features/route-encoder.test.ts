@@ -96,7 +96,7 @@ test('candidates are checked as a whole', () => {
 
 test('[R19] what was foreseen is encoded as it would be, for the same turns only, and once', () => {
   const fitted = (): ReturnType<typeof fitRouteEncoder> =>
-    fitRouteEncoder([{ turns: ['some rain'] }, { turns: ['some sun'] }, { turns: ['no rain, no sun'] }]);
+    fitRouteEncoder([{ turns: ['some rain'] }, { turns: ['some sun'] }, { turns: ['hello', 'no rain, no sun'] }]);
   const [encoder, plain] = [fitted(), fitted()];
   const requests = [['some rain'], ['before', 'some rain'], [QUESTION], [''], []];
   for (const turns of requests) encoder.foresee(turns);
