@@ -7,7 +7,7 @@ export interface Foreground {
   /** Nobody waits, and nobody did a moment ago. */
   isQuiet(): boolean;
   /**
-   * At once where it is quiet; else a moment after the next answer, after which no other question is as far away, or soon. One at a
+   * At once where it is quiet; else after the next answer and what its caller does at once, for then no other question is as far away, or soon. One at a
    * time: what is done in a turn is small, and the sum of several is not.
    */
   turn(): Promise<void>;
@@ -19,8 +19,8 @@ export interface Foreground {
 const QUIET_MS = 20;
 /** Longest that work in the background waits for its turn. */
 const MAX_TURN_MS = 10;
-/** Who was answered goes on with it, and what began in the same turn of the event loop would run first. */
-const AFTER_MS = 1;
+/** Not in the same turn of the event loop, where it would run before whoever was answered goes on. */
+const AFTER_MS = 0;
 
 export function createForeground(now: () => number, schedule: Schedule): Foreground {
   let numRunning = 0;
