@@ -113,11 +113,11 @@ export function createLearning(context: LearningContext): Learning {
   /** Feedback that teaches nothing at once; null: it does. */
   async function whyNothing(
     tenant: string,
-    { score, correction }: GivenFeedback,
+    { score, correction, usedSources = null }: GivenFeedback,
     before: Trajectory | null,
     after: Trajectory,
   ): Promise<string | null> {
-    if (score === null && correction === null) return 'nothing to learn: a comment is kept, and not learned from';
+    if (score === null && correction === null) return usedSources === null ? OF_COMMENT : OF_SOURCES;
     const isSame = before?.quality === after.quality && before.correction === after.correction;
     if (!isSame || !(await sona.taught(tenant, after.model)).includes(after.requestId)) return null;
     return 'nothing to learn: the same was said of this answer before, and is learned';
@@ -258,6 +258,8 @@ export function createLearning(context: LearningContext): Learning {
   };
 }
 
+const OF_COMMENT = 'nothing to learn: a comment is kept, and not learned from';
+const OF_SOURCES = 'nothing to learn at once: the deep loop learns from used sources which texts to show first';
 const nothingOf = (reason: string): InstantReport => ({
   isApplied: false,
   reason,
