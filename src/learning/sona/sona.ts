@@ -91,6 +91,8 @@ export interface SonaContext {
 
 const BACKGROUND_EPOCHS = 3;
 const DEEP_EPOCHS = 10;
+/** Of loop C's limit, at most, for the order of what is recalled. */
+const RERANK_SHARE = 1 / 4;
 /** Rated requests below which loop C has no more to say than loop B. */
 const MIN_DEEP = 50;
 /** Single answers that are taught again after a version, or a forgetting: each takes a pass of the model. */
@@ -273,14 +275,13 @@ export function createSona(context: SonaContext): Sona {
     deepOptimize: (tenant, modelId, given) =>
       inTurn(tenant, modelId, async () => {
         stats.numDeep++;
+        const { deepLimitMs } = options;
+        const endMs = services.now() + deepLimitMs;
         const report = await bank.distil(tenant);
-        const reranker = await reranking.train(tenant, 'deep', given?.signal);
-        const how = {
-          loop: 'deep',
-          limitMs: options.deepLimitMs,
-          numEpochs: DEEP_EPOCHS,
-          isFromScratch: false,
-        } as const;
+        const reranker = await reranking.train(tenant, 'deep', given?.signal, deepLimitMs * RERANK_SHARE);
+        // What is left after the rest of the loop: the limit is that of all of it.
+        const limitMs = Math.max(1, endMs - services.now());
+        const how = { loop: 'deep', limitMs, numEpochs: DEEP_EPOCHS, isFromScratch: false } as const;
         return { bank: report, reranker, adapter: await run(tenant, modelOf(modelId), how, given) };
       }),
     shouldTriggerBackground,
@@ -294,9 +295,16 @@ export function createSona(context: SonaContext): Sona {
     },
     async maybeBackground(tenant, modelId, given) {
       if (!(await shouldTriggerBackground(tenant, modelId))) return null;
-      const report = await inTurn(tenant, modelId, () => background(tenant, modelOf(modelId), given));
-      if (report.version === null) idleMs.set(servingKey(tenant, modelId), services.now());
-      return report;
+      const wait = (): void => void idleMs.set(servingKey(tenant, modelId), services.now());
+      try {
+        const report = await inTurn(tenant, modelId, () => background(tenant, modelOf(modelId), given));
+        if (report.version === null) wait();
+        return report;
+      } catch (error) {
+        // A model that is too slow for the limit is so in a minute, too.
+        if (error instanceof RuvLLMError && error.code === 'deadline_exceeded') wait();
+        throw error;
+      }
     },
     async shouldTriggerDeep(tenant, modelId) {
       const last = await newest(tenant, modelId, 'deep');
