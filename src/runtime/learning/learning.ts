@@ -13,6 +13,7 @@ import {
   type Trajectories,
 } from '../../learning/trajectories/trajectories.ts';
 import { createImplicitSignals, type HeardSignal, IMPLICIT_SCORES, IMPLICIT_WORDS } from './implicit-signals.ts';
+import type { LearningPart } from './learning-part.ts';
 import { createRateLimit } from './rate-limit.ts';
 
 /** What became of a feedback. */
@@ -30,8 +31,10 @@ export interface Learning {
   readonly trajectories: Trajectories;
   /** What computes, on the thread that learns. */
   readonly work: LearningWork;
-  /** Another loop, which looks for itself whether it is due; until what comes back is called. */
-  join(loop: (signal: AbortSignal) => Promise<unknown>): () => void;
+  /** Another part learns, too, and looks for itself whether it is due; until what comes back is called. */
+  join(part: LearningPart): () => void;
+  /** Those that joined. */
+  parts(): readonly LearningPart[];
   /** A loaded model takes part until what comes back is called. */
   attach(model: LearningModel): () => void;
   /** What was learned for a tenant is in use after this; costs something the first time only. */
@@ -92,7 +95,7 @@ export function createLearning(context: LearningContext): Learning {
   const steps = new Set<Promise<unknown>>();
   const ending = new AbortController();
   const seen = new Map<string, { readonly tenant: string; readonly modelId: string }>();
-  const others = new Set<(signal: AbortSignal) => Promise<unknown>>();
+  const others = new Set<LearningPart>();
   let numGivenUp = 0;
   let isClosed = false;
   const keyOf = (tenant: string, id: string): string => JSON.stringify([tenant, id]);
@@ -107,7 +110,7 @@ export function createLearning(context: LearningContext): Learning {
       else await sona.maybeBackground(tenant, modelId, { signal });
       await sona.reranking.maybeTrain(tenant, signal);
     }
-    for (const loop of others) if (!isClosed) await loop(ending.signal);
+    for (const part of others) if (!isClosed) await part.run(ending.signal);
   }
 
   /** Feedback that teaches nothing at once; null: it does. */
@@ -177,10 +180,11 @@ export function createLearning(context: LearningContext): Learning {
     sona,
     trajectories,
     work,
-    join(loop) {
-      others.add(loop);
-      return () => void others.delete(loop);
+    join(part) {
+      others.add(part);
+      return () => void others.delete(part);
     },
+    parts: () => [...others],
     attach(model) {
       models.set(model.id, model);
       return () => {
