@@ -8,6 +8,7 @@ import {
   type FeedbackEntry,
   type Trajectory,
   trajectoryFromRecord,
+  trajectoryName,
   trajectoryToRecord,
 } from '../../memory/schemas/trajectory.ts';
 import type { FieldCondition, MemoryStore } from '../../memory/types.ts';
@@ -68,7 +69,8 @@ export function createTrajectories(
   services: MemoryServices,
   { keepMs = KEEP_MS }: TrajectoryOptions = {},
 ): Trajectories {
-  const idOf = (tenant: string, requestId: string): string => nameId(services.sha256, tenant, 'trajectory', requestId);
+  const idOf = (tenant: string, requestId: string): string =>
+    nameId(services.sha256, tenant, ...trajectoryName(requestId));
 
   async function change(
     tenant: string,
