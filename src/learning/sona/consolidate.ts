@@ -9,7 +9,7 @@ import type { LearnedVersion, VersionLog } from '../versions/version-log.ts';
 import { MIN_FISHER_SAMPLES } from './adapter-work.ts';
 import type { Checkpoints } from './checkpoint.ts';
 import { buildExamples, type ExampleSets } from './examples.ts';
-import { callJudges, goAsFar, judge, type Judges } from './judges.ts';
+import { callJudges, goAsFar, isBroken, judge, type Judges } from './judges.ts';
 import {
   adapterLine,
   getLearnedAdapter,
@@ -134,17 +134,19 @@ async function makeVersion(
   const { tenant, loop, signal } = run;
   const before = serving?.parameters ?? null;
   const judges = await callJudges(work, plan, sets, before, run.limitMs);
-  const trained = await train(context, run, planned, judges);
+  const common = { line: adapterLine(run.model.id), loop };
+  const nothing = { isAccepted: false, blobs: {}, contents: { lessons }, learnedFrom: [] };
+  const trained = await train(context, run, planned, judges).catch((error: unknown) => {
+    if (isBroken(error)) return error.message;
+    throw error;
+  });
+  if (typeof trained === 'string') return versions.add(tenant, { ...common, ...nothing, reason: trained, metrics: {} });
   const { parameters, share } = await goAsFar(work, plan, judges.tuning, before, trained);
   const wanted = await judge(work, plan, judges.heldOut, parameters);
   const elsewhere = await judge(work, plan, judges.elsewhere, parameters);
   const { isAccepted, reason, metrics } = decidePromotion(wanted, elsewhere);
-  const common = { line: adapterLine(run.model.id), loop, reason };
   refuseStopped(signal);
-  if (!isAccepted) {
-    const nothing = { blobs: {}, contents: { lessons }, learnedFrom: [] };
-    return versions.add(tenant, { ...common, metrics: { ...metrics, share }, isAccepted, ...nothing });
-  }
+  if (!isAccepted) return versions.add(tenant, { ...common, ...nothing, reason, metrics: { ...metrics, share } });
   const { tasks, numSamples } = await rememberTask(context, planned, parameters);
   refuseStopped(signal);
   const lambda = nextLambda(serving?.lambda ?? FIRST_LAMBDA, metrics['elsewhere_mean'] ?? 0);
@@ -152,7 +154,7 @@ async function makeVersion(
   const kept = await putLearnedAdapter(blobs, tenant, { lessons, parameters, tasks, rank, numLayers, lambda });
   const learnedFrom = [...new Set([...(active?.learnedFrom ?? []), ...sets.trainedIds])].slice(-50_000);
   const figures = { ...metrics, share, fisher_samples: numSamples };
-  return versions.add(tenant, { ...common, metrics: figures, ...kept, isAccepted, learnedFrom });
+  return versions.add(tenant, { ...common, reason, metrics: figures, ...kept, isAccepted, learnedFrom });
 }
 
 function refuseStopped(signal: AbortSignal | null): void {

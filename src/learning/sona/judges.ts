@@ -72,8 +72,18 @@ export async function judge(
   { examples, before }: Judge,
   parameters: Float32Array,
 ): Promise<ShadowResult> {
-  return { before, after: (await work.losses(plan, examples, parameters, null)).losses };
+  try {
+    return { before, after: (await work.losses(plan, examples, parameters, null)).losses };
+  } catch (error) {
+    // What breaks the model is judged, and written down, like everything else that is refused.
+    if (!isBroken(error)) throw error;
+    return { before, after: before.map(() => Number.NaN) };
+  }
 }
+
+/** A number on the way was none. */
+export const isBroken = (error: unknown): error is RuvLLMError =>
+  error instanceof RuvLLMError && error.code === 'bad_gradient';
 
 /**
  * As far towards what was trained as the model still says what it said elsewhere: half the way keeps most of what was learned and costs a
