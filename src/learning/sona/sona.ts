@@ -19,7 +19,14 @@ import { createServings, servingKey } from './serving.ts';
 import type { InstantOutcome, LearningModel, LearningWork } from './types.ts';
 
 export type { ForgetReport } from './forget.ts';
-export type InstantReport = Pick<InstantOutcome, 'isApplied' | 'reason' | 'lossBefore' | 'lossAfter' | 'elapsedMs'>;
+/** What one answer taught. */
+export interface InstantReport extends Pick<
+  InstantOutcome,
+  'isApplied' | 'reason' | 'lossBefore' | 'lossAfter' | 'elapsedMs'
+> {
+  /** Of the model that the step is on top of, 0 as in its file; null: no step was taken. */
+  readonly version: number | null;
+}
 
 export interface DeepReport {
   readonly bank: DistillationReport;
@@ -147,7 +154,7 @@ export function createSona(context: SonaContext): Sona {
     if (trajectory === null) {
       throw new RuvLLMError('not_found', `there is no request ${JSON.stringify(requestId.slice(0, 80))} to learn from`);
     }
-    const nothing = { isApplied: false, lossBefore: null, lossAfter: null, elapsedMs: 0 };
+    const nothing = { isApplied: false, lossBefore: null, lossAfter: null, elapsedMs: 0, version: null };
     const lesson = lessonOf(trajectory);
     if (lesson === null) return { ...nothing, reason: `nothing to learn: the verdict is ${trajectory.verdict}` };
     const model = modelOf(trajectory.model);
@@ -163,13 +170,16 @@ export function createSona(context: SonaContext): Sona {
       quality: lesson.weight > 0 ? 1 : 0,
       learningRate: options.instantLearningRate,
     });
+    // Not what it was computed with: states and factors are no business of whoever gave feedback.
+    const { isApplied, reason, lossBefore, lossAfter, elapsedMs } = outcome;
+    const report = { isApplied, reason, lossBefore, lossAfter, elapsedMs };
     if (outcome.state === null) {
       stats.numInstantRefused++;
-      return outcome;
+      return { ...report, version: null };
     }
     stats.numInstant++;
     await servings.addStep(tenant, model, requestId, outcome);
-    return outcome;
+    return { ...report, version: now.version };
   }
 
   async function run(

@@ -270,4 +270,5 @@ const nothingOf = (reason: string): InstantReport => ({
   lossBefore: null,
   lossAfter: null,
   elapsedMs: 0,
+  version: null,
 });

@@ -121,7 +121,7 @@ describe('[LO1] words on their way', () => {
             requestId,
             verdict: 'success' as const,
             quality: 1,
-            learned: Promise.resolve({ isApplied, reason, lossBefore: 2, lossAfter: 1, elapsedMs: 1 }),
+            learned: Promise.resolve({ isApplied, reason, lossBefore: 2, lossAfter: 1, elapsedMs: 1, version: 0 }),
           }),
         },
         'acme',
