@@ -12,6 +12,9 @@ export interface RawDatabase<S> {
   close(): void;
 }
 
+/** Around every write: to compile them again takes longer than to run them. */
+const COMPILED: ReadonlySet<string> = new Set(['BEGIN IMMEDIATE', 'COMMIT', 'SAVEPOINT one', 'RELEASE one']);
+
 /** The database of a driver, with our errors, and statements that are compiled once. */
 export function wrapDatabase<S>(raw: RawDatabase<S>, isDiskFull: () => boolean): SqlDatabase {
   const cache = createStatementCache((sql) => raw.prepare(sql), (statement) => raw.finalize(statement)); // prettier-ignore
@@ -24,7 +27,8 @@ export function wrapDatabase<S>(raw: RawDatabase<S>, isDiskFull: () => boolean):
     }
   }
   return {
-    exec: (sql) => guard(() => raw.exec(sql)),
+    exec: (sql) =>
+      COMPILED.has(sql) ? void guard(() => raw.run(cache.obtain(sql), []), sql) : guard(() => raw.exec(sql)),
     prepare: (sql) => ({
       run: (...values) =>
         guard(() => {
@@ -42,7 +46,7 @@ export function wrapDatabase<S>(raw: RawDatabase<S>, isDiskFull: () => boolean):
 }
 
 /**
- * Before anything else: ours alone (the driver in WebAssembly has no shared memory for the WAL), every commit flushed. A page of
+ * Before anything else: ours alone (the driver in WebAssembly has no shared memory for the WAL), every commit flushed (by flush-later.ts). A page of
  * 4 KiB holds a record without its vector; memory stays small. What is committed goes into the database when nobody writes
  * (checkpoint-when-idle.ts), for that takes many milliseconds in which nothing is answered; else with every 32 MiB.
  */
