@@ -157,7 +157,19 @@ describe.skipIf(!canRun)('a server that is killed', () => {
       JSON.parse(command(...args).stdout) as Record<string, unknown>;
     const named = ['--model', `stories=${model}`];
     const known = 'nothing was rated since the version that serves';
-    expect(json('learn', 'run', ...named)).toMatchObject({ state: 'done', reason: known });
+    expect(json('learn', 'run', ...named)).toMatchObject({
+      state: 'done',
+      reason: known,
+      parts: [
+        { part: 'model', state: 'kept', reason: known },
+        { part: 'reranking', state: 'kept' },
+        { part: 'routing', state: 'absent', reason: expect.stringContaining('needs a server') as string },
+      ],
+    });
+    expect(command('learn', 'run', '--of', 'routing')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('needs a server') as string,
+    });
     const out = `${serving.data}-learned.gguf`;
     expect(json('learn', 'export', out, ...named)).toMatchObject({ path: out, version: 2 });
     const answer = (...more: string[]): unknown =>

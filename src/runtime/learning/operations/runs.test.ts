@@ -16,8 +16,13 @@ function createBench() {
       ends.set(`${tenant}/${model}`, () => resolve(REPORT));
       signal.addEventListener('abort', () => reject(new Error('stopped')));
     });
+  const reranking = { train: async () => ({ numLists: 0, version: null, reason: 'none' }) };
   const runs = createLearningRuns({
-    learning: { sona: { backgroundConsolidate } } as unknown as Pick<Learning, 'sona'>,
+    noRouting: 'no routes',
+    learning: { sona: { backgroundConsolidate, reranking }, parts: () => [] } as unknown as Pick<
+      Learning,
+      'sona' | 'parts'
+    >,
     now: () => (nowMs += 0.5),
     hold: (id, work) => work(id),
   });
@@ -116,7 +121,7 @@ describe('[LO1] words on their way', () => {
             requestId,
             verdict: 'success' as const,
             quality: 1,
-            learned: Promise.resolve({ isApplied, reason, lossBefore: 2, lossAfter: 1, elapsedMs: 1 }),
+            learned: Promise.resolve({ isApplied, reason, lossBefore: 2, lossAfter: 1, elapsedMs: 1, version: 0 }),
           }),
         },
         'acme',
