@@ -38,7 +38,7 @@ beforeAll(async () => {
   (serving.environment as Record<string, string>)['FAR_KEY'] = FAR_KEY;
   const config = file('routes.json', { candidates: CANDIDATES, default: 'near' });
   server = await serving.start(`small=${serving.model}`, `large=${serving.model}`, '--context', '128', '--route-config', config); // prettier-ignore
-}, 60_000);
+});
 afterAll(() => {
   serving.dispose();
   rmSync(folder, { recursive: true, force: true });
