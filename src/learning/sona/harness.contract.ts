@@ -132,6 +132,19 @@ export function createSonaHarness(given: SonaOptions = {}, other: MemoryStore | 
     open,
     /** What computes for the one that was opened last. */
     work: () => work,
+    /** Stops what the one that was opened last trains, in the middle of a slice and with steps made before it. */
+    stopHalfway(): AbortSignal {
+      const stop = new AbortController();
+      const { train } = work;
+      Object.assign(work, {
+        train(job: Parameters<typeof train>[0]) {
+          const running = train(job);
+          if ((job.state?.numSteps ?? 0) > 0) stop.abort();
+          return running;
+        },
+      });
+      return stop.signal;
+    },
     add,
     setLoaded: (value: boolean) => (isLoaded = value),
     /** Mean loss of an answer under what serves. */

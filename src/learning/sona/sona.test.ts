@@ -167,10 +167,8 @@ describe('loop B (LB1)', () => {
     const whole = createSonaHarness({ minExamples: 4 });
     for (let i = 0; i < 40; i++) await whole.add(1);
     await whole.open().backgroundConsolidate('acme', 'small');
-    const stop = new AbortController();
     const sona = harness.open({ sliceMs: 5 });
-    const running = sona.backgroundConsolidate('acme', 'small', { signal: stop.signal });
-    setTimeout(() => stop.abort(), 30);
+    const running = sona.backgroundConsolidate('acme', 'small', { signal: harness.stopHalfway() });
     await expect(running).rejects.toMatchObject({ code: 'aborted' });
     expect(harness.served.has('acme')).toBe(false);
     const again = harness.open({ sliceMs: 50 });

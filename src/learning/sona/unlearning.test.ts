@@ -158,15 +158,13 @@ describe('forgetting (LF1)', () => {
       if (outcome === 'done') break;
     }
     expect(numCalls).toBeGreaterThan(5);
-  }, 120_000);
+  });
 
   test('a stopped run that had read the forgotten leaves nothing behind', async () => {
     await teach(20);
     await teach(20, { userId: 'eve' });
-    const stop = new AbortController();
     const sona = harness.open({ sliceMs: 5 });
-    const running = sona.backgroundConsolidate('acme', 'small', { signal: stop.signal });
-    setTimeout(() => stop.abort(), 30);
+    const running = sona.backgroundConsolidate('acme', 'small', { signal: harness.stopHalfway() });
     await expect(running).rejects.toMatchObject({ code: 'aborted' });
     const named = async (name: string) =>
       (await harness.store.find('acme', { kinds: ['state'], filter: { fields: [{ field: 'name', is: '=', value: name }] }, limit: 10, order: 'oldest' })).records.length; // prettier-ignore
@@ -209,10 +207,8 @@ describe('loops that have nothing new to go on (LB10)', () => {
 
   test('a run that was stopped does not go on with other words than it began with', async () => {
     const ids = await teach();
-    const stop = new AbortController();
     const sona = harness.open({ sliceMs: 5 });
-    const running = sona.backgroundConsolidate('acme', 'small', { signal: stop.signal });
-    setTimeout(() => stop.abort(), 30);
+    const running = sona.backgroundConsolidate('acme', 'small', { signal: harness.stopHalfway() });
     await expect(running).rejects.toMatchObject({ code: 'aborted' });
     const fresh = createSonaHarness({ minExamples: 4 });
     const others = await teach(40, {}, fresh);
