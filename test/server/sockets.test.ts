@@ -7,7 +7,8 @@ import { withStreamBeside } from '../support/stream-beside.ts';
 
 let server: DistServer;
 beforeAll(async () => {
-  if (isServerBuilt) server = await startDistServer({ timeouts: { headersMs: 300, requestMs: 600, checkMs: 50 } });
+  // Many times what the others need who share the machine: only those that never end may run into them.
+  if (isServerBuilt) server = await startDistServer({ timeouts: { headersMs: 3000, requestMs: 6000, checkMs: 50 } });
 });
 afterAll(() => server?.[Symbol.asyncDispose]());
 
