@@ -95,6 +95,9 @@ describe.skipIf(!canRun)('chat', () => {
     await expect
       .poll(async () => ((await (await server.ask('/slots')).json()) as { num_requests: number }).num_requests)
       .toBe(0);
+    const metrics = await (await server.ask('/metrics')).text();
+    expect(metrics).toContain('ruvllm_answers_total{model="endless",reason="unfinished"}');
+    expect(metrics).not.toContain('ruvllm_answers_total{model="endless",reason="length"}');
     const text = await answers(page).innerText();
     await send(page, 'Go on');
     await page.locator('.message.assistant').nth(1).waitFor();
