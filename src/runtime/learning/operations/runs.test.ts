@@ -92,7 +92,7 @@ describe('[LO4] which model is meant', () => {
     await began;
     await desk.control.close();
     expect(desk.control.runs.list('acme')).toMatchObject([{ state: 'cancelled' }]);
-  }, 60_000);
+  });
 
   test('a run of one model tells of that model', async () => {
     const { control, run, learning } = await createTestLearning();
@@ -168,7 +168,7 @@ describe('[LO4] versions', () => {
     expect(await hashOf({})).toBe(one);
     await run('feedback', { requestId: await add(), thumbs: 'up', waitMs: 60_000 });
     expect(await run('learn.status')).toMatchObject({ models: [{ serves: { version: 1 }, numSingleAnswers: 1, isDeepDue: true }] }); // prettier-ignore
-  }, 60_000);
+  });
 
   test('the status tells of models that are not there now', async () => {
     const { run, learning, memory, add } = await createTestLearning();
