@@ -50,6 +50,7 @@ export function createRecordCache(maxBytes: number): RecordCache {
     unlink(known);
     numBytes -= known.bytes;
   };
+  const isFull = (): boolean => numBytes > maxBytes;
   return {
     get(tenant, row) {
       const known = kept.get(row);
@@ -65,7 +66,7 @@ export function createRecordCache(maxBytes: number): RecordCache {
       kept.set(row, one);
       append(one);
       numBytes += bytes;
-      while (numBytes > maxBytes) drop(oldest!.row);
+      while (isFull()) drop(oldest!.row);
     },
     drop,
     clear() {
