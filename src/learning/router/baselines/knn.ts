@@ -12,33 +12,61 @@ export interface KnnOptions {
   readonly prior: number;
 }
 
-/** In four sums: one alone waits for itself at every step. */
-function dot(a: Float32Array, b: Float32Array): number {
+/** Of the row at `at` of a table, in four sums: one alone waits for itself at every step. */
+function dot(table: Float32Array, at: number, b: Float32Array): number {
   let [s0, s1, s2, s3] = [0, 0, 0, 0];
   let i = 0;
-  for (; i + 4 <= a.length; i += 4) {
-    s0 += a[i]! * b[i]!;
-    s1 += a[i + 1]! * b[i + 1]!;
-    s2 += a[i + 2]! * b[i + 2]!;
-    s3 += a[i + 3]! * b[i + 3]!;
+  for (; i + 4 <= b.length; i += 4, at += 4) {
+    s0 += table[at]! * b[i]!;
+    s1 += table[at + 1]! * b[i + 1]!;
+    s2 += table[at + 2]! * b[i + 2]!;
+    s3 += table[at + 3]! * b[i + 3]!;
   }
-  for (; i < a.length; i++) s0 += a[i]! * b[i]!;
+  for (; i < b.length; i++, at++) s0 += table[at]! * b[i]!;
   return s0 + s1 + s2 + s3;
+}
+
+/** Unit vectors one behind the other: thousands of small arrays all over the memory take several times as long to go through. */
+function createTable(rows: readonly Float32Array[]) {
+  let width = rows[0]?.length ?? 0;
+  let table = flat(rows);
+  let count = rows.length;
+  return {
+    get count() {
+      return count;
+    },
+    get width() {
+      return width;
+    },
+    set(at: number, row: Float32Array): void {
+      if (count === 0) width = row.length;
+      if ((at + 1) * width > table.length) {
+        const larger = new Float32Array(Math.max(64, 2 * (at + 1)) * width);
+        larger.set(table);
+        table = larger;
+      }
+      table.set(row, at * width);
+      count = Math.max(count, at + 1);
+    },
+    similarity: (index: number, vector: Float32Array): number => dot(table, index * width, vector),
+    values: (): Float32Array => table.slice(0, count * width),
+  };
 }
 
 /** Mean outcome of the nearest examples by cosine, weighted by similarity and importance. */
 export function createKnn(
-  rows: Float32Array[],
+  vectors: readonly Float32Array[],
   outcomes: Float32Array[],
   importances: Float32Array[],
   means: Float32Array,
   options: KnnOptions,
 ): Estimator {
   let next = 0;
+  const rows = createTable(vectors);
   const nearest = ({ embedding }: RouteInput): { index: number; similarity: number }[] => {
     const top: { index: number; similarity: number }[] = [];
-    for (let index = 0; index < rows.length; index++) {
-      const similarity = dot(rows[index]!, embedding);
+    for (let index = 0; index < rows.count; index++) {
+      const similarity = rows.similarity(index, embedding);
       if (top.length === options.k && similarity <= top[top.length - 1]!.similarity) continue;
       let at = top.length;
       while (at > 0 && top[at - 1]!.similarity < similarity) at -= 1;
@@ -71,15 +99,15 @@ export function createKnn(
     update({ input, candidate, quality, propensity }) {
       const outcome = new Float32Array(means.length).fill(NaN);
       outcome[candidate] = quality;
-      const at = rows.length < MAX_ROWS ? rows.length : next++ % MAX_ROWS;
-      rows[at] = input.embedding;
+      const at = rows.count < MAX_ROWS ? rows.count : next++ % MAX_ROWS;
+      rows.set(at, input.embedding);
       outcomes[at] = outcome;
       importances[at] = new Float32Array(means.length).fill(importanceOf(propensity));
     },
     save: () => ({
       kind: 'k-NN',
-      numbers: { k: options.k, prior: options.prior, width: rows[0]?.length ?? 0 },
-      arrays: { means, rows: flat(rows), outcomes: flat(outcomes), importances: flat(importances) },
+      numbers: { k: options.k, prior: options.prior, width: rows.width },
+      arrays: { means, rows: rows.values(), outcomes: flat(outcomes), importances: flat(importances) },
     }),
   };
 }
