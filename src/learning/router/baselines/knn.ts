@@ -12,25 +12,17 @@ export interface KnnOptions {
   readonly prior: number;
 }
 
-/** Of the row at `at` of a table, in four sums: one alone waits for itself at every step. */
-function dot(table: Float32Array, at: number, b: Float32Array): number {
-  let [s0, s1, s2, s3] = [0, 0, 0, 0];
-  let i = 0;
-  for (; i + 4 <= b.length; i += 4, at += 4) {
-    s0 += table[at]! * b[i]!;
-    s1 += table[at + 1]! * b[i + 1]!;
-    s2 += table[at + 2]! * b[i + 2]!;
-    s3 += table[at + 3]! * b[i + 3]!;
-  }
-  for (; i < b.length; i++, at++) s0 += table[at]! * b[i]!;
-  return s0 + s1 + s2 + s3;
-}
+/** Rows at once: each number of a request's vector is read once for all of them, and no sum waits for itself. */
+const AT_ONCE = 4;
+const wholeGroups = (count: number): number => Math.ceil(count / AT_ONCE) * AT_ONCE;
 
 /** Unit vectors one behind the other: thousands of small arrays all over the memory take several times as long to go through. */
 function createTable(rows: readonly Float32Array[]) {
   let width = rows[0]?.length ?? 0;
-  let table = flat(rows);
+  let table = new Float32Array(wholeGroups(rows.length) * width);
+  rows.forEach((row, i) => table.set(row, i * width));
   let count = rows.length;
+  let similarities = new Float64Array(wholeGroups(count));
   return {
     get count() {
       return count;
@@ -41,14 +33,34 @@ function createTable(rows: readonly Float32Array[]) {
     set(at: number, row: Float32Array): void {
       if (count === 0) width = row.length;
       if ((at + 1) * width > table.length) {
-        const larger = new Float32Array(Math.max(64, 2 * (at + 1)) * width);
+        const larger = new Float32Array(wholeGroups(Math.max(64, 2 * (at + 1))) * width);
         larger.set(table);
         table = larger;
+        similarities = new Float64Array(larger.length / width);
       }
       table.set(row, at * width);
       count = Math.max(count, at + 1);
     },
-    similarity: (index: number, vector: Float32Array): number => dot(table, index * width, vector),
+    /** By row; overwritten by the next call. */
+    similaritiesTo(vector: Float32Array): Float64Array {
+      for (let row = 0; row < count; row += AT_ONCE) {
+        const a0 = row * width;
+        const [a1, a2, a3] = [a0 + width, a0 + 2 * width, a0 + 3 * width];
+        let [s0, s1, s2, s3] = [0, 0, 0, 0];
+        for (let i = 0; i < width; i++) {
+          const x = vector[i]!;
+          s0 += table[a0 + i]! * x;
+          s1 += table[a1 + i]! * x;
+          s2 += table[a2 + i]! * x;
+          s3 += table[a3 + i]! * x;
+        }
+        similarities[row] = s0;
+        similarities[row + 1] = s1;
+        similarities[row + 2] = s2;
+        similarities[row + 3] = s3;
+      }
+      return similarities;
+    },
     values: (): Float32Array => table.slice(0, count * width),
   };
 }
@@ -65,8 +77,9 @@ export function createKnn(
   const rows = createTable(vectors);
   const nearest = ({ embedding }: RouteInput): { index: number; similarity: number }[] => {
     const top: { index: number; similarity: number }[] = [];
+    const similarities = rows.similaritiesTo(embedding);
     for (let index = 0; index < rows.count; index++) {
-      const similarity = rows.similarity(index, embedding);
+      const similarity = similarities[index]!;
       if (top.length === options.k && similarity <= top[top.length - 1]!.similarity) continue;
       let at = top.length;
       while (at > 0 && top[at - 1]!.similarity < similarity) at -= 1;

@@ -37,15 +37,15 @@ const AT_ONCE = 4;
 /** tanh(W1 x + b1), then a quality for each candidate; `hidden` and `logits` are filled. */
 function forward(params: Float32Array, input: Float32Array, hidden: Float64Array, logits: Float64Array): void {
   for (let i = 0; i < NUM_HIDDEN; i += AT_ONCE) {
-    let [a0, a1, a2, a3] = [i * WIDTH, (i + 1) * WIDTH, (i + 2) * WIDTH, (i + 3) * WIDTH];
+    const [a0, a1, a2, a3] = [i * WIDTH, (i + 1) * WIDTH, (i + 2) * WIDTH, (i + 3) * WIDTH];
     let [s0, s1] = [params[a0 + NUM_FEATURES]!, params[a1 + NUM_FEATURES]!];
     let [s2, s3] = [params[a2 + NUM_FEATURES]!, params[a3 + NUM_FEATURES]!];
     for (let j = 0; j < NUM_FEATURES; j++) {
       const x = input[j]!;
-      s0 += params[a0++]! * x;
-      s1 += params[a1++]! * x;
-      s2 += params[a2++]! * x;
-      s3 += params[a3++]! * x;
+      s0 += params[a0 + j]! * x;
+      s1 += params[a1 + j]! * x;
+      s2 += params[a2 + j]! * x;
+      s3 += params[a3 + j]! * x;
     }
     hidden[i] = Math.tanh(s0);
     hidden[i + 1] = Math.tanh(s1);

@@ -51,14 +51,14 @@ export function createInputMatrix(
   const applyAll = ({ values: input, numUsed, mean, scale }: InputRow, out: Float64Array): void => {
     for (let i = 0; i < stride; i += AT_ONCE) {
       let [s0, s1, s2, s3] = [0, 0, 0, 0];
-      let [a0, a1] = [i * numInputs, (i + 1) * numInputs];
-      let [a2, a3] = [(i + 2) * numInputs, (i + 3) * numInputs];
+      const a0 = i * numInputs;
+      const [a1, a2, a3] = [a0 + numInputs, a0 + 2 * numInputs, a0 + 3 * numInputs];
       for (let j = 0; j < numUsed; j++) {
         const x = input[j]!;
-        s0 += values[a0++]! * x;
-        s1 += values[a1++]! * x;
-        s2 += values[a2++]! * x;
-        s3 += values[a3++]! * x;
+        s0 += values[a0 + j]! * x;
+        s1 += values[a1 + j]! * x;
+        s2 += values[a2 + j]! * x;
+        s3 += values[a3 + j]! * x;
       }
       out[i] = scale * (s0 - mean * sums[i]!) + constants[i]!;
       out[i + 1] = scale * (s1 - mean * sums[i + 1]!) + constants[i + 1]!;
