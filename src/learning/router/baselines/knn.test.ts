@@ -35,3 +35,17 @@ test('from nothing the first outcomes are heard', () => {
   expect(neighbours![0]!.similarity).toBeCloseTo(1, 5);
   expect(neighbours![0]!.index).toBe(0);
 });
+
+test('the neighbours are the nearest of all, each with its own similarity', () => {
+  const estimator = trainKnn(examples.slice(0, 41), 2, options);
+  for (const { input } of fresh) {
+    const all = examples.slice(0, 41).map(({ input: other }, index) => ({
+      index,
+      similarity: other.embedding.reduce((sum, value, i) => sum + value * input.embedding[i]!, 0),
+    }));
+    const nearest = all.sort((a, b) => b.similarity - a.similarity || a.index - b.index).slice(0, 7);
+    const { neighbours } = estimator.estimate(input).why;
+    expect(neighbours!.map(({ index }) => index)).toEqual(nearest.map(({ index }) => index));
+    neighbours!.forEach(({ similarity }, i) => expect(similarity).toBeCloseTo(nearest[i]!.similarity, 12));
+  }
+});
