@@ -87,9 +87,12 @@ async function runElsewhere(name: string): Promise<void> {
 }
 
 const isAlone = chosen.length === 1;
-const outcomes = await runParts(chosen.map((name) => ({ name, run: () => (isAlone ? PARTS[name]!() : runElsewhere(name)) })), log); // prettier-ignore
-const code = outcomes.every(({ error }) => error === null) ? 0 : 1;
-if (process.send !== undefined) process.send({ findings, outcomes }, () => process.exit(code));
+const parts = chosen.map((name) => ({ name, run: () => (isAlone ? PARTS[name]!() : runElsewhere(name)) }));
+const isPart = process.send !== undefined;
+const outcomes = await runParts(parts, isPart ? () => {} : log);
+const isWhole = values.part !== undefined || PROMISED.every((name) => typeof findings.figures[name] === 'number');
+const code = isWhole && outcomes.every(({ error }) => error === null) ? 0 : 1;
+if (isPart) process.send!({ findings, outcomes }, () => process.exit(code));
 else {
   showFindings(findings, PROMISED);
   showOutcomes(outcomes);
