@@ -7,9 +7,9 @@ import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { ADAPTER_PARTS } from './support/learn/adapter-parts.ts';
-import { addFindings, createFindings, showFindings } from './support/learn/findings.ts';
+import { createFindings, showFindings } from './support/learn/findings.ts';
 import { openLearnModel } from './support/learn/learn-model.ts';
-import { runInProcess, runParts, showOutcomes, throwFailed } from './support/learn/run-parts.ts';
+import { type Part, runParts, runPartsApart, showOutcomes } from './support/learn/run-parts.ts';
 import { printTable } from './support/report.ts';
 
 const { values } = parseArgs({
@@ -38,11 +38,11 @@ const PROMISED = [
 ];
 const findings = createFindings(PROMISED);
 
-const PARTS: Readonly<Record<string, () => Promise<void>>> = {
+const PARTS: Readonly<Record<string, Part['run']>> = {
   ...Object.fromEntries(Object.entries(ADAPTER_PARTS).map(([name, part]) => [name, () => onModel(part)])),
   async routing() {
     const { measureRouting } = await import('./support/learn/routing.ts');
-    throwFailed(await measureRouting({ log, show: printTable, isQuick: values.quick }, findings));
+    return measureRouting({ log, show: printTable, isQuick: values.quick }, findings);
   },
   async rerank() {
     const { showRerank } = await import('./support/learn/rerank-table.ts');
@@ -77,19 +77,11 @@ const others = Object.entries(values).flatMap(([name, value]) => {
   return [value].flat().flatMap((one) => (one === true ? [`--${name}`] : [`--${name}`, String(one)]));
 });
 
-async function runElsewhere(name: string): Promise<void> {
-  const message = await runInProcess(process.argv[1]!, [...others, '--part', name]);
-  // What it measured before it failed counts. A figure it did not measure is another part's.
-  const figures = Object.fromEntries(Object.entries(message.findings.figures).filter(([, value]) => value !== null));
-  addFindings(findings, { figures, rows: message.findings.rows });
-  const { error } = message.outcomes[0]!;
-  if (error !== null) throw new Error(error);
-}
-
-const isAlone = chosen.length === 1;
-const parts = chosen.map((name) => ({ name, run: () => (isAlone ? PARTS[name]!() : runElsewhere(name)) }));
 const isPart = process.send !== undefined;
-const outcomes = await runParts(parts, isPart ? () => {} : log);
+const outcomes =
+  chosen.length > 1
+    ? await runPartsApart({ file: process.argv[1]!, args: others }, chosen, findings, log)
+    : await runParts(chosen.map((name) => ({ name, run: PARTS[name]! })), isPart ? () => {} : log); // prettier-ignore
 const isWhole = values.part !== undefined || PROMISED.every((name) => typeof findings.figures[name] === 'number');
 const code = isWhole && outcomes.every(({ error }) => error === null) ? 0 : 1;
 if (isPart) process.send!({ findings, outcomes }, () => process.exit(code));

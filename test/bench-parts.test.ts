@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { addFindings, createFindings, showFindings } from '../bench/support/learn/findings.ts';
-import { runInProcess, runParts, showOutcomes, throwFailed } from '../bench/support/learn/run-parts.ts';
+import { runInProcess, runParts, runPartsApart, showOutcomes } from '../bench/support/learn/run-parts.ts';
 
 let folder = '';
 beforeAll(() => {
@@ -44,9 +44,19 @@ test('what one part throws is told and noted, and the next runs', async () => {
   expect(ran).toEqual(['first', 'broken', 'last']);
   expect(result.map(({ error }) => error)).toEqual([null, 'no data', null]);
   expect(errors).toContain('error: broken: Error: no data');
-  expect(() => throwFailed(result)).toThrow('broken: no data');
-  expect(() => throwFailed([result[0]!, result[2]!])).not.toThrow();
   expect(linesOf(() => showOutcomes(result))[3]).toMatch(/^\| broken .*failed: no data/);
+});
+
+test('a part of parts failed where one of its own did', async () => {
+  const inner = [{ name: 'a', seconds: 1, cpuSeconds: 1, error: null }, { name: 'b', seconds: 2, cpuSeconds: 3, error: 'no data' }]; // prettier-ignore
+  const outcomes = await runParts([{ name: 'whole', run: async () => inner }, { name: 'fine', run: async () => [inner[0]!] }], () => {}); // prettier-ignore
+  expect(outcomes.map(({ name, error }) => [name, error])).toEqual([
+    ['whole', 'b: no data'],
+    ['whole, a', null],
+    ['whole, b', 'no data'],
+    ['fine', null],
+    ['fine, a', null],
+  ]);
 });
 
 test('figures that were not measured are null in their place, measured ones with interval and control', () => {
@@ -59,17 +69,26 @@ test('figures that were not measured are null in their place, measured ones with
   expect(lines[3]).toMatch(/time +\| not measured/);
 });
 
-test('the process of a part tells what it found, also when it fails; one that dies is an error', async () => {
+test('the process of a part tells what it found, also when it fails; one that dies is an error, and the next runs', async () => {
   const file = join(folder, 'part.mjs');
   writeFileSync(
     file,
-    `if (process.argv[2] === 'die') process.kill(process.pid, 'SIGKILL');
-     else process.send({ findings: { figures: { gain: 1 }, rows: {} }, outcomes: [{ name: 'x', seconds: 1, error: 'half' }] }, () => process.exit(1));`,
+    `const [, name] = process.argv.slice(2);
+     if (name === 'die') process.kill(process.pid, 'SIGKILL');
+     else {
+       const findings = { figures: { [name]: 1, other: null }, rows: {} };
+       const outcomes = [{ name, seconds: 1, cpuSeconds: 1, error: name === 'half' ? 'no data' : null }];
+       process.send({ findings, outcomes }, () => process.exit(1));
+     }`,
   );
-  const message = await runInProcess(file, ['live']);
-  expect(message.findings.figures).toEqual({ gain: 1 });
-  expect(message.outcomes[0]!.error).toBe('half');
-  await expect(runInProcess(file, ['die'])).rejects.toThrow(
-    'its process ended with SIGKILL before it had told anything',
-  );
+  const message = await runInProcess(file, ['--part', 'half']);
+  expect(message.outcomes[0]!.error).toBe('no data');
+  const findings = createFindings(['half', 'die', 'whole', 'other']);
+  findings.figures['other'] = 7;
+  const names = ['half', 'die', 'whole'];
+  const { result, errors } = await quietly(() => runPartsApart({ file, args: [] }, names, findings, () => {}));
+  const why = 'its process ended with SIGKILL before it had told anything';
+  expect(result.map(({ error }) => error)).toEqual(['no data', why, null]);
+  expect(errors).toContain(`error: die: ${why}`);
+  expect(findings.figures).toEqual({ half: 1, die: null, whole: 1, other: 7 });
 });
