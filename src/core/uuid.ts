@@ -64,8 +64,18 @@ export function parseUuid(text: string): Uint8Array {
     const shown = JSON.stringify(String(text).slice(0, 80));
     throw new RuvLLMError('invalid_option', `${shown} is not a UUID in lower case`, { data: { option: 'id' } });
   }
-  const hex = text.replaceAll('-', '');
-  return Uint8Array.from({ length: 16 }, (_, i) => Number.parseInt(hex.slice(2 * i, 2 * i + 2), 16));
+  const bytes = new Uint8Array(16);
+  for (let i = 0, at = 0; i < bytes.length; i++, at += 2) {
+    if (GAPS.includes(i)) at++;
+    bytes[i] = (digitOf(text, at) << 4) | digitOf(text, at + 1);
+  }
+  return bytes;
+}
+
+/** Of a digit in lower case: `a` is 97, `0` is 48. */
+function digitOf(text: string, at: number): number {
+  const code = text.charCodeAt(at);
+  return code > 57 ? code - 87 : code - 48;
 }
 
 /** The text of 16 bytes. */

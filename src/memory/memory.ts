@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../core/errors.ts';
-import { createForeground } from './common/foreground.ts';
+import { createForeground, type Foreground } from './common/foreground.ts';
 import type { MemoryServices, Schedule } from './common/services.ts';
 import type { Embedder } from './embedder-types.ts';
 import { createMemoryGraph, type MemoryGraph } from './graph/graph.ts';
@@ -52,6 +52,8 @@ export interface Memory {
   readonly witness: WitnessMemory;
   readonly graph: MemoryGraph;
   readonly services: MemoryServices;
+  /** Whose turn it is: what is written in the background gives way to questions. */
+  readonly foreground: Pick<Foreground, 'isQuiet' | 'turn' | 'release'>;
   /** Null where the text has nothing to embed, or nothing can. */
   embed(text: string): Promise<EmbeddedText | null>;
   /** The id it has from now on. */
@@ -189,6 +191,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     witness,
     graph,
     services,
+    foreground,
     embed: embedding,
     async add(tenant, item) {
       checkTenantIsCallers(tenant);

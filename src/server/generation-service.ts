@@ -14,7 +14,7 @@ import type { ServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelHost } from './model-host.ts';
 import type { RequestLog } from './request-log.ts';
 import { rememberJob, type RememberedJob } from './remember-job.ts';
-import { type RoutedJob, routeJob } from './route-job.ts';
+import { type RoutedJob, routeJob, turnsOf } from './route-job.ts';
 import { countPromptTokens, type JobCaller } from './run-job.ts';
 import type { TenantGate } from './tenant-gate.ts';
 import { type Span, startJobSpan, traceJob, type Tracer } from './tracing.ts';
@@ -81,7 +81,9 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
       }
     }
     const who = { tenant, requestId, modelId: job.model, isRouted: true, near: routing.nearQuery(tenant) };
-    const remembered = await rememberJob(requestMemory, job, who, clock.now);
+    const remembering = rememberJob(requestMemory, job, who, clock.now);
+    routing.foresee(tenant, turnsOf(job)); // while the memory's thread looks
+    const remembered = await remembering;
     let routed: RoutedJob;
     try {
       routed = await routeJob({ routing, models, limits, clock }, job, remembered, caller);

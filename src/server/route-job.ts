@@ -27,10 +27,13 @@ export function questionOf(
   { embedded, similarities, near = null }: Pick<RememberedJob, 'embedded' | 'similarities'> & Partial<Pick<RememberedJob, 'near'>>, // prettier-ignore
   load: number,
 ): RouteQuestion {
-  const [prompt] = job.prompts;
-  const turns =
-    typeof prompt === 'string' ? [prompt] : isChat(prompt!) ? turnsOfMessages(prompt as readonly ChatMessage[]) : [];
-  return { turns, embedded, near, similarities, isLocalOnly: isLocalOnly(job), load };
+  return { turns: turnsOf(job), embedded, near, similarities, isLocalOnly: isLocalOnly(job), load };
+}
+
+/** What was said, as far as it is text. */
+export function turnsOf({ prompts: [prompt] }: GenerateJob): readonly string[] {
+  if (typeof prompt === 'string') return [prompt];
+  return isChat(prompt!) ? turnsOfMessages(prompt as readonly ChatMessage[]) : [];
 }
 
 /** How busy this machine is, from 0 to 1: of the requests it admits. */

@@ -158,14 +158,22 @@ test("patterns of other tenants and those a user wrote are not the bank's (RB6)"
   await store.put([own]);
   expect(await bank.count('acme')).toBe(1);
   expect(await search(0)).toHaveLength(1);
-  // However many are nearer.
-  const crowd = Array.from({ length: 20 }, () => ({
-    ...own,
-    id: services.newId(),
-    vector: Float32Array.from({ length: DIM }, (_, d) => (d === 0 ? 1 : 0)),
-  }));
-  await store.put(crowd);
+  // However many are nearer: no more are opened than needed to find ours.
+  const asked: (readonly [number, boolean])[] = [];
+  const counting = { ...store, nearest: (...[tenant, query]: Parameters<TestStore['nearest']>) => (asked.push([query.k, query.filter !== undefined]), store.nearest(tenant, query)) }; // prettier-ignore
+  bank = createReasoningBank({ store: counting, services, trajectories });
+  const nearer = Float32Array.from({ length: DIM }, (_, d) => (d === 0 ? 1 : 0));
+  const crowd = async (count: number): Promise<void> => {
+    await store.put(Array.from({ length: count }, () => ({ ...own, id: services.newId(), vector: nearer })));
+    asked.length = 0;
+    expect((await search(0)).map(({ pattern }) => pattern.support)).toEqual([4]);
+  };
   expect(await search(0)).toHaveLength(1);
+  expect(asked).toEqual([[3, false]]);
+  await crowd(6);
+  expect(asked).toEqual([[3, false], [19, false]]); // prettier-ignore
+  await crowd(20);
+  expect(asked).toEqual([[3, false], [19, false], [3, true]]); // prettier-ignore
   expect(await bank.search('other', { vector, space: 'test-2', k: 3 })).toEqual([]);
   expect(BANK_SOURCE).not.toBe('mine');
 });

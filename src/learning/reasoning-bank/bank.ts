@@ -5,7 +5,7 @@ import type { FieldCondition, MemoryRecord, MemoryStore } from '../../memory/typ
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import { type ClusterWork, clusterWhole, normalized } from './k-means.ts';
 import { mergePatterns, patternOfMembers, type RatedTrajectory } from './make-pattern.ts';
-import { type HeardPattern, nearPatterns, pickOurs, weighPatterns } from './near-patterns.ts';
+import { type HeardPattern, nearPatterns, pickOurs, SPARES, weighPatterns } from './near-patterns.ts';
 import { BANK_SOURCE, type Pattern, patternFromNode, patternToRecord } from './pattern.ts';
 
 export interface BankOptions {
@@ -81,8 +81,11 @@ export function createReasoningBank(
 
   async function nearest(tenant: string, query: PatternQuery, withVectors: boolean) {
     const { k, ...near } = query;
-    const ours = pickOurs(await store.nearest(tenant, { ...near, ...nearPatterns(k), withVectors }), k);
-    return ours ?? store.nearest(tenant, { ...query, kinds: ['pattern'], withVectors, filter: { fields: [OURS] } });
+    for (const spare of SPARES) {
+      const ours = pickOurs(await store.nearest(tenant, { ...near, ...nearPatterns(k, spare), withVectors }), k, spare);
+      if (ours !== null) return ours;
+    }
+    return store.nearest(tenant, { ...query, kinds: ['pattern'], withVectors, filter: { fields: [OURS] } });
   }
 
   const count = (tenant: string): Promise<number> =>

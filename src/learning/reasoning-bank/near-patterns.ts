@@ -9,18 +9,21 @@ export interface HeardPattern {
   readonly weight: number;
 }
 
-/** Patterns that somebody else wrote, and may be among the nearest: nearly all are ours, and a filter costs a look at each of them. */
-const SPARE = 4;
+/**
+ * Patterns that somebody else wrote may be among the nearest, and a filter costs a look at each of them. Nearly all are ours: first
+ * none more than wanted are opened, for that is most of what a search costs, then so many more.
+ */
+export const SPARES: readonly number[] = [0, 16];
 
 /** What to look for so that k patterns of the bank are most likely among it. */
-export function nearPatterns(k: number): Pick<NearestQuery, 'kinds' | 'k'> {
-  return { kinds: ['pattern'], k: k + SPARE };
+export function nearPatterns(k: number, spare = 0): Pick<NearestQuery, 'kinds' | 'k'> {
+  return { kinds: ['pattern'], k: k + spare };
 }
 
-/** Those of the bank among what `nearPatterns(k)` found; null: there may be nearer ones behind, and a filter has to find them. */
-export function pickOurs(some: readonly NearRecord[], k: number): readonly NearRecord[] | null {
+/** Those of the bank among what `nearPatterns(k, spare)` found; null: there may be nearer ones behind. */
+export function pickOurs(some: readonly NearRecord[], k: number, spare = 0): readonly NearRecord[] | null {
   const ours = some.filter(({ record }) => record.fields['source'] === BANK_SOURCE);
-  return ours.length >= k || some.length < k + SPARE ? ours.slice(0, k) : null;
+  return ours.length >= k || some.length < k + spare ? ours.slice(0, k) : null;
 }
 
 /** The patterns among what is near, without their vectors; the weightiest first. */

@@ -10,7 +10,7 @@ import {
   trajectoryFromRecord,
   trajectoryToRecord,
 } from '../../memory/schemas/trajectory.ts';
-import type { FieldCondition, MemoryStore } from '../../memory/types.ts';
+import type { FieldCondition, MemoryStore, PutRecord } from '../../memory/types.ts';
 import { verdictOf } from './verdict.ts';
 
 /** What somebody says of an answer; at least one part of it. */
@@ -36,6 +36,8 @@ export interface TrajectoryQuery {
 /** What requests did and what became of them, each under the id of its request. A tenant sees its own. */
 export interface Trajectories {
   add(tenant: string, trajectory: NewTrajectory): Promise<void>;
+  /** All or none. */
+  addAll(given: readonly { readonly tenant: string; readonly trajectory: NewTrajectory }[]): Promise<void>;
   get(tenant: string, requestId: string): Promise<Trajectory | null>;
   /** `not_found` for a request of somebody else, too; the trajectory as it is from now on. */
   rate(tenant: string, requestId: string, feedback: GivenFeedback): Promise<Trajectory>;
@@ -69,6 +71,18 @@ export function createTrajectories(
   { keepMs = KEEP_MS }: TrajectoryOptions = {},
 ): Trajectories {
   const idOf = (tenant: string, requestId: string): string => nameId(services.sha256, tenant, 'trajectory', requestId);
+
+  function toPut(tenant: string, given: NewTrajectory): PutRecord {
+    const one: Trajectory = {
+      ...given,
+      correction: null,
+      verdict: verdictOf(given.quality),
+      feedback: [],
+      isDistilled: false,
+      expiresMs: given.createdMs + keepMs,
+    };
+    return { ...trajectoryToRecord(one, { id: idOf(tenant, given.requestId), tenant }), ifVersion: 0 };
+  }
 
   async function change(
     tenant: string,
@@ -121,16 +135,11 @@ export function createTrajectories(
   };
 
   return {
-    async add(tenant, given) {
-      const one: Trajectory = {
-        ...given,
-        correction: null,
-        verdict: verdictOf(given.quality),
-        feedback: [],
-        isDistilled: false,
-        expiresMs: given.createdMs + keepMs,
-      };
-      await store.put([{ ...trajectoryToRecord(one, { id: idOf(tenant, given.requestId), tenant }), ifVersion: 0 }]);
+    async add(tenant, trajectory) {
+      await store.put([toPut(tenant, trajectory)]);
+    },
+    async addAll(given) {
+      await store.put(given.map(({ tenant, trajectory }) => toPut(tenant, trajectory)));
     },
     async get(tenant, requestId) {
       const [record] = await store.get(tenant, [idOf(tenant, requestId)]);

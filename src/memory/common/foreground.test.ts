@@ -32,19 +32,39 @@ test('[WL16] it is quiet when nobody waits, and a moment after', async () => {
   expect(foreground.isQuiet()).toBe(true);
 });
 
-test('[WL16] a turn comes after the next answer, or soon; a failure is an answer', async () => {
+test('[WL16] a turn comes a moment after the next answer, and not in the middle of one; a failure is an answer', async () => {
   const { foreground, runAll, delays } = setUp();
   await foreground.turn();
-  await expect(foreground.run(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  let answer = (): void => {};
+  const asking = foreground.run(() => new Promise<void>((resolve) => (answer = resolve)));
   const first = foreground.turn();
   expect(await isDone(first)).toBe(false);
   expect(delays()).toEqual([10]);
-  await foreground.run(async () => 1);
+  answer();
+  await asking;
+  expect(await isDone(first)).toBe(false); // whoever asked goes on first
+  expect(delays()).toEqual([10, 0]);
+  await expect(foreground.run(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  expect(delays()).toEqual([10, 0]); // from that answer on
+  runAll();
   expect(await isDone(first)).toBe(true);
   expect(delays()).toEqual([]);
-  const second = foreground.turn();
-  runAll();
+});
+
+test('[WL16] turns come one after the other, and none waits long', async () => {
+  const { foreground, run, delays } = setUp();
+  await foreground.run(async () => 1);
+  const [first, second] = [foreground.turn(), foreground.turn()];
+  expect(delays()).toEqual([10, 0, 10]);
+  run(1);
+  expect(await isDone(first)).toBe(true);
+  expect(await isDone(second)).toBe(false);
+  expect(delays()).toEqual([10, 0]);
+  void foreground.run(() => new Promise(() => {}));
+  expect(delays()).toEqual([10]);
+  run(0);
   expect(await isDone(second)).toBe(true);
+  expect(delays()).toEqual([]);
 });
 
 test('[WL16] those whose turn has not come are let go at once', async () => {

@@ -6,7 +6,10 @@ export interface Foreground {
   run<T>(work: () => Promise<T>): Promise<T>;
   /** Nobody waits, and nobody did a moment ago. */
   isQuiet(): boolean;
-  /** At once where it is quiet; else when the next answer has been given, after which no other question is as far away, or soon. */
+  /**
+   * At once where it is quiet; else after the next answer and what its caller does at once, for then no other question is as far away, or soon. One at a
+   * time: what is done in a turn is small, and the sum of several is not.
+   */
   turn(): Promise<void>;
   /** Lets all go whose turn has not come: somebody waits for their work, and no timer may be left to wake them. */
   release(): void;
@@ -14,40 +17,63 @@ export interface Foreground {
 
 /** Longer than the pauses between the requests of one busy client. */
 const QUIET_MS = 20;
-/** Longest that work in the background waits for its turn: with one piece each, hundreds a second come through. */
+/** Longest that work in the background waits for its turn. */
 const MAX_TURN_MS = 10;
+/** Not in the same turn of the event loop, where it would run before whoever was answered goes on. */
+const AFTER_MS = 0;
 
 export function createForeground(now: () => number, schedule: Schedule): Foreground {
   let numRunning = 0;
   let lastMs = -Infinity;
   let waiting: (() => void)[] = [];
+  let cancelNext: (() => void) | null = null;
   const isQuiet = (): boolean => numRunning === 0 && now() - lastMs >= QUIET_MS;
-  const release = (): void => {
-    const turns = waiting;
-    waiting = [];
-    for (const go of turns) go();
-  };
+
+  function planNext(): void {
+    if (cancelNext !== null || numRunning > 0 || waiting.length === 0) return;
+    cancelNext = schedule(() => {
+      cancelNext = null;
+      waiting.shift()?.();
+      planNext();
+    }, AFTER_MS);
+  }
+  function holdNext(): void {
+    cancelNext?.();
+    cancelNext = null;
+  }
+
   return {
     async run(work) {
       numRunning++;
+      holdNext();
       try {
         return await work();
       } finally {
         numRunning--;
         lastMs = now();
-        release();
+        planNext();
       }
     },
-    release,
+    release() {
+      holdNext();
+      const turns = waiting;
+      waiting = [];
+      for (const go of turns) go();
+    },
     isQuiet,
     turn() {
       if (isQuiet()) return Promise.resolve();
       return new Promise((resolve) => {
-        const cancel = schedule(resolve, MAX_TURN_MS);
-        waiting.push(() => {
+        const cancel = schedule(() => {
+          waiting = waiting.filter((one) => one !== go);
+          resolve();
+        }, MAX_TURN_MS);
+        const go = (): void => {
           cancel();
           resolve();
-        });
+        };
+        waiting.push(go);
+        planNext();
       });
     },
   };

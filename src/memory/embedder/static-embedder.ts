@@ -160,7 +160,7 @@ export function createStaticEmbedder(context: StaticEmbedderContext): StaticEmbe
       const vector = new Float32Array(dim);
       rotation.apply(pooled, vector);
       let squared = 0;
-      for (const value of vector) squared += value * value;
+      for (let i = 0; i < dim; i++) squared += vector[i]! * vector[i]!;
       if (!(squared > (MIN_LENGTH * total) ** 2) || !Number.isFinite(squared)) {
         // Text that is nothing but what all text shares: it has no direction of its own, and a fixed one is as near to all as another.
         vector.fill(0);

@@ -3,6 +3,8 @@ import type { JsonValue } from '../types.ts';
 import { STORE_LIMITS } from './limits.ts';
 
 const encoder = new TextEncoder();
+/** Of a unit of a text in UTF-8, at most. */
+const MAX_UNIT_BYTES = 3;
 
 /**
  * The text of a JSON value, or `invalid_option` with the place of what is none: `JSON.stringify` would make null of NaN and drop
@@ -10,21 +12,31 @@ const encoder = new TextEncoder();
  */
 export function toJsonText(value: JsonValue, what: string): string {
   let numValues = 0;
-  const visit = (item: unknown, path: string, depth: number): void => {
+  /** Where it is now; made to a text only for who is refused. */
+  const path: (string | number)[] = [];
+  const visit = (item: unknown): void => {
     if (++numValues > STORE_LIMITS.bodyValues) refuse(`${what} has more than ${STORE_LIMITS.bodyValues} values`);
-    if (depth > STORE_LIMITS.bodyDepth) refuse(`${what} is nested deeper than ${STORE_LIMITS.bodyDepth}`);
+    if (path.length > STORE_LIMITS.bodyDepth) refuse(`${what} is nested deeper than ${STORE_LIMITS.bodyDepth}`);
     if (item === null || typeof item === 'boolean' || typeof item === 'string') return;
     if (typeof item === 'number') {
-      if (!Number.isFinite(item)) refuse(`${what}${path} is ${item}, which JSON cannot hold`);
+      if (!Number.isFinite(item)) refuse(`${what}${placeOf(path)} is ${item}, which JSON cannot hold`);
     } else if (Array.isArray(item)) {
-      for (let i = 0; i < item.length; i++) visit(item[i], `${path}[${i}]`, depth + 1);
+      for (let i = 0; i < item.length; i++) step(i, item[i]);
     } else if (isPlainObject(item)) {
-      for (const key of Object.keys(item)) visit(item[key], `${path}.${key.slice(0, 40)}`, depth + 1);
-    } else refuse(`${what}${path} is ${typeof item}, which JSON cannot hold`);
+      for (const key of Object.keys(item)) step(key, item[key]);
+    } else refuse(`${what}${placeOf(path)} is ${typeof item}, which JSON cannot hold`);
   };
-  visit(value, '', 0);
+  const step = (key: string | number, item: unknown): void => {
+    path.push(key);
+    visit(item);
+    path.pop();
+  };
+  visit(value);
   const text = JSON.stringify(value);
-  const sizeBytes = text.length > STORE_LIMITS.bodyBytes ? text.length : encoder.encode(text).length;
+  const sizeBytes =
+    text.length * MAX_UNIT_BYTES <= STORE_LIMITS.bodyBytes || text.length > STORE_LIMITS.bodyBytes
+      ? text.length
+      : encoder.encode(text).length;
   if (sizeBytes > STORE_LIMITS.bodyBytes) {
     throw new RuvLLMError('invalid_option', `${what} has ${sizeBytes} bytes, at most ${STORE_LIMITS.bodyBytes}`, {
       data: { sizeBytes, limitBytes: STORE_LIMITS.bodyBytes },
@@ -32,6 +44,9 @@ export function toJsonText(value: JsonValue, what: string): string {
   }
   return text;
 }
+
+const placeOf = (path: readonly (string | number)[]): string =>
+  path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key.slice(0, 40)}`)).join('');
 
 function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null) return false;

@@ -16,6 +16,7 @@ function createRows() {
   const saved: number[] = [];
   const source: VectorRows = {
     lastSeq: () => seq,
+    flush: async () => {},
     departedSince: (_, after) => departures.filter((gone) => gone.seq > after).map(({ row }) => row),
     arrivedSince(_, after, limit) {
       reads.push(after);

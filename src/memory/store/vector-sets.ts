@@ -19,8 +19,10 @@ export interface VectorIndexFiles {
 
 /** The rows behind the indexes. */
 export interface VectorRows {
-  /** Of the last write that was committed. */
+  /** Of the last write that is on the disk. */
   lastSeq(): number;
+  /** Resolves when all that is committed is on the disk. */
+  flush(): Promise<void>;
   /** What happened to a set after `seq`; with -1 all that is there. */
   departedSince(set: VectorSetRef, seq: number): readonly number[];
   /** At most `limit` of them, by seq. */
@@ -164,6 +166,7 @@ export function createVectorSets(options: VectorSetsOptions): VectorSets {
       const { numUnsaved } = entry;
       // One that was given up is not saved: the file may need the departures still.
       if (open.get(entry.set.no) !== entry) return;
+      await rows.flush(); // a saved index must have no row that a power cut takes away
       await files.save(entry.set, entry.index, seq);
       entry.numUnsaved -= numUnsaved;
       rows.saved(entry.set, seq);

@@ -4,6 +4,7 @@ const isBetter = (a: VectorHit, b: VectorHit): boolean => a.score > b.score || (
 
 /** Keeps the k best of what it is given: the highest scores, of equal ones the lowest keys. */
 export interface BestHits {
+  readonly k: number;
   readonly isFull: boolean;
   /** Below this score nothing is kept any more. */
   readonly floor: number;
@@ -35,6 +36,7 @@ export function createBestHits(k: number): BestHits {
     }
   };
   return {
+    k,
     get isFull() {
       return heap.length === k;
     },

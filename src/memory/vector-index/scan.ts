@@ -1,4 +1,6 @@
 import { type BestHits } from './best-hits.ts';
+import { canNarrow, narrow } from './narrow.ts';
+import { LIVE, type SlotTable } from './slot-table.ts';
 import type { Metric } from './types.ts';
 import type { VectorSpace } from './vector-space.ts';
 
@@ -8,14 +10,33 @@ export function toScore(metric: Metric, distance: number): number {
   return metric === 'cosine' ? Math.max(-1, Math.min(1, distance)) : distance;
 }
 
-/** Compares the query in the work arrays with all slots before `end`; results are in `work.scores`, by slot. */
-export function scanAll(space: VectorSpace, end: number): Float32Array {
-  const { pack, workAt, work, exactTable, finish } = space;
-  if (end > 0) {
-    pack.distances({ ...exactTable, query: workAt.query, ids: null, numVectors: end, out: workAt.scores });
-    finish();
+function compare({ pack, workAt, exactTable, finish }: VectorSpace, numVectors: number, hasIds: boolean): void {
+  pack.distances({
+    ...exactTable,
+    query: workAt.query,
+    ids: hasIds ? workAt.ids : null,
+    numVectors,
+    out: workAt.scores,
+  });
+  finish();
+}
+
+/** Compares the query in the work arrays with all slots, and offers all keys of each. */
+export function scanAll(space: VectorSpace, metric: Metric, slots: SlotTable, best: BestHits): void {
+  const { scores, ids } = space.work;
+  const { states } = space.columns;
+  if (slots.end === 0) return;
+  const isNarrow = canNarrow(space, metric, slots.end, best.k);
+  const count = isNarrow ? narrow(space, { k: best.k, count: slots.end, ids: false }) : slots.end;
+  compare(space, count, isNarrow);
+  // Nearly all are worse than the worst that is kept: those cost a comparison, and nothing is asked of anybody for them.
+  for (let i = 0, { floor } = best; i < count; i++) {
+    const score = toScore(metric, scores[i]!);
+    const slot = isNarrow ? ids[i]! : i;
+    if (score < floor || states[slot] !== LIVE) continue;
+    for (const key of slots.keysOf(slot)) best.offer(key, score);
+    ({ floor } = best);
   }
-  return work.scores;
 }
 
 /** Compares it with some slots, and offers each with its key. */
@@ -25,16 +46,18 @@ export function scanSome(
   pairs: Iterable<readonly [slot: number, key: number]>,
   best: BestHits,
 ): void {
-  const { pack, workAt, work, exactTable, finish } = space;
+  const { work } = space;
   const most = work.ids.length;
-  let keys: number[] = [];
+  const keys: number[] = [];
   const flush = (): void => {
-    if (keys.length === 0) return;
-    const numVectors = keys.length;
-    pack.distances({ ...exactTable, query: workAt.query, ids: workAt.ids, numVectors, out: workAt.scores });
-    finish();
-    keys.forEach((key, i) => best.offer(key, toScore(metric, work.scores[i]!)));
-    keys = [];
+    let count = keys.length;
+    if (count === 0) return;
+    if (canNarrow(space, metric, count, best.k)) {
+      count = narrow(space, { k: best.k, count, ids: true }, (from, to) => (keys[to] = keys[from]!));
+    }
+    compare(space, count, true);
+    for (let i = 0; i < count; i++) best.offer(keys[i]!, toScore(metric, work.scores[i]!));
+    keys.length = 0;
   };
   for (const [slot, key] of pairs) {
     work.ids[keys.length] = slot;

@@ -97,8 +97,9 @@ function walk(
     lanes,
   });
   finish();
-  const end = work.ids.indexOf(-1);
-  const numFound = end < 0 ? width : Math.min(end, width);
+  // Not `indexOf`, which would look behind the results, too: there are as many places as vectors.
+  let numFound = 0;
+  while (numFound < width && work.ids[numFound] !== -1) numFound++;
   if (table !== exactTable) {
     pack.distances({ ...exactTable, query: workAt.query, ids: workAt.ids, numVectors: numFound, out: workAt.scores });
     finish();
@@ -151,16 +152,6 @@ export function scan(context: SearchContext, { k, filter }: SearchRequest): Vect
     scanSome(space, options.metric, pairs, best);
     return best.sorted();
   }
-  const scores = scanAll(space, slots.end);
-  const { states } = space.columns;
-  const { metric } = options;
-  const { end } = slots;
-  // Nearly all are worse than the worst that is kept: those cost a comparison, and nothing is asked of anybody for them.
-  for (let slot = 0, { floor } = best; slot < end; slot++) {
-    const score = toScore(metric, scores[slot]!);
-    if (score < floor || states[slot] !== LIVE) continue;
-    offerKeys(slots, slot, score, null, best);
-    ({ floor } = best);
-  }
+  scanAll(space, options.metric, slots, best);
   return best.sorted();
 }

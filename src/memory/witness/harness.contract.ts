@@ -14,6 +14,8 @@ export interface ManualSchedule {
   /** Delays that are waited for. */
   delays(): number[];
   /** Runs what is waiting now. */
+  /** The one at this place of `delays`. */
+  run(place: number): void;
   runAll(): void;
 }
 
@@ -27,6 +29,11 @@ export function createManualSchedule(): ManualSchedule {
       return () => void tasks.delete(id);
     },
     delays: () => [...tasks.values()].map(({ delayMs }) => delayMs),
+    run(place) {
+      const [id, { task }] = [...tasks.entries()][place]!;
+      tasks.delete(id);
+      task();
+    },
     runAll() {
       const due = [...tasks.entries()];
       for (const [id, { task }] of due) if (tasks.delete(id)) task();

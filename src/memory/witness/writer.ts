@@ -20,8 +20,11 @@ export interface WriterContext {
   readonly foreground: Foreground | null;
 }
 
-/** Entries of one call: what others ask of the store waits for it, and what is made of them is made on the thread that serves. */
-const MAX_AT_ONCE = { quiet: 16, busy: 2 };
+/**
+ * Entries of one call: what others ask of the store waits for it, and what is made of them is made on the thread that serves. Of a
+ * queue that grows all the same an eighth, so that it never comes to its end.
+ */
+const MAX_AT_ONCE = { quiet: 16, busy: 2, ofQueue: 1 / 8 };
 /** A vector that is not there by then is left out. */
 const MAX_LATE_MS = 5000;
 
@@ -145,7 +148,8 @@ export function createWitnessWriter({ store, services, schedule, options, queue,
   return {
     /** The next tenant's next batch. */
     async writeBatch(): Promise<void> {
-      const max = foreground === null ? Infinity : foreground.isQuiet() ? MAX_AT_ONCE.quiet : MAX_AT_ONCE.busy;
+      const few = foreground?.isQuiet() === false ? MAX_AT_ONCE.busy : MAX_AT_ONCE.quiet;
+      const max = foreground === null ? Infinity : Math.max(few, Math.floor(queue.size * MAX_AT_ONCE.ofQueue));
       const next = queue.peek(Math.min(options.batchEntries, max));
       if (next === null) return;
       const { tenant, items } = next;

@@ -14,6 +14,7 @@ import {
 } from '../../learning/trajectories/trajectories.ts';
 import { createImplicitSignals, type HeardSignal, IMPLICIT_SCORES, IMPLICIT_WORDS } from './implicit-signals.ts';
 import { createRateLimit } from './rate-limit.ts';
+import { createTrajectoryKeeper } from './trajectory-keeper.ts';
 
 /** What became of a feedback. */
 export interface FeedbackReceipt {
@@ -65,8 +66,6 @@ export interface LearningContext {
 /** How often it is looked whether a loop is due. */
 const LOOK_EVERY_MS = 60_000;
 const FEEDBACK_LIMIT = { burst: 60, perMinute: 60 };
-/** Trajectories that may wait for the store; beyond it they are given up, and the operator hears of it. */
-const MAX_PENDING = 1000;
 
 export function createLearning(context: LearningContext): Learning {
   const { memory, work, report, schedule } = context;
@@ -83,17 +82,16 @@ export function createLearning(context: LearningContext): Learning {
     report,
     ...(context.options === undefined ? {} : { options: context.options }),
   });
+  const keeper = createTrajectoryKeeper({ trajectories, foreground: memory.foreground, schedule, report });
   const signals = context.implicitFeedback === true ? createImplicitSignals() : null;
   const endReranking = memory.useRerank(sona.reranking.rerank);
   const limit = createRateLimit(() => services.now(), FEEDBACK_LIMIT);
   const prepared = new Map<string, Promise<void>>();
-  const pending = new Map<string, Promise<void>>();
   const expected = new Map<string, Promise<void>>();
   const steps = new Set<Promise<unknown>>();
   const ending = new AbortController();
   const seen = new Map<string, { readonly tenant: string; readonly modelId: string }>();
   const others = new Set<(signal: AbortSignal) => Promise<unknown>>();
-  let numGivenUp = 0;
   let isClosed = false;
   const keyOf = (tenant: string, id: string): string => JSON.stringify([tenant, id]);
   const tell = (doing: string, error: unknown): void =>
@@ -131,24 +129,10 @@ export function createLearning(context: LearningContext): Learning {
     await sona.leaveTenant(tenant, [...models.keys()]);
   });
 
-  function keep(tenant: string, trajectory: NewTrajectory): void {
-    if (pending.size >= MAX_PENDING) {
-      if (numGivenUp++ === 0) report(`${MAX_PENDING} requests wait to be kept for learning: more are given up`);
-      return;
-    }
-    const key = keyOf(tenant, trajectory.requestId);
-    const keeping = trajectories
-      .add(tenant, trajectory)
-      .catch((error: unknown) => tell('keeping a request for learning', error))
-      .finally(() => pending.delete(key));
-    pending.set(key, keeping);
-  }
-
   /** What somebody did is heard where nobody said anything; whoever says something later has the last word. */
   function suppose(tenant: string, { requestId, signal }: HeardSignal): void {
     const supposing = (async () => {
-      const key = keyOf(tenant, requestId);
-      await pending.get(key);
+      await keeper.kept(tenant, requestId);
       const known = await trajectories.get(tenant, requestId);
       if (known === null || known.feedback.length > 0) return;
       const given = { score: IMPLICIT_SCORES[signal], correction: null, comment: IMPLICIT_WORDS[signal] };
@@ -210,19 +194,19 @@ export function createLearning(context: LearningContext): Learning {
     },
     observe(tenant, trajectory) {
       const heard = signals?.notice(tenant, trajectory) ?? null;
-      keep(tenant, trajectory);
+      keeper.keep(tenant, trajectory);
       if (heard !== null) suppose(tenant, heard);
     },
     observeStopped(tenant, trajectory) {
       if (signals === null) return;
-      keep(tenant, trajectory);
+      keeper.keep(tenant, trajectory);
       suppose(tenant, { requestId: trajectory.requestId, signal: 'stop' });
     },
     async feedback(tenant, requestId, given) {
       limit.take(tenant);
       const key = keyOf(tenant, requestId);
       await expected.get(key);
-      await pending.get(key);
+      await keeper.kept(tenant, requestId);
       const before = await trajectories.get(tenant, requestId);
       const after = await trajectories.rate(tenant, requestId, given);
       const { verdict, quality } = after;
@@ -239,7 +223,7 @@ export function createLearning(context: LearningContext): Learning {
     },
     async settle() {
       await Promise.allSettled(expected.values());
-      await Promise.allSettled(pending.values());
+      await keeper.settle();
       await Promise.allSettled(steps);
     },
     async close() {
@@ -251,7 +235,8 @@ export function createLearning(context: LearningContext): Learning {
       ending.abort();
       await work.cancel().catch(() => {});
       await looping;
-      await Promise.allSettled([...pending.values(), ...steps]);
+      await keeper.settle();
+      await Promise.allSettled(steps);
       await sona.close();
       await context.endWork();
     },

@@ -272,7 +272,7 @@ describe('patterns', () => {
     await routing.decide('acme', { ...question, embedded });
     expect(routing.nearQuery('other')).toBeNull();
     const query = routing.nearQuery('acme')!;
-    expect(query).toEqual({ kinds: ['pattern'], k: 12 });
+    expect(query).toEqual({ kinds: ['pattern'], k: 8 });
     const near = await memory.store.nearest('acme', { ...embedded, ...query, withVectors: false });
     const nearest = vi.spyOn(memory.store, 'nearest');
     const choice = await routing.decide('acme', { ...question, embedded, near });
@@ -282,7 +282,7 @@ describe('patterns', () => {
     // As it would be after a look of its own.
     expect((await routing.decide('acme', { ...question, embedded })).probs).toEqual(choice.probs);
     // So many of others are among them that ours may lie behind: a filter has to find those.
-    const others = Array.from({ length: 12 }, () => ({ ...near[0]!, record: { ...near[0]!.record, fields: {} } }));
+    const others = Array.from({ length: 8 }, () => ({ ...near[0]!, record: { ...near[0]!.record, fields: {} } }));
     nearest.mockClear();
     expect((await routing.decide('acme', { ...question, embedded, near: others })).probs).toEqual(choice.probs);
     expect(nearest).toHaveBeenCalled();

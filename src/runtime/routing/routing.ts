@@ -159,6 +159,9 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
       const state = { ...choice.state, candidate: safe.id };
       return { ...choice, candidate: safe, why: { kind: 'fallback', detail }, propensity: null, state };
     },
+    foresee(tenant, turns) {
+      routers?.peek(tenant)?.router?.encoder.foresee(routedTurns(turns));
+    },
     nearQuery(tenant) {
       const known = routers?.peek(tenant) ?? null;
       return known?.router != null && known.hasPatterns ? nearPatterns(NUM_PATTERNS) : null;

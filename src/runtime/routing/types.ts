@@ -80,6 +80,8 @@ export interface ExplainedRoute extends Omit<RouteExplanation, 'reason' | 'candi
 /** Chooses who answers. */
 export interface Routing {
   readonly config: RouteConfig;
+  /** A question that will be decided soon: what can be known of it without the memory is. */
+  foresee(tenant: string, turns: readonly string[]): void;
   /** What `decide` will want to know of what is near the question, for whoever asks the memory something anyway; null: nothing. */
   nearQuery(tenant: string): Pick<NearestQuery, 'kinds' | 'k'> | null;
   decide(tenant: string, question: RouteQuestion): Promise<RouteChoice>;

@@ -59,7 +59,7 @@ function choiceFeatures(choices: readonly string[], stemWords: readonly string[]
 export function queryFeatures(text: string, numTurns = 1): Float32Array {
   const { stem, choices } = splitChoices(text);
   const words = wordsOf(text);
-  const stemWords = wordsOf(stem);
+  const stemWords = choices.length === 0 ? words : wordsOf(stem);
   const length = Math.max(1, text.length);
   const asked = new Set(stemWords);
   const has = (...any: string[]): number => +any.some((word) => asked.has(word));

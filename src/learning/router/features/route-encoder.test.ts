@@ -93,3 +93,17 @@ test('candidates are checked as a whole', () => {
   expect(() => resolveCandidates([candidate('a', -1)])).toThrow(/pricePerToken must be 0 or more/);
   expect(() => resolveCandidates([{ ...candidate('a'), color: 1 } as never])).toThrow(/unknown key "color"/);
 });
+
+test('[R19] what was foreseen is encoded as it would be, for the same turns only, and once', () => {
+  const fitted = (): ReturnType<typeof fitRouteEncoder> =>
+    fitRouteEncoder([{ turns: ['some rain'] }, { turns: ['some sun'] }, { turns: ['hello', 'no rain, no sun'] }]);
+  const [encoder, plain] = [fitted(), fitted()];
+  const requests = [['some rain'], ['before', 'some rain'], [QUESTION], [''], []];
+  for (const turns of requests) encoder.foresee(turns);
+  for (const turns of requests) {
+    const system = { load: turns.length / 4, latencyMs: [1, 2] };
+    for (let round = 0; round < 2; round++) {
+      expect(encoder.encode({ turns, system })).toEqual(plain.encode({ turns, system }));
+    }
+  }
+});

@@ -33,6 +33,8 @@ export interface EncoderOptions {
 
 /** Requests to numbers, by what was seen of the training texts. */
 export interface RouteEncoder {
+  /** Reads what will be asked for soon, while its asker waits for something else. */
+  foresee(turns: readonly string[]): void;
   encode(request: RouteRequest): RouteInput;
   save(): PolicyState;
 }
@@ -108,6 +110,16 @@ export function fitRouteEncoder(requests: readonly RouteRequest[], options?: Enc
   return createRouteEncoder(resolved, { rarity, directions, mean, scale });
 }
 
+/** What a text says by itself. */
+interface ReadText {
+  readonly terms: SparseVector;
+  /** Not scaled. */
+  readonly query: Float32Array;
+}
+
+/** Requests that are between being foreseen and encoded at once. */
+const MAX_FORESEEN = 64;
+
 interface EncoderArrays {
   /** f32[numBuckets] */
   readonly rarity: Float32Array;
@@ -122,11 +134,11 @@ function createRouteEncoder(options: Required<EncoderOptions>, arrays: EncoderAr
   const { numBuckets, embedding: size } = options;
   const { rarity, directions, mean, scale } = arrays;
   /** `embedded` is what the directions are of; null leaves the embedding block at its mean. */
-  const vectorOf = (text: string, request: RouteRequest, embedded: SparseVector | null) => {
+  const vectorOf = (query: Float32Array, embedded: SparseVector | null) => {
     const features = new Float32Array(NUM_FEATURES);
     const embedding = new Float32Array(size);
     if (embedded !== null) project(embedded, directions, embedding);
-    features.set(queryFeatures(text, request.turns.length));
+    features.set(query);
     features.set(embedding, NUM_QUERY_FEATURES);
     const numScaled = embedded === null ? NUM_QUERY_FEATURES : mean.length;
     for (let i = 0; i < numScaled; i++) {
@@ -137,13 +149,26 @@ function createRouteEncoder(options: Required<EncoderOptions>, arrays: EncoderAr
   };
   const termsOf = (text: string): SparseVector => weighTerms(countTerms(text, numBuckets), rarity);
   const isByVector = options.vector > 0;
+  const foreseen = new Map<string, ReadText>();
+  const keyOf = (turns: readonly string[]): string => `${turns.length} ${wholeOf(turns)}`;
+  const read = (turns: readonly string[]): ReadText => {
+    const text = wholeOf(turns);
+    return { terms: termsOf(text), query: queryFeatures(text, turns.length) };
+  };
   return {
+    foresee(turns) {
+      if (foreseen.size >= MAX_FORESEEN) foreseen.clear(); // of requests that never came
+      foreseen.set(keyOf(turns), read(turns));
+    },
     encode(request) {
-      const text = wholeOf(request.turns);
-      const terms = termsOf(text);
-      const whole = vectorOf(text, request, isByVector ? vectorTerms(request, options.vector) : terms);
+      const { turns } = request;
+      const text = wholeOf(turns);
+      const { terms, query } = foreseen.get(keyOf(turns)) ?? read(turns);
+      foreseen.delete(keyOf(turns));
+      const whole = vectorOf(query, isByVector ? vectorTerms(request, options.vector) : terms);
       // Only the last turn has a vector: one for each part would cost as much again.
-      const partOf = (part: string) => vectorOf(part, request, isByVector ? null : termsOf(part)).features;
+      const partOf = (part: string) =>
+        vectorOf(queryFeatures(part, turns.length), isByVector ? null : termsOf(part)).features;
       const states = NUM_QUERY_FEATURES + size;
       retrievalFeatures(request.retrieval, whole.features.subarray(states, states + options.retrieval));
       systemFeatures(request.system, whole.features.subarray(states + options.retrieval));

@@ -22,7 +22,7 @@ const refusal = new RuvLLMError('conflict', 'no');
 describe('group commit', () => {
   test('[MS27] writes of one turn share a transaction, in their order, and resolve after the commit', async () => {
     const { database, log } = createLog();
-    const commit = createGroupCommit(database, queueMicrotask);
+    const commit = createGroupCommit({ database, defer: queueMicrotask });
     const effects: string[] = [];
     const writes = ['a', 'b', 'c'].map((name) =>
       commit.submit((onCommit) => {
@@ -42,9 +42,9 @@ describe('group commit', () => {
 
   test('[MS28] what is durable is told before anybody hears of it, and not after a failure', async () => {
     const { database, log, fail } = createLog();
-    const commit = createGroupCommit(database, queueMicrotask, () => log.push('durable'));
+    const commit = createGroupCommit({ database, defer: queueMicrotask, onCommitted: () => () => log.push('durable') });
     await commit.submit((onCommit) => onCommit(() => log.push('effect')));
-    expect(log.slice(-3)).toEqual(['COMMIT', 'durable', 'effect']);
+    expect(log.slice(-3)).toEqual(['COMMIT', 'effect', 'durable']);
     fail.set('COMMIT', 1);
     await expect(commit.submit(() => 1)).rejects.toMatchObject({ code: 'io' });
     expect(log.slice(-2)).toEqual(['COMMIT', 'ROLLBACK']);
@@ -52,7 +52,7 @@ describe('group commit', () => {
 
   test('[MS27] one that is refused undoes itself only', async () => {
     const { database, log } = createLog();
-    const commit = createGroupCommit(database, queueMicrotask);
+    const commit = createGroupCommit({ database, defer: queueMicrotask });
     const effects: string[] = [];
     const outcomes = await Promise.allSettled([
       commit.submit(() => 1),
@@ -71,7 +71,7 @@ describe('group commit', () => {
   test('[MS27] when the commit fails, each is tried alone, and only those that fail again are told so', async () => {
     const { database, log, fail } = createLog();
     fail.set('COMMIT', 2); // the common one, and that of the first alone
-    const commit = createGroupCommit(database, queueMicrotask);
+    const commit = createGroupCommit({ database, defer: queueMicrotask });
     const effects: number[] = [];
     const outcomes = await Promise.allSettled(
       [1, 2, 3].map((i) => commit.submit((onCommit) => (onCommit(() => effects.push(i)), i))),
@@ -84,7 +84,7 @@ describe('group commit', () => {
 
   test('[MS27] a database that gives up in the middle of a write fails that write and no other', async () => {
     const { database, log, fail } = createLog();
-    const commit = createGroupCommit(database, queueMicrotask);
+    const commit = createGroupCommit({ database, defer: queueMicrotask });
     const bad = (): never => {
       throw toSqlError(new Error('database or disk is full'));
     };
@@ -93,5 +93,73 @@ describe('group commit', () => {
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect(outcomes[1]).toMatchObject({ reason: { code: 'disk_full' } });
     expect(log.filter((sql) => sql === 'COMMIT')).toHaveLength(2);
+  });
+
+  describe('where commits are flushed later', () => {
+    /** Flushes end when the test says so. */
+    function createSlowDisk() {
+      const { database, log } = createLog();
+      const flushes: { end(error?: Error): void }[] = [];
+      const flush = (): Promise<void> =>
+        new Promise((resolve, reject) => {
+          log.push('flush');
+          flushes.push({ end: (error) => (error === undefined ? resolve() : reject(error)) });
+        });
+      const commit = createGroupCommit({
+        database: { ...database, flush },
+        defer: queueMicrotask,
+        onCommitted: () => () => log.push('durable'),
+      });
+      const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+      return { commit, log, flushes, turn };
+    }
+
+    test('[MS34] effects come with the commit, the answer with the flush; commits meanwhile share the next one', async () => {
+      const { commit, log, flushes, turn } = createSlowDisk();
+      const heard: string[] = [];
+      const write = (name: string): Promise<unknown> =>
+        commit.submit((onCommit) => onCommit(() => log.push(name))).then(() => heard.push(name));
+      const first = write('a');
+      await turn();
+      const more = [write('b')];
+      await turn();
+      more.push(write('c'));
+      await turn();
+      expect(log.filter((one) => /^([a-c]|flush|durable)$/.test(one))).toEqual(['a', 'flush', 'b', 'c']);
+      expect(heard).toEqual([]);
+      flushes[0]!.end();
+      await first;
+      await turn();
+      expect(heard).toEqual(['a']); // the others were committed when its flush had begun
+      expect(flushes).toHaveLength(2);
+      flushes[1]!.end();
+      await Promise.all(more);
+      expect(log.slice(-2)).toEqual(['durable', 'durable']);
+      expect(flushes).toHaveLength(2);
+    });
+
+    test('[MS34] who waits for a flush that fails is told so, and the next is tried', async () => {
+      const { commit, log, flushes, turn } = createSlowDisk();
+      const failing = commit.submit(() => 1);
+      await turn();
+      const next = commit.submit(() => 2);
+      await turn();
+      flushes[0]!.end(new Error('EIO'));
+      await expect(failing).rejects.toThrow('EIO');
+      await turn();
+      flushes[1]!.end();
+      expect(await next).toBe(2);
+      expect(log.filter((one) => one === 'durable')).toHaveLength(1);
+    });
+
+    test('[MS34] a refusal is heard with the others, whatever the disk does', async () => {
+      const { commit, flushes, turn } = createSlowDisk();
+      const refused = commit.submit(() => {
+        throw refusal;
+      });
+      await turn();
+      flushes[0]!.end(new Error('EIO'));
+      await expect(refused).rejects.toBe(refusal);
+    });
   });
 });

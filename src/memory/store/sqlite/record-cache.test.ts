@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { MemoryRecord } from '../../types.ts';
 import { createRecordCache } from './record-cache.ts';
@@ -31,4 +32,35 @@ test('[MS33] a row of another tenant, or of the same one made anew, is not there
   cache.set(alice, 2, recordOf('2'), 10);
   cache.clear();
   expect(cache.get(alice, 2)).toBeUndefined();
+});
+
+test('[MS33] any history: what a list in the order of use would keep', () => {
+  const step = fc.tuple(fc.constantFrom('get', 'set', 'set', 'drop', 'clear'), fc.nat(50), fc.integer({ min: 1, max: 6 })); // prettier-ignore
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 200, maxLength: 400 }), (steps) => {
+      const cache = createRecordCache(96);
+      let model: { row: number; bytes: number }[] = [];
+      const without = (row: number): typeof model => model.filter((one) => one.row !== row);
+      for (const [what, row, bytes] of steps) {
+        const known = model.find((one) => one.row === row);
+        if (what === 'get') {
+          expect(cache.get(alice, row)?.id).toBe(known === undefined ? undefined : `${row}`);
+          if (known !== undefined) model = [...without(row), known];
+        } else if (what === 'set') {
+          cache.set(alice, row, recordOf(`${row}`), bytes);
+          model = [...without(row), { row, bytes }];
+          while (model.reduce((sum, one) => sum + one.bytes, 0) > 96) model.shift();
+        } else if (what === 'drop') {
+          cache.drop(row);
+          model = without(row);
+        } else if (row === 0) {
+          cache.clear();
+          model = [];
+        }
+      }
+      const kept = Array.from({ length: 51 }, (_, row) => row).filter((row) => cache.get(alice, row) !== undefined);
+      expect(kept).toEqual(model.map(({ row }) => row).toSorted((a, b) => a - b));
+    }),
+    { numRuns: 50, seed: 5, endOnFailure: true },
+  );
 });

@@ -14,39 +14,63 @@ export interface RecordCache {
 interface Kept {
   /** As it was known then: erased and made anew, it is another one, and so may the row be. */
   readonly tenant: Tenant;
+  readonly row: number;
   readonly record: MemoryRecord;
   readonly bytes: number;
+  older: Kept | null;
+  newer: Kept | null;
 }
 
-/** What was used last is kept longest. */
+/**
+ * What was used last is kept longest. They are linked in that order: the first key of a map would be found behind all that were
+ * deleted before it, which with thousands of them takes longer than opening a record.
+ */
 export function createRecordCache(maxBytes: number): RecordCache {
   const kept = new Map<number, Kept>();
+  let oldest: Kept | null = null;
+  let newest: Kept | null = null;
   let numBytes = 0;
+  const unlink = (one: Kept): void => {
+    if (one.older === null) oldest = one.newer;
+    else one.older.newer = one.newer;
+    if (one.newer === null) newest = one.older;
+    else one.newer.older = one.older;
+  };
+  const append = (one: Kept): void => {
+    one.older = newest;
+    one.newer = null;
+    if (newest === null) oldest = one;
+    else newest.newer = one;
+    newest = one;
+  };
   const drop = (row: number): void => {
-    numBytes -= kept.get(row)?.bytes ?? 0;
+    const known = kept.get(row);
+    if (known === undefined) return;
     kept.delete(row);
+    unlink(known);
+    numBytes -= known.bytes;
   };
   return {
     get(tenant, row) {
       const known = kept.get(row);
       if (known?.tenant !== tenant) return undefined;
-      kept.delete(row);
-      kept.set(row, known);
+      unlink(known);
+      append(known);
       return known.record;
     },
     set(tenant, row, record, bytes) {
       drop(row);
       if (bytes > maxBytes / 16) return; // a few long ones would push all others out
-      kept.set(row, { tenant, record, bytes });
+      const one: Kept = { tenant, row, record, bytes, older: null, newer: null };
+      kept.set(row, one);
+      append(one);
       numBytes += bytes;
-      for (const oldest of kept.keys()) {
-        if (numBytes <= maxBytes) break;
-        drop(oldest);
-      }
+      while (numBytes > maxBytes) drop(oldest!.row);
     },
     drop,
     clear() {
       kept.clear();
+      [oldest, newest] = [null, null];
       numBytes = 0;
     },
   };

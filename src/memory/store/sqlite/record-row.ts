@@ -29,6 +29,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const FLOAT_BYTES = 4;
 const LENGTH_BYTES = 4;
+const IS_LITTLE_ENDIAN = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
 
 /** Kinds are stored as numbers from 1: those of `RECORD_KINDS` keep their place for ever. */
 export const kindNumber = (kind: RecordKind): number => RECORD_KINDS.indexOf(kind) + 1;
@@ -75,20 +76,24 @@ function associatedData(head: RowHead): Uint8Array {
   return encode(JSON.stringify(parts));
 }
 
+/** For what is sealed, before it is; a longer one has a place of its own. */
+const plainScratch = new Uint8Array(16 << 10);
+
 /** Plain: length of the JSON text (u32 little-endian), the text, the floats of the vector (little-endian). */
 export function sealRecord(put: CheckedPut, head: RowHead, sealer: TenantSealer): Uint8Array {
   const { fields, bodyText, space, vector } = put;
-  const text = encoder.encode(
-    `{"fields":${JSON.stringify(fields)},"space":${JSON.stringify(space)},"body":${bodyText}}`,
-  );
+  const text = `{"fields":${JSON.stringify(fields)},"space":${JSON.stringify(space)},"body":${bodyText}}`;
   const numFloats = vector?.length ?? 0;
-  const plain = new Uint8Array(LENGTH_BYTES + text.length + numFloats * FLOAT_BYTES);
+  const maxBytes = LENGTH_BYTES + text.length * BYTES_PER_UNIT + numFloats * FLOAT_BYTES;
+  const plain = maxBytes <= plainScratch.length ? plainScratch : new Uint8Array(maxBytes);
   const view = new DataView(plain.buffer);
-  view.setUint32(0, text.length, true);
-  plain.set(text, LENGTH_BYTES);
-  const start = LENGTH_BYTES + text.length;
-  for (let i = 0; i < numFloats; i++) view.setFloat32(start + i * FLOAT_BYTES, vector![i]!, true);
-  return sealer.seal(associatedData(head), plain);
+  const { written } = encoder.encodeInto(text, plain.subarray(LENGTH_BYTES));
+  view.setUint32(0, written, true);
+  const start = LENGTH_BYTES + written;
+  if (IS_LITTLE_ENDIAN && vector !== null) {
+    plain.set(new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength), start);
+  } else for (let i = 0; i < numFloats; i++) view.setFloat32(start + i * FLOAT_BYTES, vector![i]!, true);
+  return sealer.seal(associatedData(head), plain.subarray(0, start + numFloats * FLOAT_BYTES));
 }
 
 export const RECORD_COLUMNS =

@@ -74,7 +74,8 @@ export function createRecords({ database, nextSeq, onVector, cache }: RecordsCon
 
   function obtainSet(tenant: Tenant, { kind, space, vector }: CheckedPut): number | null {
     if (space === null || vector === null) return null;
-    const known = setOf(tenant, kind, space);
+    // What is remembered was committed; inside of a transaction nothing new is.
+    const known = knownSets.get(tenant)?.get(`${kind} ${space}`) ?? setOf(tenant, kind, space);
     if (known !== null) {
       if (known.dim !== vector.length) {
         refuse(`vector has the length ${vector.length}, those of its space have ${known.dim}`, 'vector');

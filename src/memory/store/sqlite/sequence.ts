@@ -5,8 +5,10 @@ const EPOCH_SIZE = 2 ** 32;
 
 export interface Sequence {
   next(): number;
-  /** All that was given up to now is on the disk. */
-  settle(): void;
+  /** The last that was given. */
+  last(): number;
+  /** All up to this one is on the disk. */
+  settle(seq: number): void;
   /**
    * The last that is settled. Not the last that was given: of a transaction that failed the rows may lie in the log all the same, and
    * be there after the next opening, unless a later transaction has taken their place.
@@ -24,5 +26,10 @@ export function createSequence(database: SqlDatabase): Sequence {
   const epoch = numberOf(database.prepare(`SELECT value FROM setting WHERE name = 'epoch'`).all()[0]?.['value']);
   let last = epoch * EPOCH_SIZE;
   let settled = last;
-  return { next: () => ++last, settle: () => void (settled = last), settled: () => settled };
+  return {
+    next: () => ++last,
+    last: () => last,
+    settle: (seq) => void (settled = Math.max(settled, seq)),
+    settled: () => settled,
+  };
 }

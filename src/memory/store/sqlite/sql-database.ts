@@ -13,6 +13,8 @@ export interface SqlDatabase {
   exec(sql: string): void;
   /** Statements are kept: the same text is compiled once. */
   prepare(sql: string): SqlStatement;
+  /** Resolves when all that is committed is on the disk. Default: every commit is when it returns. */
+  flush?(): Promise<void>;
   close(): void;
 }
 

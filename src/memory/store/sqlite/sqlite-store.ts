@@ -52,7 +52,14 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
   const { defer = queueMicrotask, report = () => {}, onClose = () => {}, saveIndexEvery } = options;
   migrate(database, checkRegistry(fields), now());
   const sequence = createSequence(database);
-  const commit = createGroupCommit(database, defer, sequence.settle);
+  const commit = createGroupCommit({
+    database,
+    defer,
+    onCommitted() {
+      const seq = sequence.last();
+      return () => sequence.settle(seq);
+    },
+  });
   const tenants = createTenants(database, keys);
   const edges = createEdges(database);
   const cache = createRecordCache(MAX_CACHE_BYTES);
@@ -62,7 +69,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
     onVector: (setNo, row, vector) => sets.apply(setNo, row, vector),
     cache,
   });
-  const rows = createVectorRows({ database, tenants, lastSeq: sequence.settled, submit: commit.submit });
+  const rows = createVectorRows({ database, tenants, lastSeq: sequence.settled, commit });
   const sets = createVectorSets({
     createIndex,
     files: indexFiles,
@@ -238,7 +245,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
       checkOpen();
       checkTenant(tenant);
       const id = await commit.submit((onCommit) => tenants.startErasing(tenant, onCommit));
-      commit.flush(); // what was written for the tenant before is purged with the rest
+      commit.commit(); // what was written for the tenant before is purged with the rest
       purge(id);
       tenants.forget(id);
       await sets.removeTenant(id);
@@ -257,9 +264,10 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
 
     async close() {
       if (isClosed) return;
-      commit.flush();
+      commit.commit();
       await sets.close();
-      commit.flush(); // departures that need not be remembered
+      commit.commit(); // departures that need not be remembered
+      await commit.flush().catch(() => {}); // who wrote it hears of it
       isClosed = true;
       database.close();
       onClose();

@@ -8,13 +8,14 @@ export interface VectorRowsParts {
   readonly database: SqlDatabase;
   readonly tenants: Tenants;
   readonly lastSeq: () => number;
-  readonly submit: GroupCommit['submit'];
+  readonly commit: Pick<GroupCommit, 'submit' | 'flush'>;
 }
 
 /** The rows as the indexes see them. */
-export function createVectorRows({ database, tenants, lastSeq, submit }: VectorRowsParts): VectorRows {
+export function createVectorRows({ database, tenants, lastSeq, commit }: VectorRowsParts): VectorRows {
   return {
     lastSeq,
+    flush: commit.flush,
     departedSince: ({ no }, seq) =>
       database
         .prepare('SELECT DISTINCT row FROM departure WHERE vector_set = ? AND seq > ?')
@@ -32,7 +33,7 @@ export function createVectorRows({ database, tenants, lastSeq, submit }: VectorR
       });
     },
     saved({ no }, seq) {
-      const forget = submit(() =>
+      const forget = commit.submit(() =>
         database.prepare('DELETE FROM departure WHERE vector_set = ? AND seq <= ?').run(no, seq),
       );
       forget.catch(() => {}); // they are a few rows too many, and forgotten after the next save

@@ -56,6 +56,11 @@ export function breakDisk(n: number, fault: Fault, persistence: Persistence): Fa
     numCalls: 0,
     files: {
       ...nodeFiles,
+      openSync: (...args) => driverFiles['openSync']!(...(args as unknown as never[])) as number,
+      fdatasync: ((handle: number, done: (error: Error | null) => void) => {
+        if (isHit('fdatasync', handle)) done(Object.assign(new Error('EIO: planted'), { code: CODES[fault] }));
+        else nodeFiles.fdatasync(handle, done);
+      }) as Files['fdatasync'],
       writeFileSync: ((...args: Parameters<Files['writeFileSync']>) => {
         if (isIll && fault === 'full disk') fail('ENOSPC');
         nodeFiles.writeFileSync(...args);
@@ -63,17 +68,20 @@ export function breakDisk(n: number, fault: Fault, persistence: Persistence): Fa
     },
     heal() {
       isIll = false;
+      n = 0;
       for (const [name, call] of originals) driverFiles[name] = call;
     },
   };
+  /** Counts a call that the fault concerns. */
+  function isHit(name: string, target: unknown): boolean {
+    if (!isOurs(target) || !concerns(fault, name)) return false;
+    disk.numCalls++;
+    return (isIll = n > 0 && (persistence === 'once' ? disk.numCalls === n : disk.numCalls >= n));
+  }
   for (const name of WATCHED) {
     const call = originals.get(name)!;
     driverFiles[name] = (...args: never[]) => {
-      if (!isOurs(args[0]!) || !concerns(fault, name)) return note(name, call(...args), args);
-      disk.numCalls++;
-      const isHit = n > 0 && (persistence === 'once' ? disk.numCalls === n : disk.numCalls >= n);
-      isIll = isHit;
-      if (!isHit) return note(name, call(...args), args);
+      if (!isHit(name, args[0]!)) return note(name, call(...args), args);
       if (fault !== 'short write') return fail(CODES[fault]);
       const [handle, bytes, offset, length, position] = args as unknown as [number, Uint8Array, number, number, number];
       return call(...([handle, bytes, offset, length >> 1, position] as never[]));

@@ -9,7 +9,7 @@ type Calls = Record<string, Call>;
 const driverFiles = createRequire(import.meta.url)('node:fs') as Calls;
 
 /** What can fail, and which of it a full disk refuses. */
-const WATCHED = ['openSync', 'writeSync', 'writevSync', 'writeFileSync', 'fsyncSync', 'fdatasyncSync', 'ftruncateSync', 'readSync', 'renameSync', 'linkSync', 'rmSync', 'unlinkSync', 'mkdirSync']; // prettier-ignore
+const WATCHED = ['openSync', 'writeSync', 'writevSync', 'writeFileSync', 'fsyncSync', 'fdatasyncSync', 'fdatasync', 'ftruncateSync', 'readSync', 'renameSync', 'linkSync', 'rmSync', 'unlinkSync', 'mkdirSync']; // prettier-ignore
 const GROWING = new Set(['writeSync', 'writevSync', 'writeFileSync', 'mkdirSync', 'linkSync']);
 const SHORTENED = new Set(['writeSync', 'writevSync']);
 
@@ -75,7 +75,10 @@ export function watchDisk(folder: string, n: number, fault: Fault, persistence: 
       disk.hits.add(kind);
       if (fault === 'short write') return writeHalf(name, call, args);
       const code = fault === 'full disk' ? 'ENOSPC' : 'EIO';
-      throw Object.assign(new Error(`${code}: planted`), { code });
+      const error = Object.assign(new Error(`${code}: planted`), { code });
+      if (name !== 'fdatasync') throw error;
+      (args.at(-1) as unknown as (error: Error) => void)(error);
+      return undefined;
     };
   for (const [name, call] of originals) driverFiles[name] = watch(name, call);
   const own = WATCHED.map((name) => [name, watch(name, (nodeFiles as unknown as Calls)[name]!)]);

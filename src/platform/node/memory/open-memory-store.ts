@@ -10,6 +10,7 @@ import { toFileError } from '../file-errors.ts';
 import type { Files } from '../sealing/atomic-files.ts';
 import type { MasterSource } from '../sealing/master-source.ts';
 import { checkpointWhenIdle } from './checkpoint-when-idle.ts';
+import { flushLater } from './flush-later.ts';
 import { openMemoryFolder, type MemoryFolder } from './memory-folder.ts';
 import { findNodeSqlite, openNodeSqlite } from './node-sqlite.ts';
 import { OPENING_PRAGMAS } from './sqlite-driver.ts';
@@ -132,7 +133,8 @@ function openDatabase(
     }
     throw error;
   }
-  return { database: checkpointWhenIdle(guarded(database, folder)), driver: own === null ? 'wasm' : 'node' };
+  const flushed = flushLater(guarded(database, folder), files, path);
+  return { database: checkpointWhenIdle(flushed), driver: own === null ? 'wasm' : 'node' };
 }
 
 /** SQLite would make it for all to read. */

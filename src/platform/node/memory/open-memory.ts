@@ -142,6 +142,10 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     degraded: store.degraded,
     services,
     schedule(task, delayMs) {
+      if (delayMs === 0) {
+        const turn = setImmediate(task).unref(); // a timer would wait for a whole millisecond
+        return () => clearImmediate(turn);
+      }
       const timer = setTimeout(task, delayMs).unref();
       return () => clearTimeout(timer);
     },

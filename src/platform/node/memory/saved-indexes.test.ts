@@ -98,13 +98,13 @@ test('[MS28] an index that has what the rows have not is damage', async () => {
   await expect(store.checkIntegrity()).rejects.toThrow('has 3 vectors, 0 of 2 are missing');
 });
 
-/** A change that meets a disk whose writes fail from the n-th on, the index saved all the same, and what a new opening finds. */
+/** A change that meets a disk that fails from the n-th on, the index saved all the same, and what a new opening finds. */
 async function changeAndReopen(n: number, change: (store: MemoryStore) => Promise<unknown>) {
   const folder = newFolder();
   const { files } = createKeptIndexes();
-  const open = (): MemoryStore => openAt(folder, { driver: 'wasm', openIndexFiles: () => files }).store;
-  disk = breakDisk(n, 'short write', 'from');
-  const first = open();
+  const options = { driver: 'wasm', openIndexFiles: () => files } as const;
+  disk = breakDisk(n, 'I/O error', 'from');
+  const first = openAt(folder, { ...options, files: disk.files }).store;
   await first.put([of(1), of(2)]);
   await idsIn(first, 's');
   await first.put([of(3)]); // so that there is something to save
@@ -114,7 +114,7 @@ async function changeAndReopen(n: number, change: (store: MemoryStore) => Promis
   await first.close().catch(() => {});
   disk.heal();
   await first.close().catch(() => {});
-  const store = open();
+  const { store } = openAt(folder, options);
   const isThere = (await store.get('alpha', [idOf(1), idOf(4)])).map((record) => record !== null);
   const found = await idsIn(store, 's');
   await store.checkIntegrity();

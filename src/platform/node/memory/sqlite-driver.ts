@@ -42,7 +42,7 @@ export function wrapDatabase<S>(raw: RawDatabase<S>, isDiskFull: () => boolean):
 }
 
 /**
- * Before anything else: ours alone (the driver in WebAssembly has no shared memory for the WAL), every commit flushed. A page of
+ * Before anything else: ours alone (the driver in WebAssembly has no shared memory for the WAL), every commit flushed (by flush-later.ts). A page of
  * 4 KiB holds a record without its vector; memory stays small. What is committed goes into the database when nobody writes
  * (checkpoint-when-idle.ts), for that takes many milliseconds in which nothing is answered; else with every 32 MiB.
  */

@@ -4,8 +4,14 @@ import type { KeyFiles, TenantKeys } from '../sealing/key-files.ts';
 import { createNaming, ID_LENGTH } from '../sealing/key-ring.ts';
 import { frame, keyedName, NONCE_BYTES, seal, TAG_BYTES, unseal } from '../sealing/sealing.ts';
 
+/** Names that are at hand, by tenant; ids, which are never asked for again, push the others out now and then. */
+const MAX_KEPT = 512;
+const MAX_KEPT_CHARS = 200;
+
 /** Nonce, sealed bytes, tag. The nonce is random: 2^32 records under one key keep the chance of a repetition below 2^-32. */
 export function createTenantSealer({ sealing, naming }: TenantKeys): TenantSealer {
+  /** By purpose and text: the same few words stand in most records, and a keyed hash costs as much as sealing one. */
+  const names = new Map<string, string>();
   return {
     seal(associated, plain) {
       const sealed = new Uint8Array(NONCE_BYTES + plain.length + TAG_BYTES);
@@ -21,7 +27,16 @@ export function createTenantSealer({ sealing, naming }: TenantKeys): TenantSeale
       const parts = { bytes: sealed.subarray(NONCE_BYTES, end), tag: sealed.subarray(end) };
       return unseal(sealing, sealed.subarray(0, NONCE_BYTES), associated, parts);
     },
-    nameOf: (purpose, text) => keyedName(naming, frame(purpose, text)).slice(0, ID_LENGTH),
+    nameOf(purpose, text) {
+      const key = `${purpose}\n${text}`; // no purpose has a line break
+      const known = names.get(key);
+      if (known !== undefined) return known;
+      const name = keyedName(naming, frame(purpose, text)).slice(0, ID_LENGTH);
+      if (text.length > MAX_KEPT_CHARS) return name;
+      if (names.size >= MAX_KEPT) names.clear();
+      names.set(key, name);
+      return name;
+    },
   };
 }
 

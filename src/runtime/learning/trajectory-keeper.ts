@@ -1,0 +1,95 @@
+import type { NewTrajectory, Trajectories } from '../../learning/trajectories/trajectories.ts';
+import type { Schedule } from '../../memory/common/services.ts';
+import type { Memory } from '../../memory/memory.ts';
+
+/** Writes down what can be learned from requests, a few at a time, when nobody waits for an answer of the memory. */
+export interface TrajectoryKeeper {
+  /** Makes nobody wait. */
+  keep(tenant: string, trajectory: NewTrajectory): void;
+  /** Resolves when the trajectory of a request is no longer on its way, and sees to that at once. */
+  kept(tenant: string, requestId: string): Promise<void>;
+  /** Resolves when all are written. */
+  settle(): Promise<void>;
+}
+
+export interface TrajectoryKeeperContext {
+  readonly trajectories: Pick<Trajectories, 'addAll'>;
+  readonly foreground: Memory['foreground'];
+  readonly schedule: Schedule;
+  /** Hears of what is lost. */
+  readonly report: (message: string) => void;
+}
+
+interface Waiting {
+  readonly tenant: string;
+  readonly trajectory: NewTrajectory;
+}
+
+/** Trajectories that may wait for the store; beyond it they are given up, and the operator hears of it. */
+const MAX_WAITING = 1000;
+/** Of one call, as of the audit log's: a question waits for no more than these. */
+const MAX_AT_ONCE = { quiet: 16, busy: 2, ofQueue: 1 / 8 };
+
+export function createTrajectoryKeeper({
+  trajectories,
+  foreground,
+  schedule,
+  report,
+}: TrajectoryKeeperContext): TrajectoryKeeper {
+  /** By tenant and request; those being written are the first of them. */
+  const waiting = new Map<string, Waiting>();
+  let numGivenUp = 0;
+  let numHurrying = 0;
+  let working: Promise<void> | null = null;
+  const keyOf = (tenant: string, id: string): string => JSON.stringify([tenant, id]);
+
+  async function write(some: readonly Waiting[]): Promise<void> {
+    try {
+      await trajectories.addAll(some);
+    } catch (error) {
+      // Only the one that is refused alone is lost.
+      if (some.length > 1) for (const one of some) await write([one]);
+      else report(`keeping a request for learning failed: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  async function drain(): Promise<void> {
+    while (waiting.size > 0) {
+      if (numHurrying === 0) await foreground.turn();
+      const few = foreground.isQuiet() ? MAX_AT_ONCE.quiet : MAX_AT_ONCE.busy;
+      const batch = [...waiting].slice(0, Math.max(few, Math.floor(waiting.size * MAX_AT_ONCE.ofQueue)));
+      await write(batch.map(([, one]) => one));
+      for (const [key, one] of batch) if (waiting.get(key) === one) waiting.delete(key);
+    }
+    working = null;
+  }
+
+  const work = (): Promise<void> => (working ??= drain());
+
+  async function hurry(isDone: () => boolean): Promise<void> {
+    numHurrying++;
+    foreground.release();
+    try {
+      while (!isDone()) await work();
+    } finally {
+      numHurrying--;
+    }
+  }
+
+  return {
+    keep(tenant, trajectory) {
+      if (waiting.size >= MAX_WAITING) {
+        if (numGivenUp++ === 0) report(`${MAX_WAITING} requests wait to be kept for learning: more are given up`);
+        return;
+      }
+      waiting.set(keyOf(tenant, trajectory.requestId), { tenant, trajectory });
+      // Not at once: the last word of an answer must not wait for what is learned from it.
+      if (working === null) schedule(() => void work(), 0);
+    },
+    async kept(tenant, requestId) {
+      const key = keyOf(tenant, requestId);
+      if (waiting.has(key)) await hurry(() => !waiting.has(key));
+    },
+    settle: () => hurry(() => waiting.size === 0),
+  };
+}
