@@ -1,13 +1,15 @@
 // What learning changes, measured on data it did not see, each figure with its control.
-//   npm run bench -- learn                      everything
+//   npm run bench -- learn                      everything; a part that fails is told, the others run, and it ends with 1
 //   npm run bench -- learn --part micro|lora|ewc|speed|routing|rerank|bank
 //   --model FILE --threads N --seeds N --patterns N --quick (fewer policies and shuffles of the router, no margins of micro)
 //   --rate N (micro: step of an instant update; again and again for a table of several)
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { ADAPTER_PARTS, type Figures } from './support/learn/adapter-parts.ts';
+import { ADAPTER_PARTS } from './support/learn/adapter-parts.ts';
+import { createFindings, showFindings } from './support/learn/findings.ts';
 import { openLearnModel } from './support/learn/learn-model.ts';
+import { type Part, runParts, runPartsApart, showOutcomes } from './support/learn/run-parts.ts';
 import { printTable } from './support/report.ts';
 
 const { values } = parseArgs({
@@ -23,50 +25,39 @@ const { values } = parseArgs({
 });
 const began = performance.now();
 const log = (line: string): void => console.error(`${((performance.now() - began) / 1000).toFixed(0)} s: ${line}`);
-/** In the order of the promise; a part that did not run has none. */
-const figures: Figures = {
-  router_gain: null,
-  router_gain_ci_low: null,
-  intent_accuracy: null,
-  microlora_loss_drop: null,
-  microlora_loss_elsewhere: null,
-  ewc_forgetting_ratio: null,
-  instant_p50_ms: null,
-  pattern_p99_ms: null,
-};
+/** In the order of the promise. */
+const PROMISED = [
+  'router_gain',
+  'router_gain_ci_low',
+  'intent_accuracy',
+  'microlora_loss_drop',
+  'microlora_loss_elsewhere',
+  'ewc_forgetting_ratio',
+  'instant_p50_ms',
+  'pattern_p99_ms',
+];
+const findings = createFindings(PROMISED);
 
-const PARTS: Readonly<Record<string, () => Promise<void>>> = {
+const PARTS: Readonly<Record<string, Part['run']>> = {
   ...Object.fromEntries(Object.entries(ADAPTER_PARTS).map(([name, part]) => [name, () => onModel(part)])),
   async routing() {
     const { measureRouting } = await import('./support/learn/routing.ts');
-    const measured = await measureRouting({ log, show: printTable, isQuick: values.quick });
-    const { router_gain, router_gain_ci_low, router_gain_ci_low_by_subject, router_gain_shuffled_most } = measured;
-    const { intent_accuracy } = measured;
-    const controls = { router_gain_ci_low_by_subject, router_gain_shuffled_most };
-    Object.assign(figures, { router_gain, router_gain_ci_low, intent_accuracy, ...controls });
+    return measureRouting({ log, show: printTable, isQuick: values.quick }, findings);
   },
   async rerank() {
     const { showRerank } = await import('./support/learn/rerank-table.ts');
-    Object.assign(figures, await showRerank(log));
+    Object.assign(findings.figures, await showRerank(log));
   },
   async bank() {
-    const { measureBank } = await import('./support/learn/bank.ts');
-    const { numPatterns, p50Ms, p99Ms, counts, created } = await measureBank(Number(values.patterns));
-    printTable([
-      ['reasoning bank', ''],
-      ['patterns', String(numPatterns)],
-      ['search p50, p99 ms', `${p50Ms.toFixed(2)}, ${p99Ms.toFixed(2)}`],
-      ['patterns before, and after each of four distillations', counts.join(', ')],
-      ['new ones of each', created.join(', ')],
-    ]);
-    figures['pattern_p99_ms'] = p99Ms;
+    const { showBank } = await import('./support/learn/bank-table.ts');
+    await showBank(Number(values.patterns), findings);
   },
 };
 
 async function onModel(part: (typeof ADAPTER_PARTS)[string]): Promise<void> {
   if (!existsSync(values.model)) throw new Error(`no model at ${values.model}: pass --model FILE`);
   const model = await openLearnModel(values.model, Number(values.threads));
-  await part(model, figures, {
+  await part(model, findings, {
     numSeeds: Number(values.seeds),
     isQuick: values.quick,
     rates: (values.rate ?? []).map(Number),
@@ -79,8 +70,24 @@ if (!chosen.every((part) => Object.hasOwn(PARTS, part))) {
   console.error(`error: --part is one of ${Object.keys(PARTS).join(', ')}`);
   process.exit(2);
 }
-for (const part of chosen) {
-  log(`${part} …`);
-  await PARTS[part]!();
+
+/** All arguments but the parts. */
+const others = Object.entries(values).flatMap(([name, value]) => {
+  if (name === 'part' || value === false) return [];
+  return [value].flat().flatMap((one) => (one === true ? [`--${name}`] : [`--${name}`, String(one)]));
+});
+
+const isPart = process.send !== undefined;
+const outcomes =
+  chosen.length > 1
+    ? await runPartsApart({ file: process.argv[1]!, args: others }, chosen, findings, log)
+    : await runParts(chosen.map((name) => ({ name, run: PARTS[name]! })), isPart ? () => {} : log); // prettier-ignore
+const isWhole = values.part !== undefined || PROMISED.every((name) => typeof findings.figures[name] === 'number');
+const code = isWhole && outcomes.every(({ error }) => error === null) ? 0 : 1;
+if (isPart) process.send!({ findings, outcomes }, () => process.exit(code));
+else {
+  showFindings(findings, PROMISED);
+  showOutcomes(outcomes);
+  console.log(JSON.stringify(findings.figures));
+  process.exit(code);
 }
-console.log(JSON.stringify(figures));

@@ -3,29 +3,13 @@
 //   --unseen-subjects, --seen-subjects, --four-models, --news, --speed, --intents, --feedback    that part alone
 //   --only NAME,NAME --shuffles N        of the tables of models
 import { parseArgs } from 'node:util';
-import {
-  measureBanking,
-  measureDecisions,
-  measureFeedback,
-  measureFourModels,
-  measureNews,
-  measureRouting,
-  measureSeenSubjects,
-  measureUnseenSubjects,
-  openPart,
-} from './support/learn/routing.ts';
+import { createFindings } from './support/learn/findings.ts';
+import { measureRouting, ROUTING_PARTS } from './support/learn/routing.ts';
+import { showOutcomes } from './support/learn/run-parts.ts';
 import { printTable } from './support/report.ts';
 
-const PARTS = {
-  'unseen-subjects': measureUnseenSubjects,
-  'seen-subjects': measureSeenSubjects,
-  'four-models': measureFourModels,
-  news: measureNews,
-  speed: measureDecisions,
-  intents: measureBanking,
-  feedback: measureFeedback,
-};
-const flags = Object.fromEntries(['quick', ...Object.keys(PARTS)].map((name) => [name, { type: 'boolean' } as const]));
+const names = Object.keys(ROUTING_PARTS);
+const flags = Object.fromEntries(['quick', ...names].map((name) => [name, { type: 'boolean' } as const]));
 const { values: given } = parseArgs({ options: { ...flags, only: { type: 'string' }, shuffles: { type: 'string' } } });
 const values = given as Readonly<Record<string, string | boolean | undefined>>;
 const began = performance.now();
@@ -37,12 +21,10 @@ const options = {
   only: (values['only'] as string | undefined)?.split(','),
   numShuffles: values['shuffles'] === undefined ? undefined : Number(values['shuffles']),
 };
-const asked = Object.entries(PARTS).filter(([name]) => values[name] === true);
-const part = asked.length === 0 ? null : openPart(options);
-for (const [, measure] of asked) await measure(part!);
-if (part === null) {
-  const { router_gain, router_gain_ci_low, router_gain_ci_low_by_subject, router_gain_shuffled_most, intent_accuracy } = await measureRouting(options); // prettier-ignore
-  console.log(JSON.stringify({ router_gain, router_gain_ci_low, router_gain_ci_low_by_subject, router_gain_shuffled_most, intent_accuracy })); // prettier-ignore
-}
-log('done');
-process.exit(0);
+const asked = names.filter((name) => values[name] === true);
+const promised = asked.length === 0 ? ['router_gain', 'router_gain_ci_low', 'intent_accuracy'] : [];
+const findings = createFindings(promised);
+const outcomes = await measureRouting(options, findings, asked.length === 0 ? names : asked);
+showOutcomes(outcomes);
+console.log(JSON.stringify(findings.figures));
+process.exit(outcomes.every(({ error }) => error === null) ? 0 : 1);

@@ -42,19 +42,34 @@ describe.skipIf(!isServerBuilt)('the bench of routing', () => {
       learnByFeedback('ridge, random feedback', router.trainRidge([], 4), set, 'random'),
     ];
     const [header, learned, random] = curveTable(curves);
-    expect(header).toEqual(['feedbacks', '0', '100', '300', '1000', '2000', '5000']);
+    expect(header!.slice(1)).toEqual(['0', '100', '300', '1000', '2000', '5000', '95 % of the last']);
     expect(learned![0]).toBe('ridge');
     expect(Number(learned![1])).toBeLessThanOrEqual(0.4);
-    expect(Number(learned!.at(-1))).toBeGreaterThan(0.9);
-    expect(Number(random!.at(-1))).toBeLessThan(0.6);
+    expect(Number(learned!.at(-2))).toBeGreaterThan(0.9);
+    expect(Number(random!.at(-2))).toBeLessThan(0.6);
+    for (const { points, interval } of curves) {
+      expect(interval.low).toBeLessThanOrEqual(points.at(-1)!.accuracy);
+      expect(interval.high).toBeGreaterThanOrEqual(points.at(-1)!.accuracy);
+    }
   });
 
   test('a gain that is there is found, and shuffled outcomes have none', async () => {
-    const { measureCrossFitted, encodeAll } = await load();
+    const { measureCrossFitted, encodeAll, claimOf, gainTable } = await load();
     const examples = encodeAll(models(150), []).train;
-    const task = { title: 'two', names: ['small', 'large'], costs: [0, 1], only: ['linear', 'ridge'], fastGrnn: { maxEpochs: 4, weightDecay: 0.3 }, numShuffles: 3 }; // prettier-ignore
-    const { rows, controls, winners } = measureCrossFitted(task, examples, examples.map(({ group }) => group), () => {}); // prettier-ignore
-    expect(rows.map(({ name }) => name)).toEqual(['chosen', 'linear', 'ridge', 'ridge, all believed', 'oracle']);
+    const task = { title: 'two', names: ['small', 'large'], costs: [0, 1], only: ['always-large', 'linear', 'ridge'], fastGrnn: { maxEpochs: 4, weightDecay: 0.3 }, numShuffles: 3 }; // prettier-ignore
+    const table = measureCrossFitted(task, examples, examples.map(({ group }) => group), () => {}); // prettier-ignore
+    const { rows, controls, winners } = table;
+    expect(rows.map(({ name }) => name)).toEqual(['chosen', 'always-large', 'linear', 'ridge', 'ridge, all believed', 'oracle']); // prettier-ignore
+    expect(rows[1]!.area).toBe(0);
+    expect(table.fixed.map(({ name, cost }) => [name, cost])).toEqual([['small', 0], ['large', 1]]); // prettier-ignore
+    expect(table.fixed[1]!.quality).toBe(1);
+    expect(claimOf(table).isClaimed).toBe(true);
+    expect(gainTable(table).at(-1)![0]).toEqual(['two: a gain is claimed']);
+    const none = { ...rows[0]!, byCluster: { low: -0.001, high: 1 } };
+    expect(gainTable({ ...table, rows: [none] }).at(-1)).toEqual([['two: NO GAIN CAN BE CLAIMED'], ['the interval by cluster begins at -0.0010']]); // prettier-ignore
+    const lucky = controls.map((control) => ({ ...control, most: 1 }));
+    expect(claimOf({ ...table, controls: lucky })).toEqual({ isClaimed: false, why: 'a shuffle had 1.0000' });
+    expect(claimOf({ ...table, controls: [] }).isClaimed).toBe(false);
     expect(winners).toHaveLength(5);
     const [chosen] = rows;
     expect(chosen!.area).toBeGreaterThan(0.1);
@@ -95,5 +110,7 @@ describe.skipIf(!isServerBuilt)('the bench of routing', () => {
     expect(told.before).toBeLessThan(0.9);
     expect(told.numGood).toBeGreaterThan(0);
     expect(told.numBad).toBeGreaterThan(0);
+    // As many words that are neither leave it about where it was.
+    expect(Math.abs(told.afterNeither - told.before)).toBeLessThan(0.3);
   });
 });

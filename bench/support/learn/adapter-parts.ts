@@ -1,26 +1,29 @@
 // What adapters learn from feedback on a small real model, what they cost elsewhere, and what EWC keeps; with controls.
+import { bootstrapPercentile } from './bootstrap.ts';
 import { measureEwc } from './ewc.ts';
+import type { Findings } from './findings.ts';
 import type { LearnModel } from './learn-model.ts';
 import { measureLora } from './lora.ts';
 import { timeMicroLora } from './micro-lora-speed.ts';
 import { measureMicroLora } from './micro-lora.ts';
-import { show } from './statistics.ts';
+import { type Interval, show } from './statistics.ts';
 import { printTable } from '../report.ts';
-
-export type Figures = Record<string, number | boolean | null>;
 
 export interface AdapterPart {
   (
     model: LearnModel,
-    figures: Figures,
+    findings: Findings,
     options: { readonly numSeeds: number; readonly isQuick: boolean; readonly rates: readonly number[] },
   ): Promise<void>;
 }
 
+const ranged = ({ low, high }: { low: number; high: number }, digits = 3): string => `${low.toFixed(digits)} … ${high.toFixed(digits)}`; // prettier-ignore
+const minus = ({ mean, low, high }: Interval): Interval => ({ mean: -mean, low: -high, high: -low });
+
 const MICRO = { numCorrections: 96, numHeldOut: 40, seed: 1 } as const;
 
 export const ADAPTER_PARTS: Readonly<Record<string, AdapterPart>> = {
-  async micro(model, figures, { isQuick, rates }) {
+  async micro(model, { figures, rows: found }, { isQuick, rates }) {
     const rows = [
       ['rate', 'topic', 'own texts', 'topic, shuffled labels', 'corrections until it is said', 'not in 50'],
     ];
@@ -37,7 +40,9 @@ export const ADAPTER_PARTS: Readonly<Record<string, AdapterPart>> = {
     }
     if (rates.length > 0) printTable(rows);
     const result = await measureMicroLora(model, { ...MICRO, isQuick });
-    const { before, accepted, shuffledLabels, margin, updateMs } = result;
+    const { before, accepted, shuffledLabels, margin, updateMs, isUnchangedWithoutFeedback } = result;
+    const row = (value: Interval, control: string) => ({ value: value.mean.toFixed(3), interval: ranged(value), control }); // prettier-ignore
+    const nothing = `no feedback: ${isUnchangedWithoutFeedback ? 'not a bit changed' : 'CHANGED'}`;
     printTable([
       ['MicroLoRA, 96 corrections', 'before', 'change of the loss', 'shuffled labels'],
       ['held-out texts of the topic', before.topic.toFixed(3), show(accepted.topic), show(shuffledLabels.topic)],
@@ -60,8 +65,16 @@ export const ADAPTER_PARTS: Readonly<Record<string, AdapterPart>> = {
     figures['microlora_loss_elsewhere'] = accepted.ownTexts.mean;
     figures['microlora_unchanged_without_feedback'] = result.isUnchangedWithoutFeedback;
     figures['instant_p50_ms'] = updateMs.p50;
+    found['microlora_loss_drop'] = row(minus(accepted.topic), `shuffled labels: ${show(minus(shuffledLabels.topic))}`);
+    found['microlora_loss_elsewhere'] = row(
+      accepted.ownTexts,
+      `shuffled labels: ${show(shuffledLabels.ownTexts)}; ${nothing}`,
+    );
+    const instant = bootstrapPercentile(updateMs.times, 0.5);
+    found['instant_p50_ms'] = { value: updateMs.p50.toFixed(3), interval: ranged(instant), control: '–' };
+    if (!isUnchangedWithoutFeedback) throw new Error('losses changed without any feedback');
   },
-  async lora(model, figures) {
+  async lora(model, { figures }) {
     const rows = [['LoRA', 'topic', 'own texts', 'topic, shuffled answers', 'seconds', 'tokens/s']];
     const fixed = { numCorrections: 48, numHeldOut: 40, seed: 1, numLayers: 2, numEpochs: 3, learningRate: 1e-3 };
     for (const { rank, numReplayed } of [
@@ -83,7 +96,7 @@ export const ADAPTER_PARTS: Readonly<Record<string, AdapterPart>> = {
     }
     printTable(rows);
   },
-  async ewc(model, figures, { numSeeds }) {
+  async ewc(model, { figures, rows }, { numSeeds }) {
     const seeds = Array.from({ length: numSeeds }, (_, i) => i + 1);
     const result = await measureEwc(model, {
       seeds,
@@ -104,11 +117,26 @@ export const ADAPTER_PARTS: Readonly<Record<string, AdapterPart>> = {
         ),
       ),
     ]);
-    console.log(`less forgotten with EWC: ${show(result.saved)}`);
-    figures['ewc_forgetting_ratio'] = result.ratio;
-    figures['ewc_control_ratio'] = result.controlRatio;
+    const { saved, savedOverShuffled, ratio, ratios, controlRatio, controlRatios } = result;
+    printTable([
+      ['of A at equal B', 'forgotten without over with', '95 % over seeds', 'less forgotten, 95 %'],
+      ['EWC', ratio.toFixed(2), ranged(ratios, 2), show(saved)],
+      [
+        'shuffled Fisher',
+        controlRatio.toFixed(2),
+        ranged(controlRatios, 2),
+        `EWC beyond it: ${show(savedOverShuffled)}`,
+      ],
+    ]);
+    figures['ewc_forgetting_ratio'] = ratio;
+    figures['ewc_control_ratio'] = controlRatio;
+    rows['ewc_forgetting_ratio'] = {
+      value: ratio.toFixed(2),
+      interval: ranged(ratios, 2),
+      control: `shuffled Fisher: ${controlRatio.toFixed(2)} (${ranged(controlRatios, 2)})`,
+    };
   },
-  async speed(_model, figures) {
+  async speed(_model, { figures }) {
     const times = [];
     for (const numTokens of [1, 16, 64]) times.push(await timeMicroLora(numTokens));
     printTable([

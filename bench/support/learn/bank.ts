@@ -22,6 +22,8 @@ export interface BankFigures {
   readonly numPatterns: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** Of all searches, in rising order. */
+  readonly times: readonly number[];
   /** Patterns after each distillation: the first has something new, the others have not. */
   readonly counts: readonly number[];
   readonly created: readonly number[];
@@ -59,7 +61,7 @@ export async function measureBank(numPatterns: number): Promise<BankFigures> {
       created.push((await bank.distil(TENANT)).numCreated);
       counts.push(await bank.count(TENANT));
     }
-    return { numPatterns, p50Ms: percentile(times, 0.5), p99Ms: percentile(times, 0.99), counts, created };
+    return { numPatterns, p50Ms: percentile(times, 0.5), p99Ms: percentile(times, 0.99), times, counts, created };
   } finally {
     await memory.close();
     rmSync(folder, { recursive: true, force: true });

@@ -23,3 +23,14 @@ export function bootstrap(
   }).sort((a, b) => a - b);
   return { low: values[Math.floor(numResamples * 0.025)]!, high: values[Math.ceil(numResamples * 0.975) - 1]! };
 }
+
+/** 95 % of a percentile of values in rising order. */
+export function bootstrapPercentile(sorted: readonly number[], share: number): Interval {
+  const units = sorted.map((_, i) => String(i));
+  const statistic = (counts: Float64Array): number => {
+    let left = share * sorted.length;
+    const at = counts.findIndex((count) => (left -= count) < 0);
+    return sorted[at < 0 ? sorted.length - 1 : at]!;
+  };
+  return bootstrap(units, statistic, 400, 1);
+}

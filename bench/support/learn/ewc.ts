@@ -46,8 +46,13 @@ export interface EwcResult {
   readonly ratio: number;
   /** The same of the control, whose Fisher values belong to other parameters. */
   readonly controlRatio: number;
-  /** How much less was forgotten, over seeds. */
+  /** Of the ratios of the seeds, on a scale of logarithms; NaN where a seed forgot nothing. */
+  readonly ratios: Interval;
+  readonly controlRatios: Interval;
+  /** How much less was forgotten, over seeds, */
   readonly saved: Interval;
+  /** and less than with the control. */
+  readonly savedOverShuffled: Interval;
 }
 
 const MIN_FISHER_SAMPLES = 100;
@@ -59,8 +64,15 @@ export async function measureEwc(model: LearnModel, options: EwcBenchOptions): P
   for (const seed of options.seeds) seeds.push(await measureSeed(model, training, options, seed));
   await training.dispose();
   const forgotten = (method: EwcMethod): number => mean(seeds.map(({ forgetting }) => forgetting[method]));
+  const ratiosOf = (method: EwcMethod): Interval => {
+    const logs = interval(seeds.map(({ forgetting }) => Math.log(forgetting.none / forgetting[method])));
+    return { mean: Math.exp(logs.mean), low: Math.exp(logs.low), high: Math.exp(logs.high) };
+  };
   return {
     seeds,
+    ratios: ratiosOf('ewc'),
+    controlRatios: ratiosOf('shuffledFisher'),
+    savedOverShuffled: interval(seeds.map(({ forgetting }) => forgetting.shuffledFisher - forgetting.ewc)),
     ratio: forgotten('none') / forgotten('ewc'),
     controlRatio: forgotten('none') / forgotten('shuffledFisher'),
     saved: interval(seeds.map(({ forgetting }) => forgetting.none - forgetting.ewc)),

@@ -39,7 +39,7 @@ export interface MicroLoraResult {
   /** Whether logits stayed the same bits where there was no feedback. */
   readonly isUnchangedWithoutFeedback: boolean;
   /** Of one update with all tokens of an answer: `adapt` and `applyUpdates`. */
-  readonly updateMs: { readonly p50: number; readonly p99: number };
+  readonly updateMs: { readonly p50: number; readonly p99: number; readonly times: readonly number[] };
 }
 
 export interface UntilSaid {
@@ -162,7 +162,7 @@ export async function measureMicroLora(model: LearnModel, options: MicroLoraOpti
         : { trueVerdicts: await marginAfter(isRight), shuffledVerdicts: await marginAfter(coin) },
     untilSaid: await countUntilSaid(model, encode(SHORT_CORRECTIONS), create, learningRate),
     isUnchangedWithoutFeedback,
-    updateMs: { p50: percentile(times, 0.5), p99: percentile(times, 0.99) },
+    updateMs: { p50: percentile(times, 0.5), p99: percentile(times, 0.99), times },
   };
 }
 

@@ -1,5 +1,5 @@
 // Re-ranking of retrieved context by graph attention: trained on some intents, tested on others, beside similarity and the present order.
-import type { Figures } from './adapter-parts.ts';
+import type { Figures } from './findings.ts';
 import { measureRerank } from './rerank.ts';
 import { whyNoRerankData } from './rerank-data.ts';
 import { printTable } from '../report.ts';

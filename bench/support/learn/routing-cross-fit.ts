@@ -20,7 +20,6 @@ const FOLD_SEED = 0;
 const NUM_RESAMPLES = 400;
 /** Of the difference to the shuffled: each takes as many curves as there are shuffles. */
 const NUM_PAIRED = 150;
-const NETWORKS = ['MLP', 'FastGRNN'];
 const STRONG = { ridges: [300], directions: [96], mayBeConstant: false, isScaled: true };
 
 export interface ModelTask {
@@ -53,7 +52,26 @@ export interface GainTable {
   /** `chosen` is the first: in every fold what did best inside the training part. */
   readonly rows: readonly GainRow[];
   readonly controls: readonly Control[];
+  /** Each candidate for every request: the ends of random routing. */
+  readonly fixed: readonly { readonly name: string; readonly quality: number; readonly cost: number }[];
   readonly numTest: number;
+}
+
+/** A gain is claimed where its interval and that over the shuffled lie above 0, by request and by cluster, and no shuffle gained as much. */
+export function claimOf({ rows, controls }: GainTable): { readonly isClaimed: boolean; readonly why: string } {
+  const [chosen, control] = [rows[0]!, controls[0]];
+  if (control === undefined) return { isClaimed: false, why: 'nothing was shuffled' };
+  const most = Math.max(...controls.map((one) => one.most));
+  const lows: readonly [string, number][] = [
+    ['the interval by request', chosen.byRequest.low],
+    ['the interval by cluster', chosen.byCluster.low],
+    ['what is left over the shuffled, by request,', control.byRequest.low],
+    ['what is left over the shuffled, by cluster,', control.byCluster.low],
+  ];
+  const below = lows.find(([, low]) => low <= 0);
+  if (below !== undefined) return { isClaimed: false, why: `${below[0]} begins at ${below[1].toFixed(4)}` };
+  if (chosen.area <= most) return { isClaimed: false, why: `a shuffle had ${most.toFixed(4)}` };
+  return { isClaimed: true, why: `all intervals begin above 0 and the most of the shuffles is ${most.toFixed(4)}` };
 }
 
 type Beliefs = Map<string, Float64Array[]>;
@@ -94,9 +112,14 @@ export function measureCrossFitted(
     const held = examples.flatMap((_, i) => (folds[i] === fold ? [i] : []));
     const test = held.map((i) => examples[i]!);
     const train = examples.filter((_, i) => folds[i] !== fold);
-    const contests = contestants.map((contestant) => router.judge(contestant, train, options));
+    const contests = contestants.map((contestant) => {
+      const contest = router.judge(contestant, train, options);
+      log(
+        `${task.title}, fold ${fold + 1} of ${NUM_FOLDS}: ${contestant.name} ${contest.heldOut.toFixed(4)} in training`,
+      );
+      return contest;
+    });
     const winner = contests.toSorted((a, b) => b.heldOut - a.heldOut)[0]!.name;
-    log(`${task.title}, fold ${fold}: ${winner}`);
     winners.push(winner);
     order.push(...held);
     const believe = (
@@ -116,10 +139,8 @@ export function measureCrossFitted(
       if (contestant.name !== winner) return;
       add(beliefs, 'chosen', ...estimates);
       add(validations, 'chosen', heldOut);
-      // A network for each shuffle would take minutes.
-      const cheap = NETWORKS.includes(winner) ? strong(task) : contestant;
       for (let seed = 0; seed < task.numShuffles; seed++)
-        add(beliefs, `chosen, shuffle ${seed}`, ...believe(cheap, rule.shrinkage, shuffleOutcomes(train, 100 + seed)));
+        add(beliefs, `chosen, shuffle ${seed}`, ...believe(contestant, rule.shrinkage, shuffleOutcomes(train, 100 + seed))); // prettier-ignore
     });
     add(beliefs, 'ridge, all believed', ...believe(strong(task), null, train));
     for (let seed = 0; seed < task.numShuffles; seed++)
@@ -147,6 +168,11 @@ export function measureCrossFitted(
       task.numShuffles === 0
         ? []
         : ['chosen', 'ridge, all believed'].map((name) => controlOf(name, task.numShuffles, heldOut, beliefs)),
+    fixed: task.names.map((name, i) => ({
+      name,
+      quality: examples.reduce((sum, { outcomes }) => sum + outcomes[i]!, 0) / examples.length,
+      cost: task.costs[i]!,
+    })),
     numTest: order.length,
   };
 }

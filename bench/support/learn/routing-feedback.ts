@@ -2,8 +2,9 @@
 import { createRandom } from '../../../src/core/random.ts';
 import type { Contestant, Estimator, RouteExample } from '../../../src/learning/router/index.ts';
 import { importBuilt } from '../dist.ts';
+import { bootstrap, type Interval } from './bootstrap.ts';
 import type { ModelOutcomes } from './routing-data.ts';
-import { accuracyOf, type IntentSet } from './routing-intents.ts';
+import { type IntentSet, rightOnes } from './routing-intents.ts';
 import { candidatesOf, encodeAll, FREE } from './routing-models.ts';
 
 const router = await importBuilt<typeof import('../../../src/learning/router/index.ts')>('learning/router/index');
@@ -13,6 +14,8 @@ export interface LearningCurve {
   readonly name: string;
   /** Accuracy on the held-out fifth after so many feedbacks. */
   readonly points: readonly { readonly numFeedbacks: number; readonly accuracy: number }[];
+  /** 95 % of the last, over questions. */
+  readonly interval: Interval;
 }
 
 /** What is told of a choice: whether it was right, or a coin that is right as often as chance. */
@@ -27,14 +30,30 @@ export function learnByFeedback(
   const random = createRandom(11);
   const count = train[0]!.outcomes.length;
   const points: { numFeedbacks: number; accuracy: number }[] = [];
+  let right: Float64Array = new Float64Array();
+  const shareOf = (counts: ArrayLike<number>): number =>
+    right.reduce((sum, value, i) => sum + counts[i]! * value, 0) / right.length;
+  const once = new Float64Array(test.length).fill(1);
   for (let i = 0; i <= CHECKPOINTS.at(-1)!; i++) {
-    if (CHECKPOINTS.includes(i)) points.push({ numFeedbacks: i, accuracy: accuracyOf(estimator, test) });
+    if (CHECKPOINTS.includes(i)) {
+      right = rightOnes(estimator, test);
+      points.push({ numFeedbacks: i, accuracy: shareOf(once) });
+    }
     const { input, outcomes } = train[i % train.length]!;
     const candidate = router.bestOf(estimator.estimate(input).qualities);
     const quality = teller === 'random' ? +(random.next() < 1 / count) : outcomes[candidate]!;
     estimator.update({ input, candidate, quality, propensity: 1 });
   }
-  return { name, points };
+  return {
+    name,
+    points,
+    interval: bootstrap(
+      test.map((_, i) => String(i)),
+      shareOf,
+      400,
+      5,
+    ),
+  };
 }
 
 export interface NewsResult {
@@ -45,6 +64,8 @@ export interface NewsResult {
   readonly numGood: number | null;
   /** And of bad news after that until nine tenths go elsewhere. */
   readonly numBad: number | null;
+  /** Share after as many feedbacks that are neither: what the model got on some other request. */
+  readonly afterNeither: number;
 }
 
 const MAX_NEWS = 2000;
@@ -52,22 +73,28 @@ const MAX_NEWS = 2000;
 /** Hears only good of the first model until it goes there, then only bad until it has left. */
 export function hearNews({ name, train }: Contestant, data: readonly ModelOutcomes[]): NewsResult {
   const { train: known, test } = encodeAll(data.filter((_, i) => i % 8 === 0), data.filter((_, i) => i % 25 === 1)); // prettier-ignore
-  const estimator = train(...router.splitValidation(known, 2));
   const rule = { candidates: candidatesOf(['small', 'large']), weights: FREE, shrinkage: null, platt: null, safeDefault: -1, minConfidence: 0 }; // prettier-ignore
-  const policy = router.createPolicy(estimator, rule);
-  const share = (): number => test.filter(({ input }: RouteExample) => policy.decide(input).candidate === 0).length / test.length; // prettier-ignore
+  const begin = () => {
+    const policy = router.createPolicy(train(...router.splitValidation(known, 2)), rule);
+    const share = (): number => test.filter(({ input }: RouteExample) => policy.decide(input).candidate === 0).length / test.length; // prettier-ignore
+    const tell = (i: number, quality: number): void =>
+      policy.update({ input: known[(i * 7) % known.length]!.input, candidate: 0, quality, propensity: 1 });
+    return { share, tell };
+  };
+  const { share, tell } = begin();
   const tellUntil = (quality: number, isDone: () => boolean): number | null => {
     for (let i = 0; i < MAX_NEWS; i++) {
       if (isDone()) return i;
-      policy.update({ input: known[(i * 7) % known.length]!.input, candidate: 0, quality, propensity: 1 });
+      tell(i, quality);
     }
     return null;
   };
   const before = share();
-  return {
-    name,
-    before,
-    numGood: tellUntil(1, () => share() >= 0.9),
-    numBad: tellUntil(0, () => share() <= 0.1),
-  };
+  const numGood = tellUntil(1, () => share() >= 0.9);
+  const numBad = tellUntil(0, () => share() <= 0.1);
+  const neither = begin();
+  const random = createRandom(13);
+  for (let i = 0; i < (numGood ?? MAX_NEWS) + (numBad ?? MAX_NEWS); i++)
+    neither.tell(i, known[Math.floor(random.next() * known.length)]!.outcomes[0]!);
+  return { name, before, numGood, numBad, afterNeither: neither.share() };
 }

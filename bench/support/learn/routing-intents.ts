@@ -35,11 +35,13 @@ export interface IntentSet {
 
 const isRight = (estimator: Estimator, { input, outcomes }: RouteExample): number =>
   outcomes[router.bestOf(estimator.estimate(input).qualities)]!;
-export const accuracyOf = (estimator: Estimator, examples: readonly RouteExample[]): number =>
+export const rightOnes = (estimator: Estimator, examples: readonly RouteExample[]): Float64Array =>
+  Float64Array.from(examples, (example) => isRight(estimator, example));
+const accuracyOf = (estimator: Estimator, examples: readonly RouteExample[]): number =>
   examples.reduce((sum, example) => sum + isRight(estimator, example), 0) / examples.length;
 
 function rowOf(name: string, validation: number, estimator: Estimator, test: readonly RouteExample[]): IntentRow {
-  const right = Float64Array.from(test, (example) => isRight(estimator, example));
+  const right = rightOnes(estimator, test);
   const mean = (counts: Float64Array): number =>
     right.reduce((sum, value, i) => sum + counts[i]! * value, 0) / right.length;
   const units = test.map((_, i) => String(i));

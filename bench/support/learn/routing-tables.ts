@@ -1,15 +1,17 @@
 // The results as rows for `printTable`.
 import type { Interval } from './bootstrap.ts';
-import type { GainTable } from './routing-cross-fit.ts';
+import { claimOf, type GainTable } from './routing-cross-fit.ts';
 import type { LearningCurve, NewsResult } from './routing-feedback.ts';
 import type { IntentTable } from './routing-intents.ts';
 import type { Power } from './routing-power.ts';
 import type { SpeedRow } from './routing-speed.ts';
 
 const fixed = (value: number, digits = 4): string => (Number.isNaN(value) ? '–' : value.toFixed(digits));
-const range = ({ low, high }: Interval): string => `${fixed(low)} … ${fixed(high)}`;
+export const range = ({ low, high }: Interval): string => `${fixed(low)} … ${fixed(high)}`;
 
-export function gainTable({ title, winners, rows, controls, numTest }: GainTable): string[][][] {
+export function gainTable(table: GainTable): string[][][] {
+  const { title, winners, rows, controls, fixed: candidates, numTest } = table;
+  const { isClaimed, why } = claimOf(table);
   return [
     [
       [`${title}, ${numTest} held out`, 'in training', 'area over random', '95 % by request', '95 % by cluster', 'of oracle'], // prettier-ignore
@@ -34,6 +36,11 @@ export function gainTable({ title, winners, rows, controls, numTest }: GainTable
         range(byCluster),
       ]),
     ],
+    [
+      ['always the same', 'quality', 'cost'],
+      ...candidates.map(({ name, quality, cost }) => [name, fixed(quality), String(cost)]),
+    ],
+    [[`${title}: ${isClaimed ? 'a gain is claimed' : 'NO GAIN CAN BE CLAIMED'}`], [why]],
   ];
 }
 
@@ -50,13 +57,33 @@ export function intentTable({ winner, rows, shuffled, numTest }: IntentTable): s
 }
 
 export const curveTable = (curves: readonly LearningCurve[]): string[][] => [
-  ['feedbacks', ...curves[0]!.points.map(({ numFeedbacks }) => String(numFeedbacks))],
-  ...curves.map(({ name, points }) => [name, ...points.map(({ accuracy }) => fixed(accuracy, 3))]),
+  [
+    'accuracy after feedbacks',
+    ...curves[0]!.points.map(({ numFeedbacks }) => String(numFeedbacks)),
+    '95 % of the last',
+  ],
+  ...curves.map(({ name, points, interval }) => [
+    name,
+    ...points.map(({ accuracy }) => fixed(accuracy, 3)),
+    `${fixed(interval.low, 3)} … ${fixed(interval.high, 3)}`,
+  ]),
 ];
 
 export const newsTable = (rows: readonly NewsResult[]): string[][] => [
-  ['one model', 'share before', 'good news until 0.9', 'bad news until 0.1'],
-  ...rows.map(({ name, before, numGood, numBad }) => [name, fixed(before, 3), String(numGood ?? 'never'), String(numBad ?? 'never')]), // prettier-ignore
+  [
+    'share of one model',
+    'before',
+    'good news until 0.9',
+    'then bad news until 0.1',
+    'control: share after as many of neither',
+  ],
+  ...rows.map(({ name, before, numGood, numBad, afterNeither }) => [
+    name,
+    fixed(before, 3),
+    String(numGood ?? 'never'),
+    String(numBad ?? 'never'),
+    fixed(afterNeither, 3),
+  ]),
 ];
 
 export const speedTable = (rows: readonly SpeedRow[]): string[][] => [

@@ -12,6 +12,7 @@ const { openTableEmbedder } = await importBuilt<typeof import('../../../src/plat
 const MAX_CHARACTERS = 600;
 /** Texts at once; what an interruption loses. */
 const AT_ONCE = 64;
+const TELL_EVERY_MS = 10_000;
 
 const cacheFolder = (): string => join(process.cwd(), '.cache/bench');
 
@@ -46,13 +47,23 @@ export async function modelVectors(
   let numDone = Math.floor(statSync(file).size / rowBytes);
   // A row that was cut off in the middle would shift all behind it.
   if (statSync(file).size !== numDone * rowBytes) writeFileSync(file, readFileSync(file).subarray(0, numDone * rowBytes)); // prettier-ignore
+  if (numDone < texts.length) log(`vectors of ${texts.length} texts, once: ${numDone} are there …`);
+  const [from, began] = [numDone, performance.now()];
+  let told = began;
   for (; numDone < texts.length; numDone = Math.min(texts.length, numDone + AT_ONCE)) {
-    if (numDone % 1024 === 0) log(`vectors: ${numDone} of ${texts.length} …`);
+    if (performance.now() - told > TELL_EVERY_MS) {
+      told = performance.now();
+      const left = (((told - began) / (numDone - from)) * (texts.length - numDone)) / 1000;
+      log(`vectors: ${numDone} of ${texts.length}, about ${left.toFixed(0)} s left …`);
+    }
     const rows = await Promise.all(texts.slice(numDone, numDone + AT_ONCE).map((text) => embedder.embed(text)));
     appendFileSync(file, Buffer.concat(rows.map(bytesOf)));
   }
   await embedder.close();
   const bytes = readFileSync(file);
+  // Two runs that append at once: rows would belong to other texts.
+  if (bytes.length !== texts.length * rowBytes)
+    throw new Error(`${file} has ${bytes.length} bytes instead of ${texts.length * rowBytes}: remove it`);
   const all = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
   return texts.map((_, i) => all.slice(i * embedder.dim, (i + 1) * embedder.dim));
 }

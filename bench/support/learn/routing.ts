@@ -3,15 +3,18 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Contestant, RouteExample } from '../../../src/learning/router/index.ts';
 import { importBuilt } from '../dist.ts';
-import { type GainTable, measureCrossFitted, type ModelTask } from './routing-cross-fit.ts';
-import { ALPACA_MODELS, hasRoutingSuite, type ModelOutcomes, readAlpaca, readBanking, readMmlu, routingSuite } from './routing-data.ts'; // prettier-ignore
-import { hearNews, learnByFeedback, type LearningCurve, type NewsResult } from './routing-feedback.ts';
-import { encodeIntents, INTENT_LINEAR, type IntentTable, measureIntents } from './routing-intents.ts';
+import type { Findings } from './findings.ts';
+import { claimOf, type GainTable, measureCrossFitted, type ModelTask } from './routing-cross-fit.ts';
+import { ALPACA_MODELS, readAlpaca, readBanking } from './routing-data.ts';
+import { hearNews, learnByFeedback } from './routing-feedback.ts';
+import { encodeIntents, INTENT_LINEAR, measureIntents } from './routing-intents.ts';
 import { candidatesOf, encodeAll, FREE, TEXT_ONLY } from './routing-models.ts';
+import { openPart, type RoutingOptions, type RoutingPart, withVectors } from './routing-part.ts';
 import { measurePower } from './routing-power.ts';
-import { measureSpeed, type SpeedRow } from './routing-speed.ts';
-import { curveTable, gainTable, intentTable, newsTable, powerTable, speedTable } from './routing-tables.ts';
-import { findMiniLm, modelVectors, tableVectors } from './routing-vectors.ts';
+import { measureSpeed } from './routing-speed.ts';
+import { curveTable, gainTable, intentTable, newsTable, powerTable, range, speedTable } from './routing-tables.ts';
+import { modelVectors, tableVectors } from './routing-vectors.ts';
+import { type PartOutcome, runParts } from './run-parts.ts';
 
 const router = await importBuilt<typeof import('../../../src/learning/router/index.ts')>('learning/router/index');
 
@@ -19,108 +22,59 @@ const router = await importBuilt<typeof import('../../../src/learning/router/ind
 export const MMLU_COSTS = [0, 1] as const;
 /** In units of a billion parameters; that of the largest is not public and is set to three times the next. */
 export const ALPACA_COSTS = [1, 3, 8, 24] as const;
+const FIXED = ['always-small', 'always-large'];
 const CHEAP = ['keyword', 'k-NN', 'linear', 'ridge', 'cosine ridge'];
 const NETWORKS = ['MLP', 'FastGRNN'];
 
-export interface RoutingResult {
-  /** Other questions of the same subjects. */
-  readonly withinSubjects: GainTable;
-  readonly news: readonly NewsResult[];
-  readonly speed: readonly SpeedRow[];
-  readonly intents: IntentTable;
-  readonly curves: readonly LearningCurve[];
-  /** Questions of subjects none of the training questions is of. */
-  readonly mmlu: GainTable;
-  readonly router_gain: number;
-  /** Of the gain over random routing and of the gain over shuffled outcomes, whichever is lower. */
-  readonly router_gain_ci_low: number;
-  readonly router_gain_ci_low_by_subject: number;
-  readonly router_gain_shuffled_most: number;
-  readonly intent_accuracy: number;
-  readonly alpaca: GainTable;
-}
+const onlyOf = ({ isQuick, only }: RoutingPart): readonly string[] =>
+  only ?? (isQuick ? ['linear', 'ridge', 'cosine ridge'] : [...FIXED, ...CHEAP, 'bandit', ...NETWORKS]);
 
-export interface RoutingOptions {
-  readonly log?: (line: string) => void;
-  /** Is given each table as soon as it is there. */
-  readonly show?: (rows: string[][]) => void;
-  /** No networks, fewer shuffles and contestants. */
-  readonly isQuick?: boolean;
-  /** Contestants that take part in the tables of models, instead of all. */
-  readonly only?: readonly string[] | undefined;
-  /** Instead of 20, or 10 with `isQuick`. */
-  readonly numShuffles?: number | undefined;
-}
-
-interface Part {
-  readonly log: (line: string) => void;
-  readonly show: (rows: string[][]) => void;
-  readonly isQuick: boolean;
-  readonly only: readonly string[] | undefined;
-  readonly numShuffles: number;
-  /** The questions of all subjects, read once, */
-  readonly mmlu: () => Promise<ModelOutcomes[]>;
-  /** and encoded once. */
-  readonly encoded: () => Promise<{ readonly data: ModelOutcomes[]; readonly examples: RouteExample[] }>;
-  /** Null where it cannot be had: then the terms of the texts have to do. */
-  readonly miniLm: string | null;
-}
-
-export function openPart(options: RoutingOptions): Part {
-  const { log = () => {}, show = () => {}, isQuick = false, only, numShuffles = isQuick ? 10 : 20 } = options;
-  if (!hasRoutingSuite()) throw new Error(`the routing suite is not at ${routingSuite()}`);
-  const miniLm = findMiniLm(log);
-  let [read, encoded]: [ReturnType<Part['mmlu']> | null, ReturnType<Part['encoded']> | null] = [null, null];
-  const mmlu = (): ReturnType<Part['mmlu']> => (read ??= withVectors({ miniLm, log }, readMmlu()));
-  const encode = async () => {
-    const data = await mmlu();
-    const examples = encodeAll(data, []).train;
-    log(`${data.length} questions encoded`);
-    return { data, examples };
-  };
-  return { log, show, isQuick, only, numShuffles, miniLm, mmlu, encoded: () => (encoded ??= encode()) };
-}
-
-async function withVectors(
-  { miniLm, log }: Pick<Part, 'miniLm' | 'log'>,
-  data: readonly ModelOutcomes[],
-): Promise<ModelOutcomes[]> {
-  if (miniLm === null) return [...data];
-  const texts = data.map(({ text }) => text);
-  const vectors = await modelVectors(miniLm, texts, log);
-  return data.map((one, i) => ({ ...one, vector: vectors[i]! }));
-}
-
-const onlyOf = ({ isQuick, only }: Part): readonly string[] =>
-  only ?? (isQuick ? ['linear', 'ridge', 'cosine ridge'] : [...CHEAP, 'bandit', ...NETWORKS]);
-
-function gain(part: Part, task: ModelTask, examples: readonly RouteExample[], clusters: readonly string[]): GainTable {
+function gain(
+  part: RoutingPart,
+  task: ModelTask,
+  examples: readonly RouteExample[],
+  clusters: readonly string[],
+): GainTable {
   const table = measureCrossFitted(task, examples, clusters, part.log);
   gainTable(table).forEach(part.show);
   return table;
 }
 
-const twoModels = (part: Part) => ({ names: ['small', 'large'], costs: MMLU_COSTS, fastGrnn: { maxEpochs: 6, weightDecay: 0.3 }, numShuffles: part.numShuffles }); // prettier-ignore
+const twoModels = (part: RoutingPart) => ({ names: ['small', 'large'], costs: MMLU_COSTS, fastGrnn: { maxEpochs: 6, weightDecay: 0.3 }, numShuffles: part.numShuffles }); // prettier-ignore
 
 /** Questions of subjects none of the training questions is of. */
-export async function measureUnseenSubjects(part: Part): Promise<GainTable> {
+async function measureUnseenSubjects(part: RoutingPart, { figures, rows }: Findings): Promise<void> {
   const { data, examples } = await part.encoded();
   const task = { ...twoModels(part), title: 'two models, unseen subjects', only: onlyOf(part) };
   const subjects = data.map(({ cluster }) => cluster);
-  return gain(part, task, examples, subjects);
+  const table = gain(part, task, examples, subjects);
+  const [chosen, control] = [table.rows[0]!, table.controls[0]];
+  figures['router_gain'] = chosen.area;
+  // Of the gain over random routing and of the gain over shuffled outcomes, whichever is lower.
+  figures['router_gain_ci_low'] = Math.min(chosen.byRequest.low, control?.byRequest.low ?? Infinity);
+  figures['router_gain_ci_low_by_subject'] = Math.min(chosen.byCluster.low, control?.byCluster.low ?? Infinity);
+  figures['router_gain_claimed'] = claimOf(table).isClaimed;
+  for (const { name, area } of table.rows.slice(1)) figures[`router_gain_${name.replaceAll(/\W+/g, '_')}`] = area;
+  const interval = `${range(chosen.byRequest)}; by subject ${range(chosen.byCluster)}`;
+  if (control === undefined) return;
+  figures['router_gain_shuffled_most'] = control.most;
+  const shuffled = `${control.numShuffles} shuffles: ${range({ low: control.least, high: control.most })}`;
+  rows['router_gain'] = { value: chosen.area.toFixed(4), interval, control: shuffled };
+  const less = `less the mean of the shuffles: ${control.difference.toFixed(4)} (${range(control.byRequest)})`;
+  rows['router_gain_ci_low'] = { value: figures['router_gain_ci_low'].toFixed(4), interval: '–', control: less };
 }
 
 /** Other questions of the same subjects. */
-export async function measureSeenSubjects(part: Part): Promise<GainTable> {
+async function measureSeenSubjects(part: RoutingPart, { figures }: Findings): Promise<void> {
   const { data, examples } = await part.encoded();
   const questions = examples.map((one) => ({ ...one, group: one.input.text }));
   const only = part.only ?? (part.isQuick ? ['ridge'] : CHEAP);
   const task = { ...twoModels(part), title: 'two models, seen subjects', only };
   const subjects = data.map(({ cluster }) => cluster);
-  return gain(part, task, questions, subjects);
+  figures['router_gain_seen_subjects'] = gain(part, task, questions, subjects).rows[0]!.area;
 }
 
-function contestantsOfTwo(part: Part, names: readonly string[]): Contestant[] {
+function contestantsOfTwo(part: RoutingPart, names: readonly string[]): Contestant[] {
   const two = twoModels(part);
   return router
     .contestantsOf({
@@ -134,28 +88,30 @@ function contestantsOfTwo(part: Part, names: readonly string[]): Contestant[] {
 }
 
 /** Only good of one model, then only bad. */
-export async function measureNews(part: Part): Promise<NewsResult[]> {
+async function measureNews(part: RoutingPart, { figures }: Findings): Promise<void> {
   const data = await part.mmlu();
   const news = contestantsOfTwo(part, ['linear', 'ridge']).map((contestant) => hearNews(contestant, data));
   part.show(newsTable(news));
-  return news;
+  figures['router_moves_after_news'] = news.every(({ numGood, numBad }) => numGood !== null && numBad !== null);
 }
 
-export async function measureDecisions(part: Part): Promise<SpeedRow[]> {
+async function measureDecisions(part: RoutingPart): Promise<void> {
   const data = await part.mmlu();
   const speed = measureSpeed(contestantsOfTwo(part, ['linear', 'ridge', ...NETWORKS]), data);
   part.show(speedTable(speed));
-  return speed;
 }
 
-export async function measureFourModels(part: Part): Promise<GainTable> {
+async function measureFourModels(part: RoutingPart, { figures }: Findings): Promise<void> {
   const prompts = encodeAll(await withVectors(part, readAlpaca()), []).train;
   const task = { names: ALPACA_MODELS, costs: ALPACA_COSTS, fastGrnn: { maxEpochs: 5, weightDecay: 0.3 }, numShuffles: part.numShuffles }; // prettier-ignore
   const groups = prompts.map(({ group }) => group);
   const table = gain(part, { ...task, title: 'four models', only: onlyOf(part) }, prompts, groups);
   const power = measurePower(prompts, ALPACA_COSTS);
   part.show(powerTable(power, 'four models'));
-  return table;
+  const [chosen, control] = [table.rows[0]!, table.controls[0]];
+  figures['four_models_gain'] = chosen.area;
+  figures['four_models_gain_ci_low'] = Math.min(chosen.byRequest.low, control?.byRequest.low ?? Infinity);
+  figures['four_models_gain_claimed'] = claimOf(table).isClaimed;
 }
 
 function readQuestions() {
@@ -165,7 +121,7 @@ function readQuestions() {
   return { names, questions, texts: questions.map(({ text }) => text) };
 }
 
-export async function measureBanking({ log, show, isQuick, miniLm }: Part): Promise<IntentTable> {
+async function measureBanking({ log, show, isQuick, miniLm }: RoutingPart, { figures, rows }: Findings): Promise<void> {
   const { names, questions, texts } = readQuestions();
   const sets = new Map([['n-grams', encodeIntents(questions)]]);
   const stories = join(process.cwd(), '..', 'shared', 'models', 'stories15M-q8_0.gguf');
@@ -174,11 +130,16 @@ export async function measureBanking({ log, show, isQuick, miniLm }: Part): Prom
   log('encoded');
   const intents = measureIntents(names, sets, log, isQuick);
   show(intentTable(intents));
-  return intents;
+  const { accuracy, interval } = intents.rows.find(({ name }) => name === intents.winner)!;
+  const { shuffled } = intents;
+  figures['intent_accuracy'] = accuracy;
+  figures['intent_accuracy_shuffled'] = shuffled.accuracy;
+  const control = `shuffled labels: ${shuffled.accuracy.toFixed(4)} (${range(shuffled.interval)})`;
+  rows['intent_accuracy'] = { value: accuracy.toFixed(4), interval: range(interval), control };
 }
 
 /** Intents from nothing, by feedback alone. */
-export async function measureFeedback({ log, show, miniLm }: Part): Promise<LearningCurve[]> {
+async function measureFeedback({ log, show, miniLm }: RoutingPart, { figures }: Findings): Promise<void> {
   const { names, questions, texts } = readQuestions();
   const set = encodeIntents(questions, miniLm === null ? undefined : await modelVectors(miniLm, texts, log));
   const learners = router
@@ -196,31 +157,32 @@ export async function measureFeedback({ log, show, miniLm }: Part): Promise<Lear
     learnByFeedback(`${name}, random feedback`, train([], []), set, 'random'),
   ]);
   show(curveTable(curves));
-  return curves;
+  const lastOf = (isRandom: boolean): number =>
+    Math.max(...curves.filter((_, i) => i % 2 === +isRandom).map(({ points }) => points.at(-1)!.accuracy));
+  figures['feedback_accuracy'] = lastOf(false);
+  figures['feedback_accuracy_random'] = lastOf(true);
 }
 
-export async function measureRouting(options: RoutingOptions = {}): Promise<RoutingResult> {
+/** In the order of the run; each needs only the part. */
+export const ROUTING_PARTS: Readonly<Record<string, (part: RoutingPart, findings: Findings) => Promise<void>>> = {
+  'unseen-subjects': measureUnseenSubjects,
+  'seen-subjects': measureSeenSubjects,
+  'four-models': measureFourModels,
+  intents: measureBanking,
+  feedback: measureFeedback,
+  news: measureNews,
+  speed: measureDecisions,
+};
+
+/** All of them, or those named; what one throws is in its outcome, and the others run. */
+export async function measureRouting(
+  options: RoutingOptions,
+  findings: Findings,
+  names: readonly string[] = Object.keys(ROUTING_PARTS),
+): Promise<PartOutcome[]> {
   const part = openPart(options);
-  const mmlu = await measureUnseenSubjects(part);
-  const withinSubjects = await measureSeenSubjects(part);
-  const news = await measureNews(part);
-  const speed = await measureDecisions(part);
-  const alpaca = await measureFourModels(part);
-  const intents = await measureBanking(part);
-  const curves = await measureFeedback(part);
-  const [chosen, control] = [mmlu.rows[0]!, mmlu.controls[0]!];
-  return {
-    router_gain: chosen.area,
-    router_gain_ci_low: Math.min(chosen.byRequest.low, control.byRequest.low),
-    router_gain_ci_low_by_subject: Math.min(chosen.byCluster.low, control.byCluster.low),
-    router_gain_shuffled_most: control.most,
-    intent_accuracy: intents.rows.find(({ name }) => name === intents.winner)!.accuracy,
-    mmlu,
-    withinSubjects,
-    news,
-    speed,
-    alpaca,
-    intents,
-    curves,
-  };
+  return runParts(
+    names.map((name) => ({ name, run: () => ROUTING_PARTS[name]!(part, findings) })),
+    part.log,
+  );
 }

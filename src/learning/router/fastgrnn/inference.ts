@@ -1,5 +1,5 @@
+import { NORM_EPSILON } from './input-row.ts';
 import type { NetworkLayout } from './layout.ts';
-import { NORM_EPSILON } from './network.ts';
 import type { Mask } from './sparsity.ts';
 
 /** The kept entries of one W, row after row, with what LayerNorm does to its input multiplied in. */

@@ -85,8 +85,9 @@ function meanLoss(
   scratch: Float64Array,
 ): number {
   let sum = 0;
+  network.load(params);
   for (const { segments, targets } of examples) {
-    const outputs = network.forward(params, segments);
+    const outputs = network.forward(segments);
     sum += lossOf(network.layout, outputs, { ...targets, confidence: NaN }, scratch);
   }
   return sum / Math.max(1, examples.length);
@@ -135,14 +136,16 @@ export function* trainFastGrnnSteps(context: TrainContext): Steps<TrainedNetwork
     for (let from = 0; from < order.length; from += options.batchSize) {
       const batch = order.subarray(from, from + options.batchSize);
       gradient.fill(0);
+      network.load(params);
       for (const index of batch) {
         const { segments, targets, utilities } = examples[index]!;
-        const outputs = network.forward(params, segments);
+        const outputs = network.forward(segments);
         const confidence = isOwnChoiceRight(layout, outputs, utilities);
         lossOf(layout, outputs, { ...targets, confidence }, outputGradient);
         for (let o = 0; o < outputGradient.length; o++) outputGradient[o]! /= batch.length;
-        network.backward(params, outputGradient, gradient);
+        network.backward(outputGradient);
       }
+      network.collect(gradient);
       context.penaltyGradient?.(params, gradient);
       checkGradient(gradient);
       // Gains, biases and ζ, ν have no reason to be small: only matrices are pulled to zero, apart from the gradient.

@@ -1,0 +1,29 @@
+/** One segment as the input matrices read it: LayerNorm is multiplied into them, so that they see the numbers as they came. */
+export interface InputRow {
+  values: ArrayLike<number>;
+  /** Behind these all are zero: parts of a text have no embedding, which is three quarters of a segment. */
+  numUsed: number;
+  mean: number;
+  /** 1 / deviation. */
+  scale: number;
+}
+
+/** Keeps the deviation of a constant input from dividing by zero. */
+export const NORM_EPSILON = 1e-5;
+
+export const emptyRow = (): InputRow => ({ values: [], numUsed: 0, mean: 0, scale: 0 });
+
+export function readRow(values: ArrayLike<number>, row: InputRow): void {
+  const size = values.length;
+  let numUsed = size;
+  while (numUsed > 0 && values[numUsed - 1] === 0) numUsed -= 1;
+  let sum = 0;
+  for (let i = 0; i < numUsed; i++) sum += values[i]!;
+  const mean = sum / size;
+  let squared = (size - numUsed) * mean * mean;
+  for (let i = 0; i < numUsed; i++) squared += (values[i]! - mean) * (values[i]! - mean);
+  row.values = values;
+  row.numUsed = numUsed;
+  row.mean = mean;
+  row.scale = 1 / Math.sqrt(squared / size + NORM_EPSILON);
+}
