@@ -6,7 +6,8 @@ import type { IntentTable } from './routing-intents.ts';
 import type { Power } from './routing-power.ts';
 import type { SpeedRow } from './routing-speed.ts';
 
-const fixed = (value: number, digits = 4): string => (Number.isNaN(value) ? '–' : value.toFixed(digits));
+const fixed = (value: number, digits = 4): string =>
+  Number.isNaN(value) ? '–' : value.toFixed(digits).replace(/^-(?=[0.]*$)/, '');
 export const range = ({ low, high }: Interval): string => `${fixed(low)} … ${fixed(high)}`;
 
 export function gainTable(table: GainTable): string[][][] {
