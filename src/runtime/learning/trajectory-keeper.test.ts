@@ -82,6 +82,18 @@ test('who asks for one does not wait for a turn, and who closes waits for all', 
   expect(batches.flat()).toEqual(['a 1', 'a 2', 'a 3', 'a 4', 'a 5', 'a 6']);
 });
 
+test('one that comes after a drain of nothing is written like all others', async () => {
+  const { keeper, keep, begin, batches, state } = setUp();
+  state.isQuiet = true;
+  keep('1');
+  await keeper.settle();
+  await begin(); // what was planned before finds nothing
+  keep('2');
+  await begin();
+  expect(batches).toEqual([['a 1'], ['a 2']]);
+  await keeper.settle();
+});
+
 test('one that is refused is lost alone, and told', async () => {
   const { keeper, keep, batches, reports, state } = setUp();
   state.refused = 'a 2';

@@ -67,7 +67,8 @@ export function createTrajectoryKeeper({
     working = null;
   }
 
-  const work = (): Promise<void> => (working ??= drain());
+  /** A drain of nothing would end before it is noted here, and stand for all that come later. */
+  const work = (): Promise<void> => (working ??= Promise.resolve().then(drain));
 
   async function hurry(isDone: () => boolean): Promise<void> {
     numHurrying++;
