@@ -43,8 +43,20 @@ function setUp() {
     for (const go of turns.splice(0)) go();
     await settleTurn();
   };
-  return { keeper, keep, begin, nextTurn, batches, reports, state };
+  return { keeper, keep, begin, nextTurn, batches, reports, state, tasks };
 }
+
+test('[TJ1] a plan that finds nothing left to write ends, and what comes next is planned and written', async () => {
+  const { keeper, keep, begin, batches, tasks } = setUp();
+  keep('1');
+  await keeper.kept('a', '1'); // somebody could not wait for the plan
+  await begin();
+  keep('2');
+  // Not by asking for it: where the plan never ends, who asks turns round and round.
+  expect(tasks).toHaveLength(1);
+  await keeper.kept('a', '2');
+  expect(batches).toEqual([['a 1'], ['a 2']]);
+});
 
 test('they are written later, a few at each turn, all at once where it is quiet', async () => {
   const { keep, begin, nextTurn, batches, state } = setUp();

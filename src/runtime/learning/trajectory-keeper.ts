@@ -64,11 +64,18 @@ export function createTrajectoryKeeper({
       await write(batch.map(([, one]) => one));
       for (const [key, one] of batch) if (waiting.get(key) === one) waiting.delete(key);
     }
-    working = null;
   }
 
-  /** A drain of nothing would end before it is noted here, and stand for all that come later. */
-  const work = (): Promise<void> => (working ??= Promise.resolve().then(drain));
+  const plan = (): void => void schedule(() => void work(), BATCH_MS);
+
+  /** Set free afterwards, not by `drain`: with nothing to write it ends before `working` is set, which would then stay so for good. */
+  function work(): Promise<void> {
+    working ??= drain().finally(() => {
+      working = null;
+      if (waiting.size > 0) plan();
+    });
+    return working;
+  }
 
   async function hurry(isDone: () => boolean): Promise<void> {
     numHurrying++;
@@ -87,7 +94,7 @@ export function createTrajectoryKeeper({
         return;
       }
       waiting.set(keyOf(tenant, trajectory.requestId), { tenant, trajectory });
-      if (working === null) schedule(() => void work(), BATCH_MS);
+      if (working === null) plan();
     },
     async kept(tenant, requestId) {
       const key = keyOf(tenant, requestId);
