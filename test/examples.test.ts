@@ -107,7 +107,7 @@ const EXAMPLES: Readonly<Record<string, Expected>> = {
   },
   'openai-client.mjs': {
     args: () => [server.url],
-    prints: [/^served: tiny$/m, /^[1-9]\d* tokens$/m, /^{ colour: '(red|green|blue)' }$/m],
+    prints: [/^served: tiny$/m, /^\d+ tokens$/m, /^{ colour: '(red|green|blue)' }$/m],
   },
   'anthropic-client.mjs': {
     args: () => [server.url],

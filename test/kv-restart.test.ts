@@ -106,7 +106,7 @@ test('after kill -9 the next process finds prefix and conversation, and says the
   const history = await second.call<Answer>('generate', whole, { cachePrefix: false });
   expect(next.tokenIds).toEqual(history.tokenIds);
   await second.kill('SIGKILL');
-}, 60_000);
+});
 
 test('killed in the middle of everything: what is found is right, what is damaged is computed again', async () => {
   const spill = join(folder, 'torn');
@@ -133,4 +133,4 @@ test('killed in the middle of everything: what is found is right, what is damage
   expect(await last.call<Answer>('generate', prompt)).toEqual({ tokenIds: expected, cachedTokens: 0 });
   expect(await last.call('spill')).toMatchObject({ numCorrupt: 1 });
   await last.kill('SIGKILL');
-}, 60_000);
+});

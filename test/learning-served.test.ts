@@ -85,7 +85,7 @@ describe.skipIf(!canRun)('a server that learns', () => {
     expect(states.filter((state) => state !== 'applied' && state !== 'pending')).toEqual([]);
     expect(learned.startsWith(' purple')).toBe(true);
     expect((await ask('bob')).text).toBe(plain);
-  }, 60_000);
+  });
 
   test('[LE2] a key that only looks, a stranger, and nonsense are refused', async () => {
     const { id } = await ask('alice');
@@ -119,7 +119,7 @@ describe.skipIf(!canRun)('a server that learns', () => {
     });
     expect(run('feedback', id, ...remote('bob')).status).toBe(2);
     expect(run('learn', 'history', '--loop', 'deep', ...remote('bob'))).toMatchObject({ status: 2 });
-  }, 60_000);
+  });
 
   test('[LE4] a restart keeps what was learned; without learning the model is as in its file', async () => {
     await stop();
@@ -132,7 +132,7 @@ describe.skipIf(!canRun)('a server that learns', () => {
     expect((await ask('alice')).text).toBe(plain);
     expect((await call('/admin/learning/status', {}, 'root')).status).toBe(501);
     await stop();
-  }, 60_000);
+  });
 
   test('[LE5] with the server gone, the folder can be asked, and the model reset', async () => {
     expect(json('learn', 'status', '--tenant', 'bob')).toMatchObject({ tenant: 'bob', numRequests: { success: 1 } });
@@ -141,7 +141,7 @@ describe.skipIf(!canRun)('a server that learns', () => {
     server = await start();
     expect((await ask('alice')).text).toBe(plain);
     await stop();
-  }, 60_000);
+  });
 });
 
 describe.skipIf(!canRun)('adapters train', () => {
@@ -158,7 +158,7 @@ describe.skipIf(!canRun)('adapters train', () => {
       json('run', model, PROMPT, '--temperature', '0', '--max-tokens', '4', ...more)['text'] as string;
     expect(answer('--adapter', out)).toContain('purple');
     expect(answer()).not.toContain('purple');
-  }, 60_000);
+  });
 
   test('[LE7] bad lines, names and numbers are told before anything is trained', () => {
     const data = join(folder, 'bad.jsonl');
@@ -175,5 +175,5 @@ describe.skipIf(!canRun)('adapters train', () => {
     expect(train('--data', data, ...out, '--epochs', '0').stdout).toContain('--epochs must be from 1');
     expect(train(...out).stdout).toContain('needs --data');
     expect(existsSync(join(folder, 'no.gguf'))).toBe(false);
-  }, 60_000);
+  });
 });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Learning, Memory, Model } from '../src/index.ts';
+import { isHeldOut } from '../src/learning/sona/examples.ts';
 
 const library = (await import(new URL('../dist/index.js', import.meta.url).href)) as typeof import('../src/index.ts');
 const path = join(import.meta.dirname, '../../shared/models/stories15M-q8_0.gguf');
@@ -27,7 +28,9 @@ async function open(name = 'a'): Promise<Opened> {
     masterKey: { key: new Uint8Array(32).fill(7) },
     modelPath: path,
   });
-  const learning = await library.openLearning({ memory, instantLearningRate: 0.02, fisherSamples: 10 });
+  // No limit that a slow machine could meet before all is learned.
+  const limits = { backgroundLimitMs: 600_000 };
+  const learning = await library.openLearning({ memory, instantLearningRate: 0.02, fisherSamples: 10, ...limits });
   const model = await library.loadModel(path, {
     memory,
     learning,
@@ -61,9 +64,17 @@ async function rate(
     try {
       return await learning.feedback(tenant, requestId, given);
     } catch (error) {
-      if ((error as { code?: string }).code !== 'not_found' || tries > 200) throw error;
+      if ((error as { code?: string }).code !== 'not_found' || tries > 6000) throw error;
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
+  }
+}
+
+/** Which requests judge, their ids decide: by chance there could be none. */
+function idOf(willBeHeldOut: boolean): string {
+  for (;;) {
+    const id = crypto.randomUUID();
+    if (isHeldOut(id) === willBeHeldOut) return id;
   }
 }
 
@@ -122,8 +133,8 @@ describe.skipIf(!isThere)('learning from feedback, with a real model', () => {
   test('loop B learns what held-out corrections have in common, in its own thread, and serves it', async () => {
     const names = ['Anna', 'Ben', 'Carl', 'Dora', 'Emil', 'Finn', 'Gina', 'Hugo', 'Ida', 'Jack', 'Kim', 'Leo', 'Mia', 'Nora', 'Otto', 'Pia', 'Rosa', 'Sam', 'Tina', 'Udo', 'Vera', 'Will', 'Xena', 'Yuri', 'Zoe', 'Amy', 'Bob', 'Cleo', 'Dan', 'Eva', 'Fay', 'Gus']; // prettier-ignore
     const promptOf = (name: string): string => `${name} met a zorblin. The zorblin lived in`;
-    for (const name of names) {
-      const requestId = crypto.randomUUID();
+    for (const [i, name] of names.entries()) {
+      const requestId = idOf(i % 4 === 0);
       await opened.model.generate(promptOf(name), { ...greedy, requestId, tenant: 'carol' });
       await opened.learning.settle();
       const given = {
@@ -144,7 +155,7 @@ describe.skipIf(!isThere)('learning from feedback, with a real model', () => {
     expect((await opened.model.generate(promptOf('Mister Green'), { ...told, adapter: null })).text).not.toContain(
       'glass',
     );
-  }, 120_000);
+  });
 
   test('resetting gives the model back as it is in its file', async () => {
     await opened.learning.sona.reset('local', 'stories');

@@ -92,7 +92,7 @@ test('[MS23] [WL11] a folder: rotated through the operation under load, no call 
   console.log(`${NUM_ROTATIONS} rotations while ${load.added.size} records and ${load.numEntries} entries were written, the longest call ${load.longestMs.toFixed(0)} ms`); // prettier-ignore
   await expectWhole(place, load);
   expect(readdirSync(join(place, 'archive')).length).toBeGreaterThan(0);
-}, 60_000);
+});
 
 // The server in WebAssembly has one session: statements of two at once would be mixed up by it, so one waits for the other.
 test('[PG12] [PG13] PostgreSQL: rotated through the operation between writes, with an archive', async () => {
@@ -116,4 +116,4 @@ test('[PG12] [PG13] PostgreSQL: rotated through the operation between writes, wi
     await memory.close();
   }
   await expectWhole(place, load);
-}, 60_000);
+});

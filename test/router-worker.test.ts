@@ -100,7 +100,7 @@ describe.skipIf(!isServerBuilt)('a router trained on the learning thread', () =>
       (one) => policy.decide(encoder.encode({ turns: [one.text] })).candidate === +one.isHard,
     );
     expect(right.length).toBeGreaterThanOrEqual(95);
-  }, 60_000);
+  });
 
   test('[RT7] stops when it is told to: the old version serves, and the next training is whole', async () => {
     const { trainer, versions, tell, serving } = harness();
@@ -121,7 +121,7 @@ describe.skipIf(!isServerBuilt)('a router trained on the learning thread', () =>
     expect(await versions.history('acme', ROUTER_LINE)).toHaveLength(1);
     expect((await trainer.train('acme', 'background')).version).toMatchObject({ version: 2, isAccepted: true });
     await expect(trainer.train('acme', 'deep', { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'aborted' }); // prettier-ignore
-  }, 60_000);
+  });
 
   test('[RT7] a thread that is lost in the middle takes nothing with it', async () => {
     const { trainer, versions, tell, serving } = harness();
@@ -136,5 +136,5 @@ describe.skipIf(!isServerBuilt)('a router trained on the learning thread', () =>
     expect(await serving()).toEqual(before);
     expect(await versions.history('acme', ROUTER_LINE)).toHaveLength(1);
     expect((await trainer.train('acme', 'background')).version).toMatchObject({ version: 2, isAccepted: true });
-  }, 60_000);
+  });
 });

@@ -26,6 +26,8 @@ describe('parseModelReference', () => {
     ['Qwen/Qwen2.5-0.5B-Instruct-GGUF:q4_k_m', hub('Qwen', 'Qwen2.5-0.5B-Instruct-GGUF', 'q4_k_m')],
     ['hf:owner/repo', hub('owner', 'repo')],
     ['hf:owner/repo/sub/file.gguf', hub('owner', 'repo', null, 'sub/file.gguf')],
+    ['hf:owner/repo.gguf', hub('owner', 'repo.gguf')],
+    ['hf:owner/repo:x.GGUF', hub('owner', 'repo', 'x.GGUF')],
     ['npm:tiny', { kind: 'npm', packages: [{ name: 'tiny', version: null, file: null }] }],
     [
       'npm:@scope/a@1.2.3-rc.1#dir/m.part+b@next',

@@ -98,5 +98,7 @@ export function formatModelReference(reference: ModelReference): string {
   if (reference.kind === 'npm') return `npm:${reference.packages.map(formatPackage).join('+')}`;
   const { owner, repo, quant, file } = reference;
   if (file !== null) return `hf:${owner}/${repo}/${file}`;
-  return `${owner}/${repo}${quant === null ? '' : `:${quant}`}`;
+  const plain = `${owner}/${repo}${quant === null ? '' : `:${quant}`}`;
+  // A repository may be called what a file is: without its source it would be one.
+  return LOOKS_LIKE_PATH.test(plain) ? `hf:${plain}` : plain;
 }

@@ -9,6 +9,8 @@ export interface Feedback {
   /** What the answer should have been. */
   readonly correction: string | null;
   readonly comment: string | null;
+  /** Ids of the recalled texts that the answer used; null: not said. */
+  readonly usedSources: readonly string[] | null;
   /** Milliseconds since 1970. */
   readonly createdMs: number;
 }

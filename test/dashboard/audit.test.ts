@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { canRun, closeBrowser, type DashboardServer, findBarriers, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
 
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 180_000;
 const NUM_ROWS = 10_000;
 const HOSTILE =
   '<img src=x onerror="document.title=1"> [click](javascript:document.title=2) \u001b[31mred \u202Egnirts';

@@ -3,6 +3,7 @@ import { DEFAULT_TENANT } from '../../src/runtime/generate-options.ts';
 import { readFeedback } from '../support/read-feedback.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
+  answerEndlessly,
   canRun,
   closeBrowser,
   type DashboardServer,
@@ -13,7 +14,7 @@ import {
 
 let server: DashboardServer;
 beforeAll(async () => {
-  if (canRun) server = await startDashboardServer();
+  if (canRun) server = await startDashboardServer({ hasEndless: true });
 });
 afterAll(async () => {
   await closeBrowser();
@@ -48,12 +49,17 @@ describe.skipIf(!canRun)('chat', () => {
         if (length > 0 && lengths.at(-1) !== length) lengths.push(length);
       }).observe(document.body, { subtree: true, childList: true, characterData: true });
     });
-    await limit(page, 200);
+    const lengths = () => page.evaluate(() => (globalThis as unknown as { lengths: number[] }).lengths);
+    const end = await answerEndlessly(page);
+    await limit(page, 20);
     await send(page, 'Once upon a time there was a dragon');
+    await expect.poll(async () => (await lengths()).length).toBeGreaterThan(2);
+    await page.getByRole('button', { name: 'Stop' }).click();
+    const seen = await lengths();
+    expect(seen).toEqual([...seen].sort((a, b) => a - b));
+    await end();
+    await page.getByRole('button', { name: 'Answer again' }).click();
     await answered(page);
-    const lengths = await page.evaluate(() => (globalThis as unknown as { lengths: number[] }).lengths);
-    expect(lengths.length).toBeGreaterThan(2);
-    expect(lengths).toEqual([...lengths].sort((a, b) => a - b));
     await page.locator('.answer-details summary').click();
     const details = await page.locator('.answer-details').innerText();
     expect(details).toMatch(/Model\s+stories15M-q8_0/);
@@ -81,6 +87,7 @@ describe.skipIf(!canRun)('chat', () => {
     await page.getByRole('button', { name: 'How answers are made' }).click();
     await page.getByLabel('System prompt').fill('You tell stories.');
     await page.getByRole('button', { name: 'Apply' }).click();
+    await answerEndlessly(page);
     await send(page, 'Once upon a time');
     await page.locator('.message.assistant .markdown').waitFor();
     await page.getByRole('button', { name: 'Stop' }).click();
@@ -88,6 +95,9 @@ describe.skipIf(!canRun)('chat', () => {
     await expect
       .poll(async () => ((await (await server.ask('/slots')).json()) as { num_requests: number }).num_requests)
       .toBe(0);
+    const metrics = await (await server.ask('/metrics')).text();
+    expect(metrics).toContain('ruvllm_answers_total{model="endless",reason="unfinished"}');
+    expect(metrics).not.toContain('ruvllm_answers_total{model="endless",reason="length"}');
     const text = await answers(page).innerText();
     await send(page, 'Go on');
     await page.locator('.message.assistant').nth(1).waitFor();
@@ -165,7 +175,7 @@ describe.skipIf(!canRun)('chat', () => {
     await page.getByRole('button', { name: 'Remember me now', exact: true }).click();
     expect(await page.getByRole('article', { name: 'You' }).innerText()).toBe('Remember me now');
     await page.getByLabel('Keep them in this browser').uncheck();
-    expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain('Remember me');
+    await expect.poll(() => page.evaluate(() => JSON.stringify(localStorage))).not.toContain('Remember me');
   });
 
   test.each(['light', 'dark'] as const)('nothing is in the way of anybody: %s', async (colorScheme) => {

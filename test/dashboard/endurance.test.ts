@@ -1,9 +1,9 @@
 // What a page goes through in a day: long names, small screens, keys that end, servers that restart, tabs beside each other.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { canRun, closeBrowser, type DashboardServer, openBrowser, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
+import { answerEndlessly, canRun, closeBrowser, type DashboardServer, openBrowser, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
 
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 180_000;
 const HOSTILE =
   '<img src=x onerror="globalThis.pwned=1">[x](javascript:globalThis.pwned=2)\u001b[31m\u202E' + 'W'.repeat(40);
 const ALL = ['live', 'audit', 'memory', 'learning', 'models', 'keys'];
@@ -14,7 +14,7 @@ const tokenOf = (name: string): string => server.tokens.get(name)!.token;
 
 beforeAll(async () => {
   if (!canRun) return;
-  server = await startDashboardServer({ keys: [{ name: 'root', scopes: ['admin'] }] });
+  server = await startDashboardServer({ keys: [{ name: 'root', scopes: ['admin'] }], hasEndless: true });
   server.createKey(HOSTILE, '--tenant', HOSTILE);
   await server.ask('/admin/memory/add', { key: tokenOf('root'), method: 'POST', body: { text: HOSTILE } });
   const body = { model: server.model, messages: [{ role: 'user', content: HOSTILE }], max_tokens: 4 };
@@ -129,8 +129,8 @@ describe.skipIf(!canRun)('a page', () => {
     ] as const) {
       await message(page).fill(text);
       await page.keyboard.press('Enter');
-      await page.getByRole('button', { name: 'Good answer' }).waitFor();
-      await expect.poll(stored, { timeout: 10_000 }).toContain(text);
+      await page.locator('.answer-details').waitFor();
+      await expect.poll(stored).toContain(text);
     }
     expect(await stored()).toContain('From one');
     await one.getByRole('button', { name: 'From two', exact: true }).waitFor();
@@ -146,16 +146,19 @@ describe.skipIf(!canRun)('a page', () => {
       await openPage(server.url, { key: tokenOf('root') }),
     ];
     await live.page.getByRole('heading', { name: 'Tokens a second' }).waitFor();
+    const end = await answerEndlessly(chat.page);
     await message(chat.page).fill('Once upon a time');
     await chat.page.keyboard.press('Enter');
     await chat.page.locator('.message.assistant .markdown').waitFor();
     await server.stop();
     await live.page.getByText('Trying again every two seconds').waitFor();
     await chat.page.getByRole('alert').getByText('the connection to the server was lost').waitFor();
+    await end();
     await server.startAgain();
     await live.page.getByText('Trying again every two seconds').waitFor({ state: 'detached' });
     await chat.page.getByRole('button', { name: 'Answer again' }).click();
-    await chat.page.getByRole('button', { name: 'Good answer' }).waitFor();
+    await expect.poll(() => chat.page.getByRole('alert').count()).toBe(0); // in its place stands the new one
+    await chat.page.locator('.answer-details').waitFor();
     expect(await chat.page.getByRole('alert').count()).toBe(0);
     const others = [...live.complaints, ...chat.complaints].filter((one) => !/ERR_|net::|network/i.test(one));
     expect(others).toEqual([]);
@@ -228,8 +231,8 @@ describe.skipIf(!canRun)('a page', () => {
     await page.getByLabel('Keep them in this browser').check();
     await message(page).fill('Kept');
     await page.keyboard.press('Enter');
-    await page.getByRole('button', { name: 'Good answer' }).waitFor();
-    await expect.poll(() => page.evaluate(() => JSON.stringify(localStorage)), { timeout: 10_000 }).toContain('Kept');
+    await page.locator('.answer-details').waitFor();
+    await expect.poll(() => page.evaluate(() => JSON.stringify(localStorage))).toContain('Kept');
     await message(page).fill('half a thought');
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('API key').fill(tokenOf('root'));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { canRun, closeBrowser, type DashboardServer, findBarriers, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
 
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 180_000;
 const NUM_STREAMS = 64;
 
 describe.skipIf(!canRun)('the live view', () => {
@@ -44,10 +44,11 @@ describe.skipIf(!canRun)('the live view', () => {
     const figure = (name: string) => page.locator(`data[data-figure=${name}]`).getAttribute('value').then(Number);
     await page.locator('data[data-figure=budget]').waitFor();
     expect(await figure('budget')).toBe(await metric('ruvllm_pool_budget_bytes'));
-    expect(await figure('used')).toBe(await metric('ruvllm_pool_bytes'));
+    // What nobody uses is packed a moment later: one of the two may be the elder.
+    await expect.poll(async () => (await figure('used')) - (await metric('ruvllm_pool_bytes'))).toBe(0);
     expect(await figure('used')).toBeGreaterThan(0);
-    const tiers = await page.locator('data[data-tier]:not([data-tier=disk])').evaluateAll((all) => all.map((one) => Number((one as HTMLDataElement).value))); // prettier-ignore
-    expect(tiers.reduce((sum, bytes) => sum + bytes, 0)).toBe(await figure('used'));
+    const [used, ...tiers] = await page.locator('data[data-figure=used], data[data-tier]:not([data-tier=disk])').evaluateAll((all) => all.map((one) => Number((one as HTMLDataElement).value))); // prettier-ignore
+    expect(tiers.reduce((sum, bytes) => sum + bytes, 0)).toBe(used);
     // What is drawn: the tiers end where the numbers say, and the budget is a line at its place.
     const [bar, line, ...parts] = await page.evaluate(() => {
       const box = (selector: string) =>
@@ -72,7 +73,7 @@ describe.skipIf(!canRun)('the live view', () => {
     await expect.poll(() => page.locator('.prefix-text').textContent()).toContain('Once upon a time');
     await items.first().focus();
     await page.keyboard.press('ArrowRight');
-    expect(await page.locator('[role=treeitem][aria-selected=true]').getAttribute('aria-level')).toBe('2');
+    await expect.poll(() => page.locator('[role=treeitem][aria-selected=true]').getAttribute('aria-level')).toBe('2');
     await page.keyboard.press('Enter');
     await expect.poll(() => items.count()).toBeLessThan(numBefore);
     expect(await items.first().evaluate((one) => [one.style.left, one.style.height])).toEqual(['0%', '100%']);
@@ -85,7 +86,7 @@ describe.skipIf(!canRun)('the live view', () => {
     const { page } = watched;
     await page.getByText('Nothing runs at the moment.').waitFor();
     const abort = new AbortController();
-    const streams = Array.from({ length: NUM_STREAMS }, (_, i) =>
+    const ask = (i: number): Promise<Response> =>
       fetch(`${server.url}v1/chat/completions`, {
         method: 'POST',
         signal: abort.signal,
@@ -97,10 +98,13 @@ describe.skipIf(!canRun)('the live view', () => {
           ignore_eos: true,
           stream: true,
         }),
-      }),
-    );
+      });
+    // Each anew when it ends: a quick machine would be through with the first before the last is seen.
+    const streams = Array.from({ length: NUM_STREAMS }, async (_, i) => {
+      for (;;) await (await ask(i)).text();
+    });
     const grid = page.getByRole('grid', { name: 'Requests that run or wait' });
-    await expect.poll(() => grid.getAttribute('aria-rowcount'), { timeout: 20_000 }).toBe(String(NUM_STREAMS + 1));
+    await expect.poll(() => grid.getAttribute('aria-rowcount')).toBe(String(NUM_STREAMS + 1));
     expect(await grid.getByText('generating', { exact: true }).count()).toBeGreaterThan(0);
     expect(await grid.getByRole('row').count()).toBeLessThan(NUM_STREAMS / 2); // only what can be seen is on the page
     // Frames while the numbers change: none may hold the page for long.
@@ -117,7 +121,7 @@ describe.skipIf(!canRun)('the live view', () => {
     );
     console.log(`${NUM_STREAMS} streams: longest task of the page ${longest} ms`);
     abort.abort();
-    await Promise.allSettled(streams);
+    for (const one of await Promise.allSettled(streams)) expect(one).toMatchObject({ reason: { name: 'AbortError' } });
     await page.getByText('Nothing runs at the moment.').waitFor();
   });
 

@@ -65,7 +65,7 @@ describe.skipIf(!canRun)('session', () => {
     const message = page.getByRole('textbox', { name: 'Message' });
     await message.fill('My secret plan');
     await page.keyboard.press('Enter');
-    await page.getByRole('button', { name: 'Good answer' }).waitFor();
+    await page.locator('.answer-details').waitFor(); // it may be empty: then there is nothing to judge
     server.revokeKey(id);
     await message.fill('And now?');
     await page.keyboard.press('Enter');

@@ -66,7 +66,7 @@ describe.skipIf(!isServerBuilt)('the end of ruvllm serve', () => {
     expect(strip(await stream.rest())).toBe(strip(reference));
     expect(reference.endsWith('data: [DONE]\n\n')).toBe(true);
     expect(await server.exit).toBe(0);
-  }, 60_000);
+  });
 
   test('[E1] who does not finish in time is told so, in every format, and it ends well all the same', async () => {
     const server = await folder.start(folder.model, '--shutdown-timeout', '2', '--context', '16384');
@@ -86,7 +86,7 @@ describe.skipIf(!isServerBuilt)('the end of ruvllm serve', () => {
     expect(last(message!)).toMatch(/^event: error\ndata: \{"type":"error",/);
     expect(last(response!)).toMatch(/^event: response\.failed\ndata: \{"type":"response\.failed",/);
     expect(await server.exit).toBe(0);
-  }, 60_000);
+  });
 
   test('[E2] [R6] what was acknowledged is there after it was killed', async () => {
     const server = await folder.start(folder.model);
@@ -130,7 +130,7 @@ describe.skipIf(!isServerBuilt)('the end of ruvllm serve', () => {
       score: 0.25,
       correction: 'better',
     });
-  }, 60_000);
+  });
 });
 
 /** As another process would read it. */

@@ -18,6 +18,8 @@ export interface AuditRow {
   readonly id: string;
   readonly createdMs: number;
   readonly similarity: number | null;
+  /** What was said of the answer since. */
+  readonly rating: { readonly quality: number; readonly verdict: string } | null;
   readonly link: { readonly sequence: number; readonly hash: string };
   readonly entry: {
     readonly requestId: string;

@@ -92,7 +92,8 @@ export async function trainAdapter(context: CommandContext): Promise<void> {
   try {
     const startMs = io.now();
     const { parameters, numSteps } = await runTraining(context, work, { plan, train: train.examples, settings });
-    const { before, after } = await work.shadow(plan, heldOut.examples, null, parameters);
+    const { losses: before } = await work.losses(plan, heldOut.examples, null, null);
+    const { losses: after } = await work.losses(plan, heldOut.examples, parameters, null);
     const adapter = await createAdapter(architecture, await work.factorsOf(plan, parameters));
     const [lossBefore, lossAfter] = [meanOf(before), meanOf(after)];
     saveAdapter(context, out, adapter, {

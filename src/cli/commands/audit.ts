@@ -13,8 +13,8 @@ import { ifForbidden } from './memory.ts';
 const CONDITIONS: readonly (Flag & { readonly key: string })[] = [
   { key: 'fromMs', name: '--from', value: 'time', read: readTime, description: 'not before: 2026-11-15, or 7d (ago)' },
   { key: 'toMs', name: '--to', value: 'time', read: readTime, description: 'before' },
-  { key: 'minQuality', name: '--min-quality', value: 'n', read: readNumber, description: '0 to 1' },
-  { key: 'maxQuality', name: '--max-quality', value: 'n', read: readNumber, description: '0 to 1' },
+  { key: 'minQuality', name: '--min-quality', value: 'n', read: readNumber, description: 'rated 0 to 1, at least' },
+  { key: 'maxQuality', name: '--max-quality', value: 'n', read: readNumber, description: 'rated at most' },
   {
     key: 'minTotalMs',
     name: '--min-ms',
@@ -47,6 +47,8 @@ interface Found {
   readonly entries: readonly {
     readonly createdMs: number;
     readonly similarity: number | null;
+    /** Not from a server of an older version. */
+    readonly rating?: { readonly quality: number; readonly verdict: string } | null;
     readonly entry: {
       readonly requestId: string;
       readonly model: string;
@@ -69,6 +71,8 @@ interface Percentiles {
 }
 interface Summary {
   readonly count: number;
+  /** Not from a server of an older version. */
+  readonly numRated?: number;
   readonly numErrors: number;
   readonly errorRate: number | null;
   readonly meanQuality: number | null;
@@ -123,11 +127,13 @@ const AUDIT_ACTIONS: Actions = {
       const page = await client.call<Found>('audit.search', input);
       output.document(page);
       const room = columnsOf(io) - 4;
-      for (const { createdMs, similarity, entry } of page.entries) {
+      for (const { createdMs, similarity, entry, rating } of page.entries) {
         const state = entry.error === null ? 'ok' : oneLine(entry.error.code, 30);
+        const quality = rating?.quality ?? entry.quality;
+        const rated = quality === null ? '' : `  quality ${roundTo(quality, 2)}`;
         const near = similarity === null ? '' : `  ${similarity.toFixed(3)}`;
         output.lines(
-          `${dateOf(createdMs)}  ${entry.requestId}  ${oneLine(entry.model, 30)}  ${roundTo(entry.latency.totalMs, 0)} ms  ${state}${near}`,
+          `${dateOf(createdMs)}  ${entry.requestId}  ${oneLine(entry.model, 30)}  ${roundTo(entry.latency.totalMs, 0)} ms  ${state}${rated}${near}`,
         );
         if (context.values['--request'] !== undefined) output.lines(`  ${partsOf(entry.latency)}`);
         output.lines(`  > ${oneLine(entry.query, room)}\n  < ${oneLine(entry.error?.message ?? entry.response, room)}`);
@@ -156,7 +162,9 @@ const AUDIT_ACTIONS: Actions = {
         const row = which === 'totalMs' ? totalMs : ttftMs;
         return [name, ...[row?.p50, row?.p95, row?.p99, row?.max].map((value) => roundTo(value ?? null, 0))];
       };
-      output.lines(`${stats.count} requests, ${stats.numErrors} failed, mean quality ${roundTo(stats.meanQuality, 2)}`);
+      output.lines(
+        `${stats.count} requests, ${stats.numErrors} failed, mean quality ${roundTo(stats.meanQuality, 2)}${stats.numRated === undefined ? '' : ` of ${stats.numRated} rated`}`,
+      );
       output.table(
         ['MILLISECONDS', 'p50', 'p95', 'p99', 'max'],
         [times('total', stats, 'totalMs'), times('first token', stats, 'ttftMs')],

@@ -60,7 +60,7 @@ export const serve: CommandRunner = async (given) => {
   learning = learns.opened;
   const routing = openServedRouting(context, routeConfig, models, memory.opened);
   if (routing !== null && memory.opened !== null && learning !== null) {
-    learning.join(createRouterLoop(memory.opened, routing, learning.work).run);
+    learning.join(createRouterLoop(memory.opened, routing, learning.work));
   }
   // What begins with `--no-` is false to the parser when it is typed.
   const dashboard = values['--no-dashboard'] === false ? null : readDashboardFiles();

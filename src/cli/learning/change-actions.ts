@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { RuvLLMError } from '../../core/errors.ts';
 import { createFileSink } from '../../platform/node/file-sink.ts';
-import type { LearningRun } from '../../runtime/learning/operations/index.ts';
+import type { LearningRun, PartReport } from '../../runtime/learning/operations/index.ts';
 import type { CommandContext } from '../command.ts';
 import { formatBytes } from '../format.ts';
 import { type Actions, pick } from '../memory/action.ts';
@@ -48,30 +48,52 @@ async function runToEnd(client: MemoryClient, context: CommandContext, input: ob
   }
 }
 
+/** What a run is of: everything, unless a part is named. */
+function runInput(client: MemoryClient, context: CommandContext): { readonly model?: string; readonly of?: string } {
+  const of = context.values['--of'] as string | undefined;
+  return of === 'model' ? { ...modelInput(client, context), of } : lineInput(client, context);
+}
+
+const PART_WORDS: Readonly<Record<PartReport['state'], (version: number | null) => string>> = {
+  trained: (version) => (version === null ? 'learned' : `version ${version} serves`),
+  refused: (version) => `version ${version ?? ''} was refused`,
+  kept: () => 'as it was',
+  absent: () => 'not trained',
+  failed: () => 'failed',
+  cancelled: () => 'cancelled',
+};
+
 /** What `ruvllm learn` changes. */
 export const CHANGE_ACTIONS: Actions = {
   run: {
     args: '',
-    description: 'run a loop now, and wait for it; Ctrl-C stops one on this machine, which can go on later',
-    flags: [{ name: '--loop', value: 'background|deep', description: 'which; default background' }],
-    needsModel: local,
+    description:
+      'run a loop now, and wait for it: the model, the order of what is recalled and, with --url, who answers, or one of them by --of; Ctrl-C stops one on this machine, which can go on later',
+    flags: [OF_FLAG, { name: '--loop', value: 'background|deep', description: 'which; default background' }],
+    needsModel: (context) => local(context) && isOfModel(context),
     async run(client, context) {
       const { output, values } = context;
       const loop = values['--loop'] === undefined ? {} : { loop: values['--loop'] };
-      const run = await runToEnd(client, context, { ...modelInput(client, context), ...loop });
-      if (run.state === 'failed') throw new RuvLLMError('io', `the ${run.loop} loop failed: ${run.reason ?? ''}`);
+      const run = await runToEnd(client, context, { ...runInput(client, context), ...loop });
+      // Of an older server: it has no parts, and the reason is that of the model.
+      const { parts = [] } = run as { parts?: LearningRun['parts'] };
+      const lines = parts.map(({ part, state, version, reason }) => escapeLine(`${part}: ${PART_WORDS[state](version)}; ${reason}`)); // prettier-ignore
+      if (run.state === 'failed') {
+        for (const line of lines) output.note(line);
+        throw new RuvLLMError('io', `the ${run.loop} loop failed: ${run.reason ?? ''}`);
+      }
       output.document(run);
-      const made = run.report?.version == null ? 'no version' : `version ${run.report.version} ${run.report.isAccepted ? 'serves' : 'was refused'}`; // prettier-ignore
-      output.lines(`${run.state}: ${made}; ${run.reason ?? ''}`);
+      output.lines(`the ${run.loop} loop is ${run.state}`);
+      for (const line of lines) output.lines(line);
     },
   },
   cancel: {
     args: '',
     description: 'stop a run of a server at its next step',
-    flags: [],
+    flags: [OF_FLAG],
     async run(client, context) {
       if (local(context)) throw usageError('a run on this machine ends with Ctrl-C; --url names a server', '--url');
-      const run = await client.call<LearningRun>('learn.cancel', modelInput(client, context));
+      const run = await client.call<LearningRun>('learn.cancel', runInput(client, context));
       context.output.document(run);
       context.output.lines(`the ${run.loop} loop of ${run.model} ends at its next step`);
     },

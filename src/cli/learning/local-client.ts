@@ -62,6 +62,8 @@ export async function openLocalLearning(context: CommandContext, needs: ClientNe
     learning,
     memory,
     models: () => (wanted === null ? learned : [wanted.name]),
+    noRouting:
+      'needs a server, for routes are in its configuration: --url names one that was started with --route-config',
   });
   try {
     if (needs.needsModel) {

@@ -12,7 +12,8 @@ export function modelInput(client: MemoryClient, { values }: CommandContext): { 
 export const OF_FLAG: Flag = {
   name: '--of',
   value: 'model|reranking|routing',
-  description: 'whose versions: a model’s, of the order of what is recalled, or of who answers; default model',
+  description:
+    'whose versions: a model’s, of the order of what is recalled, or of who answers; default model, for run and cancel all of them',
 };
 
 /** The versions an operation is about. */

@@ -34,6 +34,8 @@ export interface TrainLoraOptions {
   /** Stops before the example that would start after this time; default none. */
   readonly timeLimitMs?: number | null;
   readonly signal?: AbortSignal | null;
+  /** What the time limit is read from, in ms; default `performance.now`. */
+  readonly now?: (() => number) | null;
   readonly onStep?: ((report: StepReport) => void) | null;
 }
 
@@ -82,12 +84,13 @@ export async function trainLora(
       : { first: options.state.first.slice(), second: options.state.second.slice(), numSteps: options.state.numSteps };
   const stepsPerEpoch = Math.ceil(examples.length / batchSize);
   const endStep = Math.min(numEpochs * stepsPerEpoch, maxSteps === null ? Infinity : adam.numSteps + maxSteps);
-  const deadline = timeLimitMs === null ? Infinity : performance.now() + timeLimitMs;
+  const now = options.now ?? (() => performance.now());
+  const deadline = timeLimitMs === null ? Infinity : now() + timeLimitMs;
   const losses: number[] = [];
   let stoppedBy: TrainingResult['stoppedBy'] = endStep < numEpochs * stepsPerEpoch ? 'steps' : 'end';
   const mustStop = (): boolean => {
     if (signal?.aborted) stoppedBy = 'signal';
-    else if (performance.now() >= deadline) stoppedBy = 'time';
+    else if (now() >= deadline) stoppedBy = 'time';
     else return false;
     return true;
   };
@@ -158,7 +161,8 @@ function checkExamples({ maxTokens, shape }: TrainingModel, examples: readonly T
 function resolveTrainOptions(given: TrainLoraOptions): Readonly<Required<TrainLoraOptions>> {
   const isVector = (value: unknown): value is Float32Array => value instanceof Float32Array;
   const isObject = <T extends object>(value: unknown): value is T => typeof value === 'object' && value !== null;
-  const isFunction = (value: unknown): value is (report: StepReport) => void => typeof value === 'function';
+  const isFunction = <T extends (...given: never[]) => unknown>(value: unknown): value is T =>
+    typeof value === 'function';
   return resolveOptions<Required<TrainLoraOptions>>('trainLora', given, {
     parameters: optional(instanceOption('a Float32Array', isVector)),
     state: optional(instanceOption('the state of a run', isObject<TrainingState>)),
@@ -171,6 +175,7 @@ function resolveTrainOptions(given: TrainLoraOptions): Readonly<Required<TrainLo
     maxSteps: optional(integerOption(1, 0, 2 ** 31)),
     timeLimitMs: optional(numberOption(0, 0, 2 ** 31)),
     signal: optional(instanceOption('an AbortSignal', (value): value is AbortSignal => value instanceof AbortSignal)),
-    onStep: optional(instanceOption('a function', isFunction)),
+    now: optional(instanceOption('a function', isFunction<() => number>)),
+    onStep: optional(instanceOption('a function', isFunction<(report: StepReport) => void>)),
   });
 }

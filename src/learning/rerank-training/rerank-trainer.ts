@@ -23,7 +23,8 @@ export interface RerankReport {
 export interface RerankTrainer {
   /** For the memory: ranks by what serves each tenant. */
   readonly rerank: Rerank;
-  train(tenant: string, loop: LearnedVersion['loop'], signal?: AbortSignal): Promise<RerankReport>;
+  /** `limitMs`: for the training, where it has less than its own minute. */
+  train(tenant: string, loop: LearnedVersion['loop'], signal?: AbortSignal, limitMs?: number): Promise<RerankReport>;
   /** Trains where enough is new; null where not. */
   maybeTrain(tenant: string, signal?: AbortSignal): Promise<RerankReport | null>;
   /** Lets an older version rank again; 0: similarity. */
@@ -67,7 +68,12 @@ export function createRerankTrainer(context: RerankTrainerContext): RerankTraine
     return next;
   }
 
-  async function train(tenant: string, loop: LearnedVersion['loop'], signal?: AbortSignal): Promise<RerankReport> {
+  async function train(
+    tenant: string,
+    loop: LearnedVersion['loop'],
+    signal?: AbortSignal,
+    limitMs = TIME_LIMIT_MS,
+  ): Promise<RerankReport> {
     const { space, examples, requestIds } = await gatherLists(store, trajectories, tenant);
     const numLists = examples.length;
     if (space === null || numLists < MIN_LISTS) {
@@ -82,7 +88,12 @@ export function createRerankTrainer(context: RerankTrainerContext): RerankTraine
     const serving = await kept.active(tenant);
     const dim = examples[0]!.query.length;
     const isSame = serving?.space === space;
-    const job = { dim, examples, serving: isSame ? serving.reranker.state : null, timeLimitMs: TIME_LIMIT_MS };
+    const job = {
+      dim,
+      examples,
+      serving: isSame ? serving.reranker.state : null,
+      timeLimitMs: Math.min(limitMs, TIME_LIMIT_MS),
+    };
     const outcome = await whileWanted(signal, () => work.trainReranker(job)).catch((error: unknown) => {
       // Nothing that was observed may keep the rest of the loop from running.
       if (error instanceof RuvLLMError && error.code === 'bad_gradient') return error.message;
@@ -140,7 +151,7 @@ export function createRerankTrainer(context: RerankTrainerContext): RerankTraine
 
   return {
     rerank,
-    train: (tenant, loop, signal) => inTurn(tenant, () => train(tenant, loop, signal)),
+    train: (tenant, loop, signal, limitMs) => inTurn(tenant, () => train(tenant, loop, signal, limitMs)),
     async maybeTrain(tenant, signal) {
       if (!(await isDue(tenant))) return null;
       lookedMs.set(tenant, services.now());

@@ -1,21 +1,27 @@
 import { createEwc, type EwcTask } from '../ewc/ewc.ts';
 import { createFisherEstimate } from '../ewc/fisher.ts';
+import { RuvLLMError } from '../../core/errors.ts';
 import { createRandom } from '../../core/random.ts';
 import { toFactors } from '../lora-training/parameter-layout.ts';
 import { trainLora } from '../lora-training/train-lora.ts';
 import type { TrainingModel } from '../lora-training/types.ts';
-import type { AdapterPlan, LearningWork, TrainJob } from './types.ts';
+import type { AdapterPlan, LearningWork } from './types.ts';
 
 /** Opens a model for training. */
 export type OpenTrainingModel = (plan: AdapterPlan) => Promise<TrainingModel>;
 
 export type AdapterWork = Pick<
   LearningWork,
-  'train' | 'cancel' | 'shadow' | 'partOf' | 'fisher' | 'factorsOf' | 'release'
+  'train' | 'cancel' | 'losses' | 'partOf' | 'fisher' | 'factorsOf' | 'release'
 >;
 
+/** Between two pauses. */
+const PAUSE_EVERY_MS = 20;
+/** Of fewer squares nobody knows what mattered. */
+export const MIN_FISHER_SAMPLES = 8;
+
 /** The loops' part that needs the weights; one model is open at a time, and one thing is done at a time. */
-export function createAdapterWork(open: OpenTrainingModel): AdapterWork {
+export function createAdapterWork(open: OpenTrainingModel, now: () => number): AdapterWork {
   let opened: { readonly key: string; readonly model: TrainingModel } | null = null;
   let line: Promise<unknown> = Promise.resolve();
   let running = new AbortController();
@@ -41,17 +47,25 @@ export function createAdapterWork(open: OpenTrainingModel): AdapterWork {
     return next;
   }
 
-  async function losses(model: TrainingModel, parameters: Float32Array | null, examples: TrainJob['train']) {
-    const found: number[] = [];
-    for (const example of examples) found.push((await model.loss(parameters, example)).loss);
-    return found;
+  /** Each thing that is done is stopped by a stop of its own. */
+  const begin = (): AbortSignal => (running = new AbortController()).signal;
+
+  /** Kernels may compute while the caller waits: without a pause neither an abort nor a single step would come in. */
+  function pauses(signal: AbortSignal): () => Promise<void> {
+    let lastMs = now();
+    return async () => {
+      if (now() - lastMs >= PAUSE_EVERY_MS) {
+        await new Promise((resolve) => setTimeout(resolve, 0));
+        lastMs = now();
+      }
+      if (signal.aborted) throw new RuvLLMError('aborted', 'learning was stopped');
+    };
   }
 
   return {
     train: (job) =>
       queue(async () => {
         const model = await modelOf(job.plan);
-        running = new AbortController();
         const {
           parameters,
           state,
@@ -65,14 +79,24 @@ export function createAdapterWork(open: OpenTrainingModel): AdapterWork {
           seed: job.seed,
           timeLimitMs: job.timeLimitMs,
           regularizer: job.tasks.length === 0 ? null : regularizerOf(model, job.tasks, job.lambda),
-          signal: running.signal,
+          signal: begin(),
+          now,
         });
         return { parameters, state, isDone: stoppedBy === 'end', losses: steps };
       }),
-    shadow: (plan, examples, before, after) =>
+    losses: (plan, examples, parameters, limits) =>
       queue(async () => {
         const model = await modelOf(plan);
-        return { before: await losses(model, before, examples), after: await losses(model, after, examples) };
+        const pause = pauses(begin());
+        const startMs = now();
+        const isLate = (): boolean => limits !== null && now() - startMs >= limits.timeLimitMs;
+        const losses: number[] = [];
+        for (const example of examples) {
+          if (losses.length >= (limits?.minExamples ?? 0) && isLate()) break;
+          await pause();
+          losses.push((await model.loss(parameters, example)).loss);
+        }
+        return { losses, elapsedMs: now() - startMs };
       }),
     partOf: (plan, from, to, share) =>
       queue(async () => {
@@ -85,19 +109,23 @@ export function createAdapterWork(open: OpenTrainingModel): AdapterWork {
         }
         return part;
       }),
-    fisher: (plan, examples, parameters, numSamples) =>
+    fisher: (plan, examples, parameters, { numSamples, timeLimitMs }) =>
       queue(async () => {
         const model = await modelOf(plan);
+        const pause = pauses(begin());
+        const endMs = now() + timeLimitMs;
         const estimate = createFisherEstimate(model.layout.numParameters);
         const sampleLabels = createRandom(numSamples);
         for (let i = 0; i < numSamples; i++) {
+          if (i >= MIN_FISHER_SAMPLES && now() >= endMs) break;
+          await pause();
           const gradient = new Float32Array(model.layout.numParameters);
           await model.addGradient(parameters, { ...examples[i % examples.length]!, weight: 1 }, gradient, {
             sampleLabels,
           });
           estimate.observe(gradient);
         }
-        return estimate.values();
+        return { values: estimate.values(), numSamples: estimate.numSamples };
       }),
     factorsOf: (plan, parameters) => queue(async () => toFactors((await modelOf(plan)).layout, parameters)),
     async cancel() {

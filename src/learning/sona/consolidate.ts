@@ -1,14 +1,15 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { hashText } from '../../memory/common/ids.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
-import { decidePromotion, GATE_RULES } from '../gate/gate.ts';
-import { pairedChange } from '../gate/paired.ts';
+import { decidePromotion } from '../gate/gate.ts';
 import type { EwcTask } from '../ewc/ewc.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import type { FloatBlobs } from '../versions/blobs.ts';
 import type { LearnedVersion, VersionLog } from '../versions/version-log.ts';
+import { MIN_FISHER_SAMPLES } from './adapter-work.ts';
 import type { Checkpoints } from './checkpoint.ts';
 import { buildExamples, type ExampleSets } from './examples.ts';
+import { callJudges, goAsFar, isBroken, judge, type Judges } from './judges.ts';
 import {
   adapterLine,
   getLearnedAdapter,
@@ -16,7 +17,9 @@ import {
   lessonsOf,
   putLearnedAdapter,
 } from './learned-adapter.ts';
+import { createLoopBudget, type LoopBudget } from './loop-budget.ts';
 import type { ResolvedSonaOptions } from './options.ts';
+import { ewcOf, FIRST_LAMBDA, trainInSlices } from './train-slices.ts';
 import type { AdapterPlan, LearningModel, LearningWork } from './types.ts';
 
 export interface ConsolidateContext {
@@ -33,6 +36,7 @@ export interface ConsolidateRun {
   readonly tenant: string;
   readonly model: LearningModel;
   readonly loop: LearnedVersion['loop'];
+  /** Of all of it: gathering, training, judging and remembering. */
   readonly limitMs: number;
   readonly numEpochs: number;
   /** True: what was learned before does not count. */
@@ -52,9 +56,12 @@ export interface ConsolidateReport {
 
 type Examples = ExampleSets['elsewhere'];
 
-/** λ and the tasks EWC remembers. */
-const FIRST_LAMBDA = 2000;
+/** Tasks that EWC remembers. */
 const MAX_TASKS = 10;
+/** Pieces of a loop: what a crash costs at most. */
+const MIN_SLICES = 4;
+/** A gradient beside a loss, until one is measured: there, and back through what came in and what was added. */
+const GRADIENT_PASSES = 3;
 
 /** Trains an adapter on what was rated, judges it on what was held out, and writes down what came of it. */
 export async function consolidate(context: ConsolidateContext, run: ConsolidateRun): Promise<ConsolidateReport> {
@@ -91,44 +98,67 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
     numLayers: serving?.numLayers ?? options.numLayers,
     maxTokens: model.maxTokens,
   };
-  const before = serving?.parameters ?? null;
-  // Two halves of what must stay: one says how far to go, the other judges.
-  const tuning = sets.elsewhere.filter((_, i) => i % 2 === 0);
-  const judging = sets.elsewhere.filter((_, i) => i % 2 === 1);
-  const trained = await train(context, run, plan, sets, serving, [lessons, active?.version ?? 0]);
-  const { parameters, share } = await goAsFar(work, plan, tuning, before, trained);
-  const wanted = await work.shadow(plan, sets.heldOut, before, parameters);
-  const elsewhere = await work.shadow(plan, judging, before, parameters);
-  const judged = decidePromotion(wanted, elsewhere);
-  const metrics: Readonly<Record<string, number>> = { ...judged.metrics, share };
-  const decision = { ...judged, metrics };
-  const common = { line, loop: run.loop, reason: decision.reason, metrics: decision.metrics };
-  // Who stops a run wants no version of it, also while it is judged.
-  if (run.signal?.aborted) throw new RuvLLMError('aborted', 'learning was stopped before its version was written');
-  await context.checkpoints.delete(tenant, line);
-  if (!decision.isAccepted) {
-    const refused = await versions.add(tenant, {
-      ...common,
-      isAccepted: false,
-      blobs: {},
-      contents: { lessons },
-      learnedFrom: [],
-    });
-    return report(refused, decision.reason);
+  const { fisherSamples } = options;
+  const minFisherSamples = Math.min(fisherSamples, MIN_FISHER_SAMPLES);
+  const { limitMs } = run;
+  const budget = createLoopBudget(() => context.services.now(), startMs, { limitMs, fisherSamples, minFisherSamples });
+  const stop = (): void => void work.cancel();
+  run.signal?.addEventListener('abort', stop, { once: true });
+  try {
+    const version = await makeVersion(context, run, { plan, sets, active, serving, lessons, budget });
+    // Not before: whoever dies on the way goes on from there.
+    await context.checkpoints.delete(tenant, line);
+    return report(version, version.reason);
+  } finally {
+    run.signal?.removeEventListener('abort', stop);
   }
-  const tasks = await rememberTask(context, plan, sets, parameters, serving);
-  const kept = await putLearnedAdapter(blobs, tenant, {
-    lessons,
-    parameters,
-    tasks,
-    rank: plan.rank,
-    numLayers: plan.numLayers,
-    lambda: nextLambda(serving?.lambda ?? FIRST_LAMBDA, decision.metrics['elsewhere_mean'] ?? 0),
+}
+
+interface Planned {
+  readonly plan: AdapterPlan;
+  readonly sets: ExampleSets;
+  readonly active: LearnedVersion | null;
+  readonly serving: LearnedAdapter | null;
+  readonly lessons: string;
+  readonly budget: LoopBudget;
+}
+
+/** Trains, judges and writes down what came of it; who stops it wants no version of it, however far it came. */
+async function makeVersion(
+  context: ConsolidateContext,
+  run: ConsolidateRun,
+  planned: Planned,
+): Promise<LearnedVersion> {
+  const { versions, blobs, work } = context;
+  const { plan, sets, active, serving, lessons } = planned;
+  const { tenant, loop, signal } = run;
+  const before = serving?.parameters ?? null;
+  const judges = await callJudges(work, plan, sets, before, run.limitMs);
+  const common = { line: adapterLine(run.model.id), loop };
+  const nothing = { isAccepted: false, blobs: {}, contents: { lessons }, learnedFrom: [] };
+  const trained = await train(context, run, planned, judges).catch((error: unknown) => {
+    if (isBroken(error)) return error.message;
+    throw error;
   });
-  const known = active?.learnedFrom ?? [];
-  const learnedFrom = [...new Set([...known, ...sets.trainedIds])].slice(-50_000);
-  const accepted = await versions.add(tenant, { ...common, ...kept, isAccepted: true, learnedFrom });
-  return report(accepted, decision.reason);
+  if (typeof trained === 'string') return versions.add(tenant, { ...common, ...nothing, reason: trained, metrics: {} });
+  const { parameters, share } = await goAsFar(work, plan, judges.tuning, before, trained);
+  const wanted = await judge(work, plan, judges.heldOut, parameters);
+  const elsewhere = await judge(work, plan, judges.elsewhere, parameters);
+  const { isAccepted, reason, metrics } = decidePromotion(wanted, elsewhere);
+  refuseStopped(signal);
+  if (!isAccepted) return versions.add(tenant, { ...common, ...nothing, reason, metrics: { ...metrics, share } });
+  const { tasks, numSamples } = await rememberTask(context, planned, parameters);
+  refuseStopped(signal);
+  const lambda = nextLambda(serving?.lambda ?? FIRST_LAMBDA, metrics['elsewhere_mean'] ?? 0);
+  const { rank, numLayers } = plan;
+  const kept = await putLearnedAdapter(blobs, tenant, { lessons, parameters, tasks, rank, numLayers, lambda });
+  const learnedFrom = [...new Set([...(active?.learnedFrom ?? []), ...sets.trainedIds])].slice(-50_000);
+  const figures = { ...metrics, share, fisher_samples: numSamples };
+  return versions.add(tenant, { ...common, reason, metrics: figures, ...kept, isAccepted, learnedFrom });
+}
+
+function refuseStopped(signal: AbortSignal | null): void {
+  if (signal?.aborted) throw new RuvLLMError('aborted', 'learning was stopped before its version was written');
 }
 
 const plainExamples = (examples: Examples) =>
@@ -166,87 +196,41 @@ async function gather(
   return buildExamples(model, rated.toReversed(), unrated.toReversed());
 }
 
-/** Shares of the way that are tried, the largest first. */
-const SHARES = [1, 0.5, 0.25, 0.125];
-/** Half of what the gate allows: the half that judges has other examples. */
-const MAX_TUNED_RISE = GATE_RULES.maxRiseElsewhere / 2;
-
-/**
- * As far towards what was trained as the model still says what it said elsewhere: half the way keeps most of what was learned and costs a
- * quarter of the harm.
- */
-async function goAsFar(
-  work: LearningWork,
-  plan: AdapterPlan,
-  tuning: Examples,
-  before: Float32Array | null,
-  trained: Float32Array,
-): Promise<{ readonly parameters: Float32Array; readonly share: number }> {
-  for (const share of SHARES) {
-    const parameters = share === 1 ? trained : await work.partOf(plan, before, trained, share);
-    const { before: old, after } = await work.shadow(plan, tuning, before, parameters);
-    const rise = pairedChange(old, after).mean;
-    if (rise <= MAX_TUNED_RISE || share === SHARES.at(-1)) return { parameters, share };
-  }
-  throw new RuvLLMError('internal', 'there are no shares');
-}
-
-/** In pieces, with what was reached kept after each: whoever stops or dies goes on from there. */
-async function train(
+function train(
   { work, checkpoints, services, options }: ConsolidateContext,
   { tenant, model, limitMs, numEpochs, signal }: ConsolidateRun,
-  plan: AdapterPlan,
-  sets: ExampleSets,
-  serving: LearnedAdapter | null,
-  from: readonly [lessons: string, version: number],
+  { plan, sets, serving, active, lessons, budget }: Planned,
+  judges: Judges,
 ): Promise<Float32Array> {
-  const line = adapterLine(model.id);
-  // Of other words, or from another start, it would be another run.
-  const runKey = hashText(services.sha256, JSON.stringify([plan, from, numEpochs, options.learningRate]));
-  const endMs = services.now() + limitMs;
-  if (signal?.aborted) throw new RuvLLMError('aborted', 'learning was stopped before its first step');
-  const stop = (): void => void work.cancel();
-  signal?.addEventListener('abort', stop, { once: true });
-  try {
-    let state = await checkpoints.get(tenant, line, runKey);
-    for (;;) {
-      const outcome = await work.train({
-        plan,
-        train: sets.train,
-        parameters: serving?.parameters ?? null,
-        tasks: serving?.tasks ?? [],
-        lambda: serving?.lambda ?? FIRST_LAMBDA,
-        state,
-        timeLimitMs: Math.max(1, Math.min(options.sliceMs, endMs - services.now())),
-        numEpochs,
-        learningRate: options.learningRate,
-        seed: 1,
-      });
-      const isLate = services.now() >= endMs;
-      const isEnough = outcome.isDone || (isLate && outcome.state.numSteps > 0);
-      // Who stops a run wants no version of it, however far it came meanwhile.
-      if (isEnough && !signal?.aborted) return outcome.parameters;
-      state = outcome.state;
-      await checkpoints.put(tenant, line, runKey, state);
-      if (signal?.aborted)
-        throw new RuvLLMError('aborted', `learning stopped after ${state.numSteps} steps; it goes on from there`);
-      if (isLate) throw new RuvLLMError('deadline_exceeded', `no step of training fits into ${limitMs} ms`);
-    }
-  } finally {
-    signal?.removeEventListener('abort', stop);
-  }
+  const { learningRate } = options;
+  const guessMs = judges.passMs === null ? null : GRADIENT_PASSES * judges.passMs;
+  return trainInSlices(
+    { work, checkpoints, now: () => services.now() },
+    {
+      tenant,
+      line: adapterLine(model.id),
+      runKey: hashText(
+        services.sha256,
+        JSON.stringify([plan, [lessons, active?.version ?? 0], numEpochs, learningRate]),
+      ),
+      job: { plan, train: sets.train, parameters: serving?.parameters ?? null, ...ewcOf(serving), numEpochs, learningRate, seed: 1 }, // prettier-ignore
+      sliceMs: Math.min(options.sliceMs, limitMs / MIN_SLICES),
+      endMs: (gradientMs) => budget.trainingEndMs({ judgingMs: judges.afterMs, gradientMs: gradientMs ?? guessMs }),
+      limitMs,
+      signal,
+    },
+  );
 }
 
 async function rememberTask(
   { work, options }: ConsolidateContext,
-  plan: AdapterPlan,
-  sets: ExampleSets,
+  { plan, sets, serving, budget }: Planned,
   parameters: Float32Array,
-  serving: LearnedAdapter | null,
-): Promise<readonly EwcTask[]> {
-  const fisher = await work.fisher(plan, sets.train, parameters, options.fisherSamples);
+): Promise<{ readonly tasks: readonly EwcTask[]; readonly numSamples: number }> {
+  const limits = { numSamples: options.fisherSamples, timeLimitMs: budget.fisherLimitMs() };
+  const { values: fisher, numSamples } = await work.fisher(plan, sets.train, parameters, limits);
   const task: EwcTask = { anchor: parameters, fisher, lambda: serving?.lambda ?? FIRST_LAMBDA };
-  return [...(serving?.tasks ?? []), task].slice(-MAX_TASKS);
+  return { tasks: [...(serving?.tasks ?? []), task].slice(-MAX_TASKS), numSamples };
 }
 
 /** Held tighter after a loss elsewhere, looser where nothing was lost; always from 100 to 15 000. */

@@ -8,6 +8,7 @@ import { createReferencePackFactory } from '../../kernels/reference/reference-pa
 import { createTestServices, createTestStore } from '../../memory/test-store.contract.ts';
 import type { MemoryStore } from '../../memory/types.ts';
 import { createTrainingModel } from '../lora-training/training-model.ts';
+import type { TrainingModel } from '../lora-training/types.ts';
 import { trajectoryFixture } from '../trajectories/harness.contract.ts';
 import { createTrajectories, type NewTrajectory } from '../trajectories/trajectories.ts';
 import type { SonaOptions } from './options.ts';
@@ -40,6 +41,27 @@ const gguf = () =>
 
 export const openTinyModel = ({ rank, numLayers, maxTokens }: AdapterPlan) =>
   createTrainingModel(gguf(), createReferencePackFactory(), { rank, numLayers, maxTokens });
+
+/** A busy machine must not change what a test comes to. */
+export const PLENTY_MS = 1e8;
+
+/** In milliseconds: opening the model, the loss of an example, and its gradient. */
+export interface Costs {
+  readonly open: number;
+  readonly loss: number;
+  readonly gradient: number;
+}
+
+/** Takes no more time than the clock says. */
+async function openSlowModel(plan: AdapterPlan, costs: Costs, spend: (ms: number) => void): Promise<TrainingModel> {
+  const model = await openTinyModel(plan);
+  spend(costs.open);
+  return {
+    ...model,
+    loss: (...given) => (spend(costs.loss), model.loss(...given)),
+    addGradient: (...given) => (spend(costs.gradient), model.addGradient(...given)),
+  };
+}
 
 /** One token a character. */
 const encode = (text: string): number[] => Array.from(text, (letter) => 3 + (letter.charCodeAt(0) % 250));
@@ -82,9 +104,16 @@ export function createSonaHarness(given: SonaOptions = {}, other: MemoryStore | 
     serve: async (tenant, adapters) => void served.set(tenant, adapters),
   };
 
-  let work = createLearningWork(openTinyModel, () => performance.now(), services.sha256);
-  function open(options: SonaOptions = {}) {
-    work = createLearningWork(openTinyModel, () => performance.now(), services.sha256);
+  const { sha256 } = services;
+  let work = createLearningWork(openTinyModel, () => performance.now(), sha256);
+  /** `costs`: what a pass takes on the clock of the services, which nothing else moves then. */
+  function open(options: SonaOptions = {}, costs: Costs | null = null) {
+    const now = (): number => services.timeMs;
+    const spend = (ms: number): void => void (services.timeMs += ms);
+    work =
+      costs === null
+        ? createLearningWork(openTinyModel, () => performance.now(), sha256)
+        : createLearningWork((plan) => openSlowModel(plan, costs, spend), now, sha256);
     return createSona({
       store,
       services,
@@ -93,7 +122,7 @@ export function createSonaHarness(given: SonaOptions = {}, other: MemoryStore | 
       model: (id) => (isLoaded && id === 'small' ? model : null),
       createAdapter: async (architecture, factors) => ({ architecture, factors, contentHash: hashFactors(factors) }),
       report: () => {},
-      options: { rank: 2, numLayers: 2, learningRate: 0.02, fisherSamples: 4, ...given, ...options },
+      options: { rank: 2, numLayers: 2, learningRate: 0.02, fisherSamples: 4, backgroundLimitMs: PLENTY_MS, ...given, ...options }, // prettier-ignore
     });
   }
 
@@ -133,6 +162,13 @@ export function createSonaHarness(given: SonaOptions = {}, other: MemoryStore | 
     /** What computes for the one that was opened last. */
     work: () => work,
     add,
+    /** Heard when a run writes down how far it came. */
+    onCheckpoint(heard: (() => unknown) | null): void {
+      store.onCall = (operation, argument) => {
+        const records = argument as { fields?: { name?: string } }[];
+        if (operation === 'put' && records.some?.(({ fields }) => fields?.name === 'checkpoint')) heard?.();
+      };
+    },
     setLoaded: (value: boolean) => (isLoaded = value),
     /** Mean loss of an answer under what serves. */
     async lossOf(query: string, answer: string): Promise<number> {

@@ -21,10 +21,7 @@ async function numCheckpoints(): Promise<number> {
 test('a version leaves no checkpoint of the run that made it (LB4)', async () => {
   await teach(40);
   const stop = new AbortController();
-  harness.store.onCall = (operation, argument) => {
-    const records = argument as { fields?: { name?: string } }[];
-    if (operation === 'put' && records.some?.(({ fields }) => fields?.name === 'checkpoint')) stop.abort();
-  };
+  harness.onCheckpoint(() => stop.abort());
   const running = harness.open({ sliceMs: 1 }).backgroundConsolidate('acme', 'small', { signal: stop.signal });
   await expect(running).rejects.toMatchObject({ code: 'aborted' });
   expect(await numCheckpoints()).toBe(1);

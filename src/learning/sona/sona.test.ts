@@ -168,10 +168,11 @@ describe('loop B (LB1)', () => {
     for (let i = 0; i < 40; i++) await whole.add(1);
     await whole.open().backgroundConsolidate('acme', 'small');
     const stop = new AbortController();
-    const sona = harness.open({ sliceMs: 5 });
+    const sona = harness.open({ sliceMs: 100 }, { open: 0, loss: 1, gradient: 20 });
+    let numPieces = 0;
+    harness.onCheckpoint(() => ++numPieces === 3 && stop.abort());
     const running = sona.backgroundConsolidate('acme', 'small', { signal: stop.signal });
-    setTimeout(() => stop.abort(), 30);
-    await expect(running).rejects.toMatchObject({ code: 'aborted' });
+    await expect(running).rejects.toMatchObject({ code: 'aborted', message: expect.stringContaining('after 3 steps') });
     expect(harness.served.has('acme')).toBe(false);
     const again = harness.open({ sliceMs: 50 });
     await again.backgroundConsolidate('acme', 'small');

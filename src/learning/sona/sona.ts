@@ -19,7 +19,14 @@ import { createServings, servingKey } from './serving.ts';
 import type { InstantOutcome, LearningModel, LearningWork } from './types.ts';
 
 export type { ForgetReport } from './forget.ts';
-export type InstantReport = Pick<InstantOutcome, 'isApplied' | 'reason' | 'lossBefore' | 'lossAfter' | 'elapsedMs'>;
+/** What one answer taught. */
+export interface InstantReport extends Pick<
+  InstantOutcome,
+  'isApplied' | 'reason' | 'lossBefore' | 'lossAfter' | 'elapsedMs'
+> {
+  /** Of the model that the step is on top of, 0 as in its file; null: no step was taken. */
+  readonly version: number | null;
+}
 
 export interface DeepReport {
   readonly bank: DistillationReport;
@@ -91,6 +98,8 @@ export interface SonaContext {
 
 const BACKGROUND_EPOCHS = 3;
 const DEEP_EPOCHS = 10;
+/** Of loop C's limit, at most, for the order of what is recalled. */
+const RERANK_SHARE = 1 / 4;
 /** Rated requests below which loop C has no more to say than loop B. */
 const MIN_DEEP = 50;
 /** Single answers that are taught again after a version, or a forgetting: each takes a pass of the model. */
@@ -145,7 +154,7 @@ export function createSona(context: SonaContext): Sona {
     if (trajectory === null) {
       throw new RuvLLMError('not_found', `there is no request ${JSON.stringify(requestId.slice(0, 80))} to learn from`);
     }
-    const nothing = { isApplied: false, lossBefore: null, lossAfter: null, elapsedMs: 0 };
+    const nothing = { isApplied: false, lossBefore: null, lossAfter: null, elapsedMs: 0, version: null };
     const lesson = lessonOf(trajectory);
     if (lesson === null) return { ...nothing, reason: `nothing to learn: the verdict is ${trajectory.verdict}` };
     const model = modelOf(trajectory.model);
@@ -161,13 +170,16 @@ export function createSona(context: SonaContext): Sona {
       quality: lesson.weight > 0 ? 1 : 0,
       learningRate: options.instantLearningRate,
     });
+    // Not what it was computed with: states and factors are no business of whoever gave feedback.
+    const { isApplied, reason, lossBefore, lossAfter, elapsedMs } = outcome;
+    const report = { isApplied, reason, lossBefore, lossAfter, elapsedMs };
     if (outcome.state === null) {
       stats.numInstantRefused++;
-      return outcome;
+      return { ...report, version: null };
     }
     stats.numInstant++;
     await servings.addStep(tenant, model, requestId, outcome);
-    return outcome;
+    return { ...report, version: now.version };
   }
 
   async function run(
@@ -273,14 +285,13 @@ export function createSona(context: SonaContext): Sona {
     deepOptimize: (tenant, modelId, given) =>
       inTurn(tenant, modelId, async () => {
         stats.numDeep++;
+        const { deepLimitMs } = options;
+        const endMs = services.now() + deepLimitMs;
         const report = await bank.distil(tenant);
-        const reranker = await reranking.train(tenant, 'deep', given?.signal);
-        const how = {
-          loop: 'deep',
-          limitMs: options.deepLimitMs,
-          numEpochs: DEEP_EPOCHS,
-          isFromScratch: false,
-        } as const;
+        const reranker = await reranking.train(tenant, 'deep', given?.signal, deepLimitMs * RERANK_SHARE);
+        // What is left after the rest of the loop: the limit is that of all of it.
+        const limitMs = Math.max(1, endMs - services.now());
+        const how = { loop: 'deep', limitMs, numEpochs: DEEP_EPOCHS, isFromScratch: false } as const;
         return { bank: report, reranker, adapter: await run(tenant, modelOf(modelId), how, given) };
       }),
     shouldTriggerBackground,
@@ -294,9 +305,16 @@ export function createSona(context: SonaContext): Sona {
     },
     async maybeBackground(tenant, modelId, given) {
       if (!(await shouldTriggerBackground(tenant, modelId))) return null;
-      const report = await inTurn(tenant, modelId, () => background(tenant, modelOf(modelId), given));
-      if (report.version === null) idleMs.set(servingKey(tenant, modelId), services.now());
-      return report;
+      const wait = (): void => void idleMs.set(servingKey(tenant, modelId), services.now());
+      try {
+        const report = await inTurn(tenant, modelId, () => background(tenant, modelOf(modelId), given));
+        if (report.version === null) wait();
+        return report;
+      } catch (error) {
+        // A model that is too slow for the limit is so in a minute, too.
+        if (error instanceof RuvLLMError && error.code === 'deadline_exceeded') wait();
+        throw error;
+      }
     },
     async shouldTriggerDeep(tenant, modelId) {
       const last = await newest(tenant, modelId, 'deep');

@@ -1,7 +1,6 @@
 import type { Adapter, LowRankFactors } from '../../adapters/types.ts';
 import type { Trajectory } from '../../memory/schemas/trajectory.ts';
 import type { EwcTask } from '../ewc/ewc.ts';
-import type { ShadowResult } from '../gate/gate.ts';
 import type { TrainingState } from '../lora-training/training-state.ts';
 import type { TrainingExample } from '../lora-training/types.ts';
 import type { MicroLoraConfig } from '../micro-lora/micro-lora.ts';
@@ -94,30 +93,43 @@ export interface TrainOutcome {
   readonly losses: readonly number[];
 }
 
+export interface MeasuredLosses {
+  /** Of the first so many examples. */
+  readonly losses: readonly number[];
+  /** Without what opening the model took. */
+  readonly elapsedMs: number;
+}
+
+export interface FisherOutcome {
+  readonly values: Float32Array;
+  /** Gradients it is taken of. */
+  readonly numSamples: number;
+}
+
 /** What computes, on a thread of its own: a loop never holds up a token, nor the event loop. */
 export interface LearningWork {
   instant(job: InstantJob): Promise<InstantOutcome>;
   /** Forgets a micro adapter; the next step begins with what the job brings. */
   forgetInstant(key: string): Promise<void>;
   train(job: TrainJob): Promise<TrainOutcome>;
-  /** Ends the training that runs at its next step; it tells how far it came. */
+  /** Ends what runs at its next step; training tells how far it came, the rest is `aborted`. */
   cancel(): Promise<void>;
-  /** Losses under what serves and under what would. */
-  shadow(
+  /** Losses under these parameters (null: the model as in its file); within limits, of as many examples as fit into the time. */
+  losses(
     plan: AdapterPlan,
     examples: readonly TrainingExample[],
-    before: Float32Array | null,
-    after: Float32Array,
-  ): Promise<ShadowResult>;
+    parameters: Float32Array | null,
+    limits: { readonly timeLimitMs: number; readonly minExamples: number } | null,
+  ): Promise<MeasuredLosses>;
   /** Part of the way from what serves (null: nothing) to what was trained. */
   partOf(plan: AdapterPlan, from: Float32Array | null, to: Float32Array, share: number): Promise<Float32Array>;
-  /** What mattered for these examples, as a task that later training leaves alone. */
+  /** What mattered for these examples, as a task that later training leaves alone; of fewer samples where the time is up. */
   fisher(
     plan: AdapterPlan,
     examples: readonly TrainingExample[],
     parameters: Float32Array,
-    numSamples: number,
-  ): Promise<Float32Array>;
+    limits: { readonly numSamples: number; readonly timeLimitMs: number },
+  ): Promise<FisherOutcome>;
   factorsOf(plan: AdapterPlan, parameters: Float32Array): Promise<readonly LowRankFactors[]>;
   cluster: ClusterWork;
   /** Trains a router and judges it beside the one that serves. */

@@ -12,7 +12,7 @@ export const WORK_METHODS: MethodList<LearningWork> = {
   forgetInstant: true,
   train: true,
   cancel: true,
-  shadow: true,
+  losses: true,
   partOf: true,
   fisher: true,
   factorsOf: true,
@@ -25,7 +25,7 @@ export const WORK_METHODS: MethodList<LearningWork> = {
 /** Everything that computes, in one object: for a thread, or for tests without one. */
 export function createLearningWork(open: OpenTrainingModel, now: () => number, sha256: Sha256): LearningWork {
   const instant = createInstantLearner(now);
-  const adapters = createAdapterWork(open);
+  const adapters = createAdapterWork(open, now);
   const rerank = createRerankWork(now);
   let routers = new AbortController();
   return {

@@ -8,6 +8,7 @@ import {
   type FeedbackEntry,
   type Trajectory,
   trajectoryFromRecord,
+  trajectoryName,
   trajectoryToRecord,
 } from '../../memory/schemas/trajectory.ts';
 import type { FieldCondition, MemoryStore, PutRecord } from '../../memory/types.ts';
@@ -70,7 +71,8 @@ export function createTrajectories(
   services: MemoryServices,
   { keepMs = KEEP_MS }: TrajectoryOptions = {},
 ): Trajectories {
-  const idOf = (tenant: string, requestId: string): string => nameId(services.sha256, tenant, 'trajectory', requestId);
+  const idOf = (tenant: string, requestId: string): string =>
+    nameId(services.sha256, tenant, ...trajectoryName(requestId));
 
   function toPut(tenant: string, given: NewTrajectory): PutRecord {
     const one: Trajectory = {

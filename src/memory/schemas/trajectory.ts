@@ -110,6 +110,9 @@ export const trajectory = z
   .refine((one) => (one.embedding === null) === (one.space === null), 'embedding and space come together');
 export type Trajectory = z.infer<typeof trajectory>;
 
+/** What the id of its record is made of. */
+export const trajectoryName = (requestId: string): readonly ['trajectory', string] => ['trajectory', requestId];
+
 export function trajectoryToRecord(one: Trajectory, place: { id: string; tenant: string }): PutRecord {
   const {
     requestId,

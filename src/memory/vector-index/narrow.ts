@@ -68,14 +68,20 @@ export function narrow(
 /** How far the query is from what kernels make of it. */
 function roundingError(query: Float32Array, dim: number): number {
   let peak = 0;
-  for (let i = 0; i < dim; i++) peak = Math.max(peak, Math.abs(query[i]!));
+  for (let i = 0; i < dim; i++) {
+    const value = query[i]!;
+    if (value > peak) peak = value;
+    else if (-value > peak) peak = -value;
+  }
   const scale = Math.fround(peak / 127);
+  const perScale = 1 / scale;
   let square = 0;
   for (let i = 0; i < dim; i++) {
-    const off = query[i]! - Math.round(query[i]! / scale) * scale;
+    const steps = query[i]! * perScale;
+    const off = steps - Math.round(steps);
     square += off * off;
   }
-  return Math.sqrt(square) * ROUNDING;
+  return Math.sqrt(square) * scale * ROUNDING;
 }
 
 /** In a heap with the least on top. */

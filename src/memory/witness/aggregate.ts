@@ -3,6 +3,7 @@ import type { MemoryServices } from '../common/services.ts';
 import { parseWith } from '../schemas/primitives.ts';
 import type { FieldValue, MemoryRecord, MemoryStore } from '../types.ts';
 import { readHead } from './head.ts';
+import { allRatings, hasBounds, isWithin } from './ratings.ts';
 import { toRecordFilter, witnessFilter } from './search.ts';
 
 export const aggregateQuery = witnessFilter.extend({
@@ -32,7 +33,9 @@ export interface WitnessSummary {
   readonly numErrors: number;
   /** Null of nothing. */
   readonly errorRate: number | null;
+  /** Of those that were rated, or written with a quality. */
   readonly meanQuality: number | null;
+  readonly numRated: number;
   readonly totalMs: Percentiles | null;
   readonly ttftMs: Percentiles | null;
 }
@@ -75,6 +78,7 @@ function summarize(rows: readonly Row[]): WitnessSummary {
     count: rows.length,
     numErrors,
     errorRate: rows.length === 0 ? null : numErrors / rows.length,
+    numRated: qualities.length,
     meanQuality: qualities.length === 0 ? null : qualities.reduce((sum, value) => sum + value, 0) / qualities.length,
     totalMs: percentiles(numbers(rows, 'totalMs')),
     ttftMs: percentiles(numbers(rows, 'ttftMs')),
@@ -119,7 +123,14 @@ export async function aggregateWitness(
     for (const { fields, createdMs } of page.records) records.push({ fields, createdMs });
     after = page.next;
   } while (after !== null && records.length < query.maxEntries);
-  const all = records as MemoryRecord[];
+  const ratings = await allRatings(store, tenant);
+  // What was said since counts more than what an entry was written with.
+  const rated = records.map(({ fields, createdMs }) => {
+    const quality = ratings.get(String(fields['requestId']))?.quality ?? fields['quality'] ?? null;
+    return { createdMs, fields: { ...fields, quality } };
+  });
+  const isMeant = (row: Row): boolean => !hasBounds(query) || isWithin(row['quality'] as number | null, query);
+  const all = rated.filter(({ fields }) => isMeant(fields)) as unknown as MemoryRecord[];
   const trend = [...groupBy(all, ({ createdMs }) => Math.floor(createdMs / query.bucketMs) * query.bucketMs)]
     .map(([startMs, rows]) => ({ startMs, ...summarize(rows) }))
     .sort((a, b) => a.startMs - b.startMs);

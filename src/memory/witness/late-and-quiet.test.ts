@@ -56,6 +56,20 @@ describe('[WL16] what can wait gives way', () => {
     expect(delays()).toEqual([]);
   });
 
+  test('of a queue that grows all the same a part goes at each turn', async () => {
+    const { open, store, runAll } = createHarness();
+    const foreground = createBusy();
+    const log = await open({ foreground });
+    const sizes: number[] = [];
+    store.onCall = (operation, argument) =>
+      void (operation === 'put' && sizes.push((argument as PutRecord[]).length - 2));
+    for (const entry of numbered(640)) log.enqueue(TENANT, witnessInput(entry));
+    runAll();
+    await settle();
+    await foreground.next();
+    expect(sizes).toEqual([10]);
+  });
+
   test('who flushes does not wait for a turn that a drain waits for already: nothing else may keep the process alive', async () => {
     const { open, runAll } = createHarness();
     const log = await open({ foreground: createBusy() });

@@ -5,6 +5,7 @@ import { count, embedding, name, parseWith, space, text, timeMs, unit } from '..
 import { witnessFromRecord, type LinkedWitness } from '../schemas/witness.ts';
 import type { FieldCondition, MemoryRecord, MemoryStore, RecordFilter } from '../types.ts';
 import { readHead } from './head.ts';
+import { hasBounds, isWithin, namedWithin, ratingsOf, type WitnessRating } from './ratings.ts';
 
 const range = z.number().min(0);
 
@@ -13,8 +14,9 @@ export const witnessFilter = z.strictObject({
   fromMs: timeMs.optional(),
   /** Up to, not including. */
   toMs: timeMs.optional(),
+  /** By what was said of the answer last, else by what it was written with. */
   minQuality: unit.optional(),
-  /** Entries without a quality have none that is at most this. */
+  /** Requests that nobody rated have no quality that is at most this. */
   maxQuality: unit.optional(),
   minTotalMs: range.optional(),
   maxTotalMs: range.optional(),
@@ -48,6 +50,8 @@ type ResolvedQuery = z.output<typeof witnessQuery>;
 export interface FoundWitness extends LinkedWitness {
   /** Null where nothing was compared. */
   readonly similarity: number | null;
+  /** What was said of the answer since; null: nothing, or it is not known any more. */
+  readonly rating: WitnessRating | null;
 }
 
 export interface WitnessPage {
@@ -63,8 +67,6 @@ export interface WitnessPage {
 const MAX_NEAREST = 1000;
 
 const BOUNDS = [
-  ['minQuality', 'quality', '>='],
-  ['maxQuality', 'quality', '<='],
   ['minTotalMs', 'totalMs', '>='],
   ['maxTotalMs', 'totalMs', '<='],
   ['minTtftMs', 'ttftMs', '>='],
@@ -112,19 +114,46 @@ function containsText(needle: string | undefined): (record: MemoryRecord) => boo
   };
 }
 
+type Matcher = (record: MemoryRecord) => boolean;
+
+/** Whether what was said of it, or what it was written with, is within the bounds; null: the filter says so already. */
+type QualityMatch = ((records: readonly MemoryRecord[]) => Promise<Matcher>) | null;
+
+function matchQuality(
+  store: MemoryStore,
+  services: MemoryServices,
+  tenant: string,
+  query: ResolvedQuery,
+): NonNullable<QualityMatch> {
+  return async (records) => {
+    const ids = records.map(({ fields }) => String(fields['requestId']));
+    const ratings = await ratingsOf(store, services.sha256, tenant, ids);
+    return ({ fields }) => {
+      const own = typeof fields['quality'] === 'number' ? fields['quality'] : null;
+      return isWithin(ratings.get(String(fields['requestId']))?.quality ?? own, query);
+    };
+  };
+}
+
+type Found = Omit<FoundWitness, 'rating'>;
+type FoundPage = Omit<WitnessPage, 'entries'> & { readonly entries: readonly Found[] };
+
 interface Search {
   readonly store: MemoryStore;
   readonly tenant: string;
+  readonly quality: QualityMatch;
   readonly query: ResolvedQuery;
   readonly filter: RecordFilter;
   readonly at: Cursor;
 }
 
-async function searchByTime({ store, tenant, query, filter, at }: Search): Promise<WitnessPage> {
-  const matches = containsText(query.text);
-  const entries: FoundWitness[] = [];
+async function searchByTime({ store, tenant, query, filter, at, quality }: Search): Promise<FoundPage> {
+  const hasText = containsText(query.text);
+  const entries: Found[] = [];
   const pageSize =
-    query.text === undefined ? Math.min(1000, query.limit + at.skip) : Math.min(1000, query.maxScanned + at.skip);
+    query.text === undefined && quality === null
+      ? Math.min(1000, query.limit + at.skip)
+      : Math.min(1000, query.maxScanned + at.skip);
   let { skip, from } = at;
   let numScanned = 0;
   for (;;) {
@@ -135,6 +164,7 @@ async function searchByTime({ store, tenant, query, filter, at }: Search): Promi
       limit: pageSize,
       ...(from === null ? {} : { after: from }),
     });
+    const isRated = (await quality?.(page.records)) ?? (() => true);
     for (; skip < page.records.length; skip++) {
       const isFull = entries.length === query.limit;
       if (isFull || numScanned === query.maxScanned) {
@@ -142,7 +172,7 @@ async function searchByTime({ store, tenant, query, filter, at }: Search): Promi
       }
       numScanned++;
       const record = page.records[skip]!;
-      if (matches(record)) entries.push({ ...witnessFromRecord(record), similarity: null });
+      if (isRated(record) && hasText(record)) entries.push({ ...witnessFromRecord(record), similarity: null });
     }
     if (page.next === null) return { entries, next: null, isComplete: true, numScanned };
     from = page.next;
@@ -150,19 +180,21 @@ async function searchByTime({ store, tenant, query, filter, at }: Search): Promi
   }
 }
 
-async function searchBySimilarity({ store, tenant, query, filter, at }: Search): Promise<WitnessPage> {
-  const matches = containsText(query.text);
+async function searchBySimilarity({ store, tenant, query, filter, at, quality }: Search): Promise<FoundPage> {
+  const hasText = containsText(query.text);
+  const isPlain = query.text === undefined && quality === null;
   const { vector, space, minSimilarity = -1 } = query.similarTo!;
   const bound = Math.min(MAX_NEAREST, query.maxScanned + at.skip);
-  let k = Math.min(bound, at.skip + query.limit * (query.text === undefined ? 1 : 4) + 1);
+  let k = Math.min(bound, at.skip + query.limit * (isPlain ? 1 : 4) + 1);
   for (;;) {
     const near = await store.nearest(tenant, { vector, space, kinds: ['witness'], k, filter });
     const candidates = near.filter(({ similarity }) => similarity >= minSimilarity);
-    const entries: FoundWitness[] = [];
+    const isRated = (await quality?.(candidates.map(({ record }) => record))) ?? (() => true);
+    const entries: Found[] = [];
     let skip = at.skip;
     for (; skip < candidates.length && entries.length < query.limit; skip++) {
       const { record, similarity } = candidates[skip]!;
-      if (matches(record)) entries.push({ ...witnessFromRecord(record), similarity });
+      if (isRated(record) && hasText(record)) entries.push({ ...witnessFromRecord(record), similarity });
     }
     const numScanned = skip - at.skip;
     if (skip < candidates.length)
@@ -195,6 +227,21 @@ export async function searchWitness(
     query.after === undefined
       ? { pin: (await readHead(store, services.sha256, tenant)).head.sequence, skip: 0, from: null }
       : parseCursor(query.after);
-  const search = { store, tenant, query, filter: toRecordFilter(query, at.pin), at };
-  return query.similarTo === undefined ? searchByTime(search) : searchBySimilarity(search);
+  const filter = toRecordFilter(query, at.pin);
+  const named = hasBounds(query) ? await namedWithin(store, tenant, query) : null;
+  if (named?.values.length === 0) return { entries: [], next: null, isComplete: true, numScanned: 0 };
+  const isScanned = hasBounds(query) && named === null;
+  const search: Search = {
+    store,
+    tenant,
+    query,
+    filter: named === null ? filter : { ...filter, fields: [...filter.fields!, named] },
+    at,
+    quality: isScanned ? matchQuality(store, services, tenant, query) : null,
+  };
+  const page = await (query.similarTo === undefined ? searchByTime(search) : searchBySimilarity(search));
+  const ids = page.entries.map(({ entry }) => entry.requestId);
+  const ratings = await ratingsOf(store, services.sha256, tenant, ids);
+  const entries = page.entries.map((one) => ({ ...one, rating: ratings.get(one.entry.requestId) ?? null }));
+  return { ...page, entries };
 }

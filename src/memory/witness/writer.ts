@@ -22,9 +22,9 @@ export interface WriterContext {
 
 /**
  * Entries of one call: what others ask of the store waits for it, and what is made of them is made on the thread that serves. Of a
- * queue that grows all the same an eighth, so that it never comes to its end.
+ * queue that grows all the same a part, so that it never comes to its end.
  */
-const MAX_AT_ONCE = { quiet: 16, busy: 2, ofQueue: 1 / 8 };
+const MAX_AT_ONCE = { quiet: 16, busy: 2, ofQueue: 1 / 64 };
 /** A vector that is not there by then is left out. */
 const MAX_LATE_MS = 5000;
 

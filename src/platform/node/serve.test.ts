@@ -36,6 +36,13 @@ test('[E1] the deadline is for all of it: a part is kept for telling those who a
   }
 });
 
+test('a connection outlasts what keeps a client busy between two requests', async () => {
+  const { listening } = await setUp();
+  const answer = await fetch(`${listening.url}/health`);
+  expect([answer.headers.get('connection'), answer.headers.get('keep-alive')]).toEqual(['keep-alive', 'timeout=75']);
+  await listening.close(1000);
+});
+
 test('[E1] while requests finish, others are told to go; then nobody answers', async () => {
   let finish = (): void => {};
   const { listening } = await setUp({ wait: new Promise((resolve) => (finish = resolve)) });

@@ -39,6 +39,11 @@ const MAX_HEADER_BYTES = 16 * 1024;
 const TIMEOUTS: SocketTimeouts = { headersMs: 10_000, requestMs: 60_000, checkMs: 1000 };
 /** For a client that still sends to read its answer. */
 const LINGER_MS = 500;
+/**
+ * For a connection that nobody uses. Whoever sends on one as it is closed has a request that failed, and clients keep theirs as long as they
+ * are told: with Node's own 5 s, one that is busy for a moment does so.
+ */
+const KEEP_ALIVE_MS = 75_000;
 /** Open connections, idle ones included: each takes memory. */
 const MAX_CONNECTIONS = 2048;
 
@@ -67,6 +72,7 @@ export async function listen(server: Server, { host, port, timeouts = TIMEOUTS }
       headersTimeout: timeouts.headersMs,
       requestTimeout: timeouts.requestMs,
       connectionsCheckingInterval: timeouts.checkMs,
+      keepAliveTimeout: KEEP_ALIVE_MS,
     },
     (incoming, outgoing) => {
       // Whoever asks again finds another server, or none, but does not hold this one.

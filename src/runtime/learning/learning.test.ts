@@ -59,7 +59,7 @@ describe('[LB8] loops that are due', () => {
     expect(planned).toHaveLength(1);
     await learning.close();
     expect(planned).toHaveLength(0);
-  }, 60_000);
+  });
 
   test('one that fails is told of, and the next is planned all the same', async () => {
     const { learning, planned, told, teach, tick, work } = await open();
@@ -89,7 +89,7 @@ describe('[LB8] loops that are due', () => {
     await vi.waitFor(() => expect(numSlices).toBeGreaterThan(0), { timeout: 30_000, interval: 5 });
     await learning.close();
     expect(learning.sona.stats()).toMatchObject({ numAccepted: 0, numRefused: 0 });
-  }, 60_000);
+  });
 });
 
 describe('[LO10] requests on their way', () => {
@@ -124,7 +124,7 @@ describe('[LO10] requests on their way', () => {
     go();
     await learning.settle();
     expect(await store.count('acme', { kinds: ['trajectory'] })).toBe(1000);
-  }, 60_000);
+  });
 
   test('what cannot be read is told, serves as in the file, and is tried again', async () => {
     const { learning, told, store } = await open();

@@ -13,6 +13,7 @@ import {
   type Trajectories,
 } from '../../learning/trajectories/trajectories.ts';
 import { createImplicitSignals, type HeardSignal, IMPLICIT_SCORES, IMPLICIT_WORDS } from './implicit-signals.ts';
+import type { LearningPart } from './learning-part.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { createTrajectoryKeeper } from './trajectory-keeper.ts';
 
@@ -31,8 +32,10 @@ export interface Learning {
   readonly trajectories: Trajectories;
   /** What computes, on the thread that learns. */
   readonly work: LearningWork;
-  /** Another loop, which looks for itself whether it is due; until what comes back is called. */
-  join(loop: (signal: AbortSignal) => Promise<unknown>): () => void;
+  /** Another part learns, too, and looks for itself whether it is due; until what comes back is called. */
+  join(part: LearningPart): () => void;
+  /** Those that joined. */
+  parts(): readonly LearningPart[];
   /** A loaded model takes part until what comes back is called. */
   attach(model: LearningModel): () => void;
   /** What was learned for a tenant is in use after this; costs something the first time only. */
@@ -91,7 +94,7 @@ export function createLearning(context: LearningContext): Learning {
   const steps = new Set<Promise<unknown>>();
   const ending = new AbortController();
   const seen = new Map<string, { readonly tenant: string; readonly modelId: string }>();
-  const others = new Set<(signal: AbortSignal) => Promise<unknown>>();
+  const others = new Set<LearningPart>();
   let isClosed = false;
   const keyOf = (tenant: string, id: string): string => JSON.stringify([tenant, id]);
   const tell = (doing: string, error: unknown): void =>
@@ -105,17 +108,17 @@ export function createLearning(context: LearningContext): Learning {
       else await sona.maybeBackground(tenant, modelId, { signal });
       await sona.reranking.maybeTrain(tenant, signal);
     }
-    for (const loop of others) if (!isClosed) await loop(ending.signal);
+    for (const part of others) if (!isClosed) await part.run(ending.signal);
   }
 
   /** Feedback that teaches nothing at once; null: it does. */
   async function whyNothing(
     tenant: string,
-    { score, correction }: GivenFeedback,
+    { score, correction, usedSources = null }: GivenFeedback,
     before: Trajectory | null,
     after: Trajectory,
   ): Promise<string | null> {
-    if (score === null && correction === null) return 'nothing to learn: a comment is kept, and not learned from';
+    if (score === null && correction === null) return usedSources === null ? OF_COMMENT : OF_SOURCES;
     const isSame = before?.quality === after.quality && before.correction === after.correction;
     if (!isSame || !(await sona.taught(tenant, after.model)).includes(after.requestId)) return null;
     return 'nothing to learn: the same was said of this answer before, and is learned';
@@ -161,10 +164,11 @@ export function createLearning(context: LearningContext): Learning {
     sona,
     trajectories,
     work,
-    join(loop) {
-      others.add(loop);
-      return () => void others.delete(loop);
+    join(part) {
+      others.add(part);
+      return () => void others.delete(part);
     },
+    parts: () => [...others],
     attach(model) {
       models.set(model.id, model);
       return () => {
@@ -243,10 +247,13 @@ export function createLearning(context: LearningContext): Learning {
   };
 }
 
+const OF_COMMENT = 'nothing to learn: a comment is kept, and not learned from';
+const OF_SOURCES = 'nothing to learn at once: the deep loop learns from used sources which texts to show first';
 const nothingOf = (reason: string): InstantReport => ({
   isApplied: false,
   reason,
   lossBefore: null,
   lossAfter: null,
   elapsedMs: 0,
+  version: null,
 });

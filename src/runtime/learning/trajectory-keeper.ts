@@ -28,7 +28,10 @@ interface Waiting {
 /** Trajectories that may wait for the store; beyond it they are given up, and the operator hears of it. */
 const MAX_WAITING = 1000;
 /** Of one call, as of the audit log's: a question waits for no more than these. */
-const MAX_AT_ONCE = { quiet: 16, busy: 2, ofQueue: 1 / 8 };
+const MAX_AT_ONCE = { quiet: 16, busy: 2, ofQueue: 1 / 64 };
+
+/** Not at once: the last word of an answer must not wait for what is learned from it, and two cost little more than one. */
+const BATCH_MS = 50;
 
 export function createTrajectoryKeeper({
   trajectories,
@@ -83,8 +86,7 @@ export function createTrajectoryKeeper({
         return;
       }
       waiting.set(keyOf(tenant, trajectory.requestId), { tenant, trajectory });
-      // Not at once: the last word of an answer must not wait for what is learned from it.
-      if (working === null) schedule(() => void work(), 0);
+      if (working === null) schedule(() => void work(), BATCH_MS);
     },
     async kept(tenant, requestId) {
       const key = keyOf(tenant, requestId);

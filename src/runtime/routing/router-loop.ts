@@ -8,6 +8,7 @@ import { createVersionLog } from '../../learning/versions/version-log.ts';
 import { createTrajectories } from '../../learning/trajectories/trajectories.ts';
 import type { LearningWork } from '../../learning/sona/types.ts';
 import type { Memory } from '../../memory/memory.ts';
+import type { LearningPart } from '../learning/learning-part.ts';
 import type { RouteConfig } from './route-config.ts';
 import type { Routing } from './types.ts';
 
@@ -29,7 +30,7 @@ export function createRouterLoop(
   memory: Memory,
   routing: Routing,
   work: Pick<LearningWork, 'trainRouter' | 'cancel'>,
-): RouterTrainer & { run(signal?: AbortSignal): Promise<void> } {
+): RouterTrainer & LearningPart {
   // prettier-ignore
   const { store, services } = memory;
   const trainer = createRouterTrainer({
@@ -53,6 +54,7 @@ export function createRouterLoop(
     return report;
   };
   return {
+    name: 'routing',
     train,
     maybeTrain,
     async run(signal) {

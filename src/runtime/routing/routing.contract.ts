@@ -19,7 +19,7 @@ export const CONFIG = {
       apiKeyEnv: 'FAR_KEY',
       model: 'far-1',
       pricePerMTokens: { input: 1, output: 3 },
-      timeoutMs: 300,
+      timeoutMs: 60_000,
     },
   ],
   default: 'small',

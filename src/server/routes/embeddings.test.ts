@@ -65,7 +65,10 @@ describe('vectors over HTTP', () => {
     const { ask, services } = setUp();
     const reader = (await ask(1000)).body!.getReader();
     let numTurns = 0;
-    const timer = setInterval(() => numTurns++, 0);
+    let isOver = false;
+    // Turns, not milliseconds: a quick machine is through before a timer rings twice.
+    const turn = (): unknown => isOver || (numTurns++, setImmediate(turn));
+    turn();
     const sizes: number[] = [];
     for (;;) {
       const { value, done } = await reader.read();
@@ -73,7 +76,7 @@ describe('vectors over HTTP', () => {
       expect(services.gate.numRequests).toBe(1);
       sizes.push(value.length);
     }
-    clearInterval(timer);
+    isOver = true;
     expect(sizes).toHaveLength(12);
     expect(Math.max(...sizes)).toBeLessThan(100_000);
     expect(numTurns).toBeGreaterThan(2);

@@ -12,6 +12,7 @@ import { type Exchange, json, type Route } from '../route.ts';
 import { explainFlood } from './learning.ts';
 import {
   choiceField,
+  listField,
   numberField,
   readFields,
   required,
@@ -24,6 +25,7 @@ import { openaiErrors } from '../wire/openai/error-body.ts';
 
 /** As the operation has it. */
 const MAX_COMMENT = 4096;
+const MAX_USED_SOURCES = 64;
 
 interface FeedbackFields {
   request_id: string;
@@ -31,6 +33,7 @@ interface FeedbackFields {
   thumbs: 'up' | 'down';
   correction: string;
   comment: string;
+  used_sources: readonly string[];
   source: 'api' | 'ui' | 'cli';
 }
 const FIELDS = {
@@ -39,6 +42,7 @@ const FIELDS = {
   thumbs: choiceField(['up', 'down']),
   correction: stringField(MAX_TRAJECTORY_TEXT, 1),
   comment: stringField(MAX_COMMENT, 1),
+  used_sources: listField(stringField(64, 1), MAX_USED_SOURCES),
   source: choiceField(['api', 'ui', 'cli']),
 } as const;
 
@@ -47,7 +51,7 @@ const LEARN_WAIT_MS = 100;
 
 type Words = Pick<FeedbackFields, 'source'> & {
   readonly [K in 'score' | 'thumbs' | 'correction' | 'comment']: FeedbackFields[K] | null;
-};
+} & { readonly usedSources: readonly string[] | null };
 
 /** What learning made of it; null: it does not know the request, or there is no learning. */
 async function learnFrom(
@@ -55,14 +59,30 @@ async function learnFrom(
   requestId: string,
   words: Words,
 ): Promise<JudgementReport | null> {
-  if (services.learning === null) return null;
+  const isOfSources = words.usedSources !== null;
+  if (services.learning === null) {
+    if (isOfSources) throw refuseSources(501, 'not_implemented', "'used_sources' needs a server that learns");
+    return null;
+  }
   try {
     return await giveFeedback(services.learning.learning, caller.tenant, { requestId, ...words }, LEARN_WAIT_MS);
   } catch (error) {
-    if (error instanceof RuvLLMError && error.code === 'not_found') return null;
-    throw explainFlood(error);
+    if (error instanceof RuvLLMError && error.data['option'] === 'usedSources') {
+      throw refuseSources(400, 'unknown_source', error.message, error);
+    }
+    if (!(error instanceof RuvLLMError) || error.code !== 'not_found') throw explainFlood(error);
+    if (!isOfSources) return null;
+    throw refuseSources(
+      400,
+      'unknown_source',
+      `what was recalled for request ${JSON.stringify(requestId)} is not kept`,
+    );
   }
 }
+
+/** What cannot be checked against what was recalled is not kept: it would teach a wrong order. */
+const refuseSources = (status: number, code: string, message: string, cause?: unknown): RuvLLMError =>
+  refusal(status, code, message, { param: 'used_sources', cause });
 
 /** As it is remembered: here since the start, or with what can be learned from, for weeks. */
 async function findRequest(
@@ -81,16 +101,17 @@ export const feedback: Route = {
   method: 'POST',
   path: '/v1/feedback',
   scope: 'inference',
-  summary: 'Says how good an answer was: a score, thumbs, or what it should have been.',
+  summary:
+    'Says how good an answer was: a score, thumbs, what it should have been, or which of the recalled texts it used.',
   body: schemaOf(FIELDS as Readonly<Record<string, Field<unknown>>>, ['request_id']),
   errors: openaiErrors,
   async handle(exchange) {
     const { services } = exchange;
     const given = readFields<FeedbackFields>(await exchange.readBody(), FIELDS);
     const requestId = plainRequestId(required(given.request_id, 'request_id'));
-    const { score, thumbs, correction, comment, source } = given;
-    if (score === null && thumbs === null && correction === null && comment === null) {
-      throw invalid('score', "given, or 'thumbs', 'correction' or 'comment'", null);
+    const { score, thumbs, correction, comment, source, used_sources: usedSources } = given;
+    if ([score, thumbs, correction, comment, usedSources].every((word) => word === null)) {
+      throw invalid('score', "given, or 'thumbs', 'correction', 'comment' or 'used_sources'", null);
     }
     scoreOf({ score, thumbs });
     const request = await findRequest(exchange, requestId);
@@ -99,10 +120,10 @@ export const feedback: Route = {
         param: 'request_id',
       });
     }
-    const words = { score, thumbs, correction, comment, source: source ?? 'api' };
+    const words = { score, thumbs, correction, comment, usedSources, source: source ?? 'api' };
     const report = await learnFrom(exchange, requestId, words);
     const createdMs = services.clock.wallClock();
-    await services.feedback.put({ request, score, thumbs, correction, comment, createdMs });
+    await services.feedback.put({ request, score, thumbs, correction, comment, usedSources, createdMs });
     services.metrics.countFeedback(words.source);
     return json({ object: 'feedback', request_id: requestId, accepted: true, ...writeReport(report) });
   },

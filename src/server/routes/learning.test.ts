@@ -134,6 +134,31 @@ test('[LS6] the operations need what they say of a key, and an administrator nam
   expect((await ask('/admin/learning/status?tenant=root', {}, tokens.write)).status).toBe(403);
 });
 
+test('[LS17] a run tells of each part, with routes and without', async () => {
+  const root = await keyOf('root', 'admin');
+  const path = '/admin/learning/run';
+  const bare = await ask(path, { waitMs: 50_000 }, root);
+  expect(bare.body['parts']).toMatchObject([
+    { part: 'model', state: 'kept', reason: '0 examples to train on, 4 are needed' },
+    { part: 'reranking', state: 'kept' },
+    { part: 'routing', state: 'absent', reason: expect.stringContaining('--route-config') as string },
+  ]);
+  expect(await ask(path, { of: 'routing' }, root)).toMatchObject({ status: 400, body: { error: { param: 'of' } } });
+  const asked: string[] = [];
+  desk.learning.join({
+    name: 'routing',
+    run: async () => {},
+    train: async (tenant, loop) => (asked.push(`${tenant} ${loop}`), { version: null, reason: 'too few' }),
+  });
+  expect((await ask(path, { of: 'routing', loop: 'deep', waitMs: 50_000 }, root)).body).toMatchObject({
+    state: 'done',
+    parts: [{ part: 'routing', state: 'kept', version: null, reason: 'too few' }],
+  });
+  expect(asked).toEqual(['root deep']);
+  const nothing = await ask('/admin/learning/cancel', { of: 'routing' }, root);
+  expect(nothing.status).toBe(404);
+});
+
 test('[LS7] a server that does not learn says so, and keeps feedback all the same', async () => {
   const { model } = await createToyRuntime();
   const bare = createTestServer([entryOf('toy', async () => model)], { keys, isOpen: false, memory: desk.memory });

@@ -1,9 +1,11 @@
 // The built server with the built dashboard and a real small model: what an installed package would show.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright-core';
+import { buildRandomModel } from '../../support/random-model.ts';
 import { browserPath } from './browser.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -15,6 +17,17 @@ const missing = [
   existsSync(model) ? null : '../shared/models/stories15M-q8_0.gguf',
   browserPath === null ? 'a Chromium on the PATH' : null,
 ].filter((one) => one !== null);
+
+/** What is served at most by default: with these sizes longer than any test looks on, on a quick machine too. */
+const ENDLESS_SHAPE = {
+  numLayers: 6,
+  embeddingDim: 384,
+  numHeads: 12,
+  numKvHeads: 4,
+  headDim: 32,
+  feedForwardDim: 1024,
+  contextLength: 4096,
+};
 
 /** Whether these tests can run here. */
 export const canRun = missing.length === 0;
@@ -41,6 +54,8 @@ export interface DashboardServer extends AsyncDisposable {
 export interface DashboardServerOptions {
   /** Keys made before the start; without any the server is open. */
   readonly keys?: readonly { readonly name: string; readonly scopes: readonly string[] }[];
+  /** Serves a second model, whose answers `answerEndlessly` asks for. */
+  readonly hasEndless?: boolean;
   /** More arguments of `ruvllm serve`. */
   readonly args?: readonly string[];
 }
@@ -75,8 +90,14 @@ export async function startDashboardServer(
   for (const { name, scopes } of options.keys ?? []) {
     tokens.set(name, createKey(name, '--tenant', 'team', ...scopes.flatMap((scope) => ['--scope', scope])));
   }
+  const args = [...(options.args ?? [])];
+  if (options.hasEndless === true) {
+    const path = join(folder, 'endless.gguf');
+    writeFileSync(path, buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 7, shape: ENDLESS_SHAPE }));
+    args.push(`endless=${path}`);
+  }
   const start = (port: string): ChildProcess =>
-    spawn(process.execPath, [command, 'serve', model, ...(options.args ?? []), '--port', port, '--json'], {
+    spawn(process.execPath, [command, 'serve', model, ...args, '--port', port, '--json'], {
       env: environment,
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -115,6 +136,17 @@ export async function startDashboardServer(
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** The page's next answers have no end that a test could meet, however quick the machine is; until it is taken back. */
+export async function answerEndlessly(page: Page): Promise<() => Promise<void>> {
+  const place = '**/v1/chat/completions';
+  await page.route(place, (route) => {
+    const body = route.request().postDataJSON() as object;
+    const more = { model: 'endless', ignore_eos: true, max_tokens: ENDLESS_SHAPE.contextLength - 500 };
+    return route.continue({ postData: JSON.stringify({ ...body, ...more }) });
+  });
+  return () => page.unroute(place);
 }
 
 function firstLine(child: ChildProcess): Promise<string> {

@@ -1,6 +1,9 @@
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { openBrowser } from './browser.ts';
 
+/** Twice what Playwright gives: the browser, the server and the test share the machine with other tests. */
+const WAIT_MS = 60_000;
+
 /** A page that remembers what must not happen. */
 export interface WatchedPage extends AsyncDisposable {
   readonly page: Page;
@@ -40,6 +43,7 @@ export async function watchPage(
   const { origin } = new URL(url);
   const complaints: string[] = [];
   const requests: string[] = [];
+  context.setDefaultTimeout(WAIT_MS);
   const page = await context.newPage();
   page.on('console', (message) => {
     if (message.type() !== 'error' && message.type() !== 'warning') return;

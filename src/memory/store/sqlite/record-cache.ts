@@ -65,7 +65,10 @@ export function createRecordCache(maxBytes: number): RecordCache {
       kept.set(row, one);
       append(one);
       numBytes += bytes;
-      while (numBytes > maxBytes) drop(oldest!.row);
+      for (;;) {
+        if (oldest === null || numBytes <= maxBytes) return;
+        drop(oldest.row);
+      }
     },
     drop,
     clear() {

@@ -110,7 +110,7 @@ function jsonArrayOf(...columns: readonly string[]): string {
 }
 
 /** Opens rows that were read as `FEW_COLUMNS`; throws `io` when anything in one is not as it was written. */
-export function createRowOpener(tenantId: string, options: OpenOptions): (row: SqlRow) => MemoryRecord {
+export function createRowOpener(tenantId: string, options: OpenOptions): (row: SqlRow) => OpenedRecord {
   const start = `["record",${JSON.stringify(tenantId)},"`;
   return (row) => {
     const id = formatUuidDigits(textOf(row['id']));
@@ -158,7 +158,13 @@ export function openRow(row: SqlRow, tenantId: string, tenant: string, sealer: T
 }
 
 export function openRecord(head: RowHead, sealed: Uint8Array, tenant: string, sealer: TenantSealer): MemoryRecord {
-  return openSealed(head, associatedData(head), sealed, { tenant, sealer, withVector: true });
+  return openSealed(head, associatedData(head), sealed, { tenant, sealer, withVector: true }).record;
+}
+
+interface OpenedRecord {
+  readonly record: MemoryRecord;
+  /** Of what it says, without its vector. */
+  readonly textBytes: number;
 }
 
 interface OpenOptions {
@@ -169,7 +175,7 @@ interface OpenOptions {
 
 type ShownHead = Pick<RowHead, 'id' | 'kind' | 'createdMs' | 'updatedMs' | 'expiresMs' | 'version'>;
 
-function openSealed(head: ShownHead, associated: Uint8Array, sealed: Uint8Array, options: OpenOptions): MemoryRecord {
+function openSealed(head: ShownHead, associated: Uint8Array, sealed: Uint8Array, options: OpenOptions): OpenedRecord {
   const { tenant, sealer, withVector } = options;
   const plain = sealer.unseal(associated, sealed);
   if (plain === null) throw damaged(`the record ${head.id} of version ${head.version} does not open`);
@@ -180,18 +186,22 @@ function openSealed(head: ShownHead, associated: Uint8Array, sealed: Uint8Array,
     body: JsonValue;
   };
   const { id, createdMs, updatedMs, expiresMs, version } = head;
+  const vector = space === null || !withVector ? null : readFloats(plain, start);
   return {
-    id,
-    tenant,
-    kind: kindOf(head.kind),
-    createdMs,
-    updatedMs,
-    expiresMs,
-    version,
-    fields,
-    body,
-    vector: space === null || !withVector ? null : readFloats(plain, start),
-    space,
+    record: {
+      id,
+      tenant,
+      kind: kindOf(head.kind),
+      createdMs,
+      updatedMs,
+      expiresMs,
+      version,
+      fields,
+      body,
+      vector,
+      space,
+    },
+    textBytes: start - LENGTH_BYTES,
   };
 }
 

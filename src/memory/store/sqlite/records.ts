@@ -10,7 +10,7 @@ import { filterToSql } from './filter-sql.ts';
 import type { OnCommit } from './group-commit.ts';
 import { createRowOpener, FEW_COLUMNS, headOf, kindNumber, openRow, RECORD_COLUMNS, sealRecord, visibleFields, type RowHead } from './record-row.ts'; // prettier-ignore
 import type { RecordCache } from './record-cache.ts';
-import { bytesOf, numberOf, numberOrNull, type SqlDatabase, type SqlRow } from './sql-database.ts';
+import { numberOf, numberOrNull, type SqlDatabase, type SqlRow } from './sql-database.ts';
 import type { Tenant } from './tenants.ts';
 
 /** A vector that came to a set, or (null) left it. */
@@ -31,8 +31,9 @@ export interface Records {
   findSet(tenant: Tenant, kind: RecordKind, space: string): VectorSetRef | null;
 }
 
-/** Of a record beside its words, about. */
+/** Of a record that is kept open, about: beside its words, and of each byte of them, which are letters here and objects there. */
 const RECORD_BYTES = 512;
+const TEXT_COST = 2;
 /** Sets that are remembered of one tenant. */
 const MAX_SETS = 1024;
 
@@ -158,9 +159,9 @@ export function createRecords({ database, nextSeq, onVector, cache }: RecordsCon
       if (missing.length === 0) return found;
       for (const values of database.prepare(SELECT_BY_ROWS).all(JSON.stringify(missing), tenant.no)) {
         const row = numberOf(values['row']);
-        const record = openOne(values);
+        const { record, textBytes } = openOne(values);
         found.set(row, record);
-        if (!withVector) cache.set(tenant, row, record, RECORD_BYTES + bytesOf(values['sealed']).length);
+        if (!withVector) cache.set(tenant, row, record, RECORD_BYTES + TEXT_COST * textBytes);
       }
       return found;
 

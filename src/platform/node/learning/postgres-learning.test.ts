@@ -35,7 +35,7 @@ test('[LP1] steps, versions and what is forgotten are there after a restart, to 
   await again.rollback('acme', 'small', 0);
   expect(second.served.get('acme')).toEqual({ trained: null, instant: null });
   await second.store.close();
-}, 120_000);
+});
 
 test('[LP2] a tenant that is erased leaves nothing to restore', async () => {
   const harness = createSonaHarness(OPTIONS, await openAt(server.connectionString, newSchema(), { vectors: 'sealed' }));
@@ -46,4 +46,4 @@ test('[LP2] a tenant that is erased leaves nothing to restore', async () => {
   await harness.store.eraseTenant('acme');
   await harness.open().restore('acme', 'small');
   expect(harness.served.get('acme')).toEqual({ trained: null, instant: null });
-}, 60_000);
+});

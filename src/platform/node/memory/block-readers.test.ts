@@ -23,7 +23,7 @@ beforeAll(() => {
   const file = openVectorFile({ path: join(folder, 'blocks'), key, identity });
   for (let block = 0; block < NUM_BLOCKS; block++) file.write(block, nameOf(block), bytesOf(block));
   file.close();
-}, 60_000);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const wantAll = (): BlockRead[] =>

@@ -1,7 +1,8 @@
 // A PostgreSQL of the machine, where there is one: several sessions, time limits and restarts, which the one in WebAssembly lacks.
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -63,7 +64,7 @@ export async function startMachineServer(bin: string): Promise<MachineServer> {
         run('SELECT 1');
         return;
       } catch (error) {
-        if (attempt === 100) throw error;
+        if (attempt === 600) throw error;
         await sleep(100);
       }
     }
@@ -89,11 +90,15 @@ export async function startMachineServer(bin: string): Promise<MachineServer> {
   };
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
+/** Below those that the system gives to whoever connects: while the server is down, nobody gets its port by chance. */
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + randomInt(10_000);
+    const isFree = await new Promise<boolean>((resolve) => {
+      const server = createServer()
+        .once('error', () => resolve(false))
+        .listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
     });
-  });
+    if (isFree) return port;
+  }
 }

@@ -224,5 +224,5 @@ async function holdLock(sql: string, run: () => Promise<void>): Promise<void> {
 }
 
 async function until(holds: () => boolean): Promise<void> {
-  for (let attempt = 0; attempt < 200 && !holds(); attempt++) await sleep(25);
+  for (let attempt = 0; attempt < 2400 && !holds(); attempt++) await sleep(25);
 }

@@ -12,6 +12,9 @@ export interface RawDatabase<S> {
   close(): void;
 }
 
+/** Around every write: to compile them again takes longer than to run them. */
+const COMPILED: ReadonlySet<string> = new Set(['BEGIN IMMEDIATE', 'COMMIT', 'SAVEPOINT one', 'RELEASE one']);
+
 /** The database of a driver, with our errors, and statements that are compiled once. */
 export function wrapDatabase<S>(raw: RawDatabase<S>, isDiskFull: () => boolean): SqlDatabase {
   const cache = createStatementCache((sql) => raw.prepare(sql), (statement) => raw.finalize(statement)); // prettier-ignore
@@ -24,7 +27,8 @@ export function wrapDatabase<S>(raw: RawDatabase<S>, isDiskFull: () => boolean):
     }
   }
   return {
-    exec: (sql) => guard(() => raw.exec(sql)),
+    exec: (sql) =>
+      COMPILED.has(sql) ? void guard(() => raw.run(cache.obtain(sql), []), sql) : guard(() => raw.exec(sql)),
     prepare: (sql) => ({
       run: (...values) =>
         guard(() => {

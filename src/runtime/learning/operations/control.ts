@@ -11,6 +11,8 @@ export interface LearningHost {
   models?(): readonly string[];
   /** Keeps a model loaded while `work` goes on, and tells it the name that learning knows it by. Default: as it is. */
   withModel?<T>(id: string, work: (modelId: string) => Promise<T>): Promise<T>;
+  /** Said where somebody wants a router trained, and there is none. */
+  readonly noRouting?: string;
 }
 
 /** What operators do with learning: one for the command line and for HTTP. */
@@ -40,7 +42,8 @@ export function createLearningControl(host: LearningHost): LearningControl {
     throw new RuvLLMError('invalid_option', `a model must be named: ${which}`, { data: { option: 'model' } });
   }
 
-  const runs = createLearningRuns({ learning, now: () => memory.services.now(), hold });
+  const { noRouting = 'there are no routes: ruvllm serve --route-config FILE has some' } = host;
+  const runs = createLearningRuns({ learning, noRouting, now: () => memory.services.now(), hold });
   return {
     learning,
     memory,

@@ -1,4 +1,4 @@
-import { createSonaHarness, openTinyModel } from '../../../learning/sona/harness.contract.ts';
+import { createSonaHarness, openTinyModel, PLENTY_MS } from '../../../learning/sona/harness.contract.ts';
 import type { SonaOptions } from '../../../learning/sona/options.ts';
 import type { Served } from '../../../learning/sona/types.ts';
 import { createLearningWork } from '../../../learning/sona/work-methods.ts';
@@ -28,7 +28,7 @@ export async function createTestLearning(
     schedule: () => () => {},
     report: (message) => void told.push(message),
     implicitFeedback,
-    options: { rank: 2, numLayers: 2, learningRate: 0.02, fisherSamples: 4, minExamples: 4, instantLearningRate: 0.05, ...options }, // prettier-ignore
+    options: { rank: 2, numLayers: 2, learningRate: 0.02, fisherSamples: 4, minExamples: 4, instantLearningRate: 0.05, backgroundLimitMs: PLENTY_MS, ...options }, // prettier-ignore
   });
   learning.attach({ ...model, id: modelId, serve: async (tenant, adapters) => void served.set(tenant, adapters) });
   const control = createLearningControl({ learning, memory });

@@ -127,7 +127,7 @@ describe('loops and versions', () => {
     expect(file.tensors.size).toBe(2 * served.get('acme')!.trained!.factors.length);
     expect(about.contentHash).toBe(served.get('acme')!.trained!.contentHash);
     expect(learning.sona.stats()).toMatchObject({ numBackground: 1, numDeep: 1 });
-  }, 60_000);
+  });
 
   test('[LO5] rolling back and resetting change what serves, and nothing that was refused ever does', async () => {
     const { run, teach, served } = desk;
@@ -142,7 +142,7 @@ describe('loops and versions', () => {
     expect(await run('learn.reset')).toEqual({ model: 'small', serves: null });
     expect(served.get('acme')!.trained).toBeNull();
     await expect(run('learn.export')).rejects.toMatchObject({ code: 'not_found' });
-  }, 60_000);
+  });
 
   test('[LO6] a run goes on while nobody waits, is there for its own tenant only, and ends when it is cancelled', async () => {
     const { run, teach, work } = desk;
@@ -164,7 +164,7 @@ describe('loops and versions', () => {
     expect(await run('learn.run', { waitMs: 50_000 })).toMatchObject({ state: 'cancelled', report: null });
     await expect(run('learn.cancel')).rejects.toMatchObject({ code: 'not_found' });
     expect(await run('learn.history')).toMatchObject({ versions: [] });
-  }, 60_000);
+  });
 
   test('a version whose file is too large for an answer is refused with both sizes', async () => {
     const numRows = 2 ** 24;
@@ -281,4 +281,4 @@ test('[LO11] curves: every version with its losses, and feedback by the day it w
   await expect(run('learn.series', { fromMs: 0, toMs: 2e12, bucketMs: 60_000 })).rejects.toMatchObject({
     code: 'invalid_option',
   });
-}, 60_000);
+});

@@ -1,23 +1,33 @@
 import { z } from 'zod';
 import { notFound } from '../../../memory/operations/operation.ts';
 import { defineLearning, type LearningOperation, model, waitFor } from './define.ts';
-import { LOOPS } from './runs.ts';
+import type { LearningControl } from './control.ts';
+import { lineOf } from './learned-lines.ts';
+import { LOOPS, RUN_OF, type RunOf } from './run-parts.ts';
 
 /** Most proxies give up on an answer after a minute. */
 const MAX_WAIT_MS = 50_000;
 
+const runOf = z.enum(RUN_OF).default('all');
+
+/** What a run is known by: its model, or the line of versions that it is about. */
+const nameOf = (control: LearningControl, of: RunOf, named: string | undefined): string =>
+  lineOf(control, of === 'all' ? 'model' : of, named).name;
+
 const run = defineLearning({
   name: 'learn.run',
-  summary: 'Runs a loop now: what comes of it, or, after waitMs, that it runs; learn.status tells the rest.',
+  summary:
+    'Runs a loop now, of the model, the order of what is recalled and who answers, or of one of them: what comes of each part, or, after waitMs, that it runs; learn.status tells the rest.',
   scope: 'admin',
   input: z.strictObject({
     loop: z.enum(LOOPS).default('background'),
     model,
+    of: runOf,
     waitMs: z.int().min(0).max(MAX_WAIT_MS).default(20_000),
   }),
-  async run(control, tenant, { loop, model: named, waitMs }) {
-    const id = control.modelName(named);
-    const { ended } = control.runs.start(tenant, id, loop);
+  async run(control, tenant, { loop, model: named, of, waitMs }) {
+    const id = nameOf(control, of, named);
+    const { ended } = control.runs.start(tenant, id, loop, of);
     await waitFor(ended, waitMs);
     return { ...control.runs.list(tenant).find((one) => one.model === id)! };
   },
@@ -27,9 +37,9 @@ const cancel = defineLearning({
   name: 'learn.cancel',
   summary: 'Ends a run at its next step; the next run of the loop goes on from there.',
   scope: 'admin',
-  input: z.strictObject({ model }),
-  async run(control, tenant, { model: named }) {
-    const id = control.modelName(named);
+  input: z.strictObject({ model, of: runOf }),
+  async run(control, tenant, { model: named, of }) {
+    const id = nameOf(control, of, named);
     const cancelled = control.runs.cancel(tenant, id);
     if (cancelled === null) throw notFound(`nothing runs for ${id}`);
     return { ...cancelled, isCancelling: true };

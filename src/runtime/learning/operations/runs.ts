@@ -1,38 +1,28 @@
 import { RuvLLMError } from '../../../core/errors.ts';
-import type { ConsolidateReport } from '../../../learning/sona/consolidate.ts';
-import type { Sona } from '../../../learning/sona/sona.ts';
 import type { Learning } from '../learning.ts';
-
-export const LOOPS = ['background', 'deep'] as const;
-export type LoopName = (typeof LOOPS)[number];
+import { type LoopName, type PartReport, type RunOf, type RunReport, runSteps } from './run-parts.ts';
 
 /** One run of a loop that somebody asked for. */
 export interface LearningRun {
+  /** Or the line of versions, where it is of no model. */
   readonly model: string;
+  readonly of: RunOf;
   readonly loop: LoopName;
   readonly state: 'running' | 'done' | 'failed' | 'cancelled';
   readonly startedMs: number;
   readonly endedMs: number | null;
   /** What it came to; null while it runs. */
   readonly reason: string | null;
+  /** Of the model; null where there is none. */
   readonly report: RunReport | null;
-}
-
-export interface RunReport extends Omit<ConsolidateReport, 'version' | 'reason'> {
-  /** The version it made; null: none. */
-  readonly version: number | null;
-  readonly isAccepted: boolean;
-  /** Of the reasoning bank; loop C only. */
-  readonly numPatternsCreated?: number;
-  readonly numPatternsMerged?: number;
-  /** Of the order in which what is recalled is shown; loop C only. */
-  readonly reranking?: { readonly version: number | null; readonly isAccepted: boolean; readonly reason: string };
+  /** Of each part that has ended. */
+  readonly parts: readonly PartReport[];
 }
 
 /** Runs of loops by tenant and model: one at a time of each, and the last one is remembered. */
 export interface LearningRuns {
   /** Begins a run, or joins the same one that is under way; `conflict` where another loop is. */
-  start(tenant: string, model: string, loop: LoopName): { readonly ended: Promise<LearningRun> };
+  start(tenant: string, model: string, loop: LoopName, of?: RunOf): { readonly ended: Promise<LearningRun> };
   /** Null: nothing runs. It ends at its next step and can go on from there. */
   cancel(tenant: string, model: string): LearningRun | null;
   list(tenant: string): readonly LearningRun[];
@@ -51,51 +41,30 @@ const MAX_RUNNING = 32;
 const MAX_KEPT = 1000;
 
 export interface LearningRunsContext {
-  readonly learning: Pick<Learning, 'sona'>;
+  readonly learning: Pick<Learning, 'sona' | 'parts'>;
+  /** Why no router can be trained where none is. */
+  readonly noRouting: string;
   now(): number;
   hold<T>(id: string, work: (modelId: string) => Promise<T>): Promise<T>;
 }
 
-const LOOP_WORK: Readonly<
-  Record<LoopName, (sona: Sona, tenant: string, model: string, signal: AbortSignal) => Promise<RunOutcome>>
-> = {
-  background: async (sona, tenant, model, signal) =>
-    outcomeOf(await sona.backgroundConsolidate(tenant, model, { signal }), {}),
-  async deep(sona, tenant, model, signal) {
-    const { adapter, bank, reranker } = await sona.deepOptimize(tenant, model, { signal });
-    const { version, reason } = reranker;
-    return outcomeOf(adapter, {
-      numPatternsCreated: bank.numCreated,
-      numPatternsMerged: bank.numMerged,
-      reranking: { version: version?.version ?? null, isAccepted: version?.isAccepted ?? false, reason },
-    });
-  },
-};
-
-type RunOutcome = { readonly reason: string; readonly report: RunReport };
-
-function outcomeOf({ version, reason, ...counts }: ConsolidateReport, more: Partial<RunReport>): RunOutcome {
-  const isAccepted = version?.isAccepted ?? false;
-  return { reason, report: { version: version?.version ?? null, isAccepted, ...counts, ...more } };
-}
-
-export function createLearningRuns({ learning, now, hold }: LearningRunsContext): LearningRuns {
+export function createLearningRuns({ learning, noRouting, now, hold }: LearningRunsContext): LearningRuns {
   const entries = new Map<string, Entry>();
   const keyOf = (tenant: string, model: string): string => JSON.stringify([tenant, model]);
   const isRunning = ({ run }: Entry): boolean => run.state === 'running';
 
   async function carryOut(entry: Entry): Promise<LearningRun> {
     const { tenant, abort } = entry;
-    const { model, loop } = entry.run;
-    const end = (changes: Partial<LearningRun>): LearningRun =>
-      (entry.run = { ...entry.run, endedMs: Math.floor(now()), ...changes });
-    try {
-      const outcome = await hold(model, (id) => LOOP_WORK[loop](learning.sona, tenant, id, abort.signal));
-      return end({ state: 'done', ...outcome });
-    } catch (error) {
-      const state = abort.signal.aborted ? 'cancelled' : 'failed';
-      return end({ state, reason: error instanceof Error ? error.message : String(error) });
-    }
+    const { model, loop, of } = entry.run;
+    const context = { learning, noRouting, hold, tenant, model, loop, signal: abort.signal };
+    await runSteps(context, of, (parts, report) => {
+      entry.run = { ...entry.run, parts: [...entry.run.parts, ...parts], report: report ?? entry.run.report };
+    });
+    const { parts } = entry.run;
+    const bad = parts.find(({ state }) => state === 'cancelled') ?? parts.find(({ state }) => state === 'failed');
+    const state = bad?.state === 'cancelled' || bad?.state === 'failed' ? bad.state : 'done';
+    const told = bad ?? parts[0]!;
+    return (entry.run = { ...entry.run, state, endedMs: Math.floor(now()), reason: told.reason });
   }
 
   /** Ended runs, the oldest first, go when there are too many. */
@@ -110,18 +79,21 @@ export function createLearningRuns({ learning, now, hold }: LearningRunsContext)
   }
 
   return {
-    start(tenant, model, loop) {
+    start(tenant, model, loop, of = 'all') {
       const key = keyOf(tenant, model);
       const known = entries.get(key);
       if (known !== undefined && isRunning(known)) {
-        if (known.run.loop === loop) return known;
+        if (known.run.loop === loop && known.run.of === of) return known;
         throw new RuvLLMError('conflict', `the ${known.run.loop} loop of ${model} is under way; cancel it, or wait`, {
           data: { model, loop: known.run.loop },
           isRetryable: true,
         });
       }
+      if (of === 'routing' && !learning.parts().some(({ name }) => name === of)) {
+        throw new RuvLLMError('unsupported', noRouting, { data: { option: 'of' } });
+      }
       makeRoom();
-      const run: LearningRun = { model, loop, state: 'running', startedMs: Math.floor(now()), endedMs: null, reason: null, report: null }; // prettier-ignore
+      const run: LearningRun = { model, of, loop, state: 'running', startedMs: Math.floor(now()), endedMs: null, reason: null, report: null, parts: [] }; // prettier-ignore
       const entry: Entry = { tenant, run, abort: new AbortController(), ended: Promise.resolve(run) };
       entries.delete(key);
       entries.set(key, entry);

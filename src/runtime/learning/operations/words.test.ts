@@ -112,6 +112,18 @@ test('[LO14] an erased tenant has the model as in its file at once, and nothing 
   await expect(say(id, { thumbs: 'up' })).rejects.toMatchObject({ code: 'not_found' });
 });
 
+test('[LO1] a receipt has what was learned, and nothing it was computed with', async () => {
+  const praise = { source: 'api', score: 1, correction: null, comment: null } as const;
+  const { learned } = await desk.learning.feedback('acme', await desk.add(), praise);
+  const keys = ['elapsedMs', 'isApplied', 'lossAfter', 'lossBefore', 'reason', 'version'];
+  const report = await learned;
+  expect(Object.keys(report).toSorted()).toEqual(keys);
+  expect(report).toMatchObject({ isApplied: true, version: 0 });
+  const nothing = await (await desk.learning.feedback('acme', await desk.add(), { ...praise, score: 0.5 })).learned;
+  expect(Object.keys(nothing).toSorted()).toEqual(keys);
+  expect(nothing).toMatchObject({ isApplied: false, version: null });
+});
+
 test('[LO15] a flood of contradictions is cut off, and what is added stays small', async () => {
   const states: string[] = [];
   const ids: string[] = [];

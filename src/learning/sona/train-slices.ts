@@ -1,0 +1,70 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { Checkpoints } from './checkpoint.ts';
+import type { LearnedAdapter } from './learned-adapter.ts';
+import type { LearningWork, TrainJob } from './types.ts';
+
+export interface SlicedRun {
+  readonly tenant: string;
+  readonly line: string;
+  /** Of other words, or from another start, it would be another run. */
+  readonly runKey: string;
+  readonly job: Omit<TrainJob, 'state' | 'timeLimitMs'>;
+  /** Longest piece. */
+  readonly sliceMs: number;
+  /** When training must end, by what a gradient takes; null: none was measured yet. */
+  endMs(gradientMs: number | null): number;
+  readonly limitMs: number;
+  /** Whoever aborts it also cancels the work. */
+  readonly signal: AbortSignal | null;
+}
+
+export interface SliceContext {
+  readonly work: LearningWork;
+  readonly checkpoints: Checkpoints;
+  now(): number;
+}
+
+/** Of `trainLora`, where a run says nothing else. */
+const BATCH_SIZE = 4;
+export const FIRST_LAMBDA = 2000;
+
+/** In pieces, with what was reached kept after each: whoever stops or dies goes on from there. */
+export async function trainInSlices(
+  { work, checkpoints, now }: SliceContext,
+  { tenant, line, runKey, job, sliceMs, endMs, limitMs, signal }: SlicedRun,
+): Promise<Float32Array> {
+  if (signal?.aborted) throw new RuvLLMError('aborted', 'learning was stopped before its first step');
+  let state = await checkpoints.get(tenant, line, runKey);
+  let gradientMs: number | null = null;
+  // A step that is longer than a piece would be begun again and again: then the rest is one piece.
+  let isStuck = false;
+  for (;;) {
+    const startMs = now();
+    const restMs = endMs(gradientMs) - startMs;
+    const timeLimitMs = Math.max(1, isStuck ? restMs : Math.min(sliceMs, restMs));
+    const outcome = await work.train({ ...job, state, timeLimitMs });
+    const numNew = outcome.state.numSteps - (state?.numSteps ?? 0);
+    isStuck = numNew === 0;
+    if (numNew > 0) gradientMs = (now() - startMs) / (numNew * BATCH_SIZE);
+    const isLate = now() >= endMs(gradientMs);
+    const isEnough = outcome.isDone || (isLate && outcome.state.numSteps > 0);
+    // Who stops a run wants no version of it, however far it came meanwhile.
+    if (isEnough && !signal?.aborted) return outcome.parameters;
+    state = outcome.state;
+    await checkpoints.put(tenant, line, runKey, state);
+    if (signal?.aborted)
+      throw new RuvLLMError('aborted', `learning stopped after ${state.numSteps} steps; it goes on from there`);
+    if (isLate) throw tooShort(limitMs, endMs(gradientMs) - startMs);
+  }
+}
+
+function tooShort(limitMs: number, restMs: number): RuvLLMError {
+  const left = Math.max(0, Math.round(restMs));
+  const message = `no step of training fits into ${limitMs} ms, of which judging leaves ${left} ms`;
+  return new RuvLLMError('deadline_exceeded', message, { data: { limitMs, leftMs: left } });
+}
+
+export const ewcOf = (serving: LearnedAdapter | null): Pick<TrainJob, 'tasks' | 'lambda'> => ({
+  tasks: serving?.tasks ?? [],
+  lambda: serving?.lambda ?? FIRST_LAMBDA,
+});

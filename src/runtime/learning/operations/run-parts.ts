@@ -1,0 +1,123 @@
+import { RuvLLMError } from '../../../core/errors.ts';
+import type { ConsolidateReport } from '../../../learning/sona/consolidate.ts';
+import type { PartOutcome } from '../learning-part.ts';
+import type { Learning } from '../learning.ts';
+import { LEARNED, type Learned } from './learned-lines.ts';
+
+export const LOOPS = ['background', 'deep'] as const;
+export type LoopName = (typeof LOOPS)[number];
+
+/** What a run trains: all there is, or one part. */
+export const RUN_OF = ['all', ...LEARNED] as const;
+export type RunOf = (typeof RUN_OF)[number];
+
+/** What became of one part of a run. */
+export interface PartReport {
+  readonly part: Learned | 'patterns';
+  /**
+   * `trained`: what was made is in use; `refused`: by the gate; `kept`: there was too little, or nothing new, to learn from; `absent`: there is
+   * no such part here.
+   */
+  readonly state: 'trained' | 'refused' | 'kept' | 'absent' | 'failed' | 'cancelled';
+  /** The version it made; null: none. */
+  readonly version: number | null;
+  readonly reason: string;
+}
+
+export interface RunReport extends Omit<ConsolidateReport, 'version' | 'reason'> {
+  /** The version it made; null: none. */
+  readonly version: number | null;
+  readonly isAccepted: boolean;
+  /** Of the reasoning bank; loop C only. */
+  readonly numPatternsCreated?: number;
+  readonly numPatternsMerged?: number;
+  /** Of the order in which what is recalled is shown; loop C only. */
+  readonly reranking?: { readonly version: number | null; readonly isAccepted: boolean; readonly reason: string };
+}
+
+export interface StepOutcome {
+  readonly parts: readonly PartReport[];
+  /** Of a model. */
+  readonly report?: RunReport;
+}
+
+export interface StepContext {
+  readonly learning: Pick<Learning, 'sona' | 'parts'>;
+  readonly tenant: string;
+  readonly model: string;
+  readonly loop: LoopName;
+  readonly signal: AbortSignal;
+  /** Why no router can be trained here. */
+  readonly noRouting: string;
+  hold<T>(id: string, work: (modelId: string) => Promise<T>): Promise<T>;
+}
+
+function partOf(part: PartReport['part'], { version, reason }: PartOutcome): PartReport {
+  const state = version === null ? 'kept' : version.isAccepted ? 'trained' : 'refused';
+  return { part, state, version: version?.version ?? null, reason };
+}
+
+function reportOf({ version, reason: _reason, ...counts }: ConsolidateReport, more: Partial<RunReport>): RunReport {
+  return { version: version?.version ?? null, isAccepted: version?.isAccepted ?? false, ...counts, ...more };
+}
+
+const MODEL_STEPS: Readonly<Record<LoopName, (context: StepContext, id: string) => Promise<StepOutcome>>> = {
+  async background({ learning, tenant, signal }, id) {
+    const adapter = await learning.sona.backgroundConsolidate(tenant, id, { signal });
+    return { parts: [partOf('model', adapter)], report: reportOf(adapter, {}) };
+  },
+  async deep({ learning, tenant, signal }, id) {
+    const { adapter, bank, reranker } = await learning.sona.deepOptimize(tenant, id, { signal });
+    const { numCreated, numMerged } = bank;
+    const { version, reason } = reranker;
+    const patterns: PartReport = {
+      part: 'patterns',
+      state: numCreated + numMerged > 0 ? 'trained' : 'kept',
+      version: null,
+      reason: `${numCreated} patterns are new, ${numMerged} have become stronger`,
+    };
+    const report = reportOf(adapter, {
+      numPatternsCreated: numCreated,
+      numPatternsMerged: numMerged,
+      reranking: { version: version?.version ?? null, isAccepted: version?.isAccepted ?? false, reason },
+    });
+    return { parts: [partOf('model', adapter), patterns, partOf('reranking', reranker)], report };
+  },
+};
+
+const STEPS: Readonly<Record<Learned, (context: StepContext) => Promise<StepOutcome>>> = {
+  model: (context) => context.hold(context.model, (id) => MODEL_STEPS[context.loop](context, id)),
+  reranking: async ({ learning, tenant, loop, signal }) => ({
+    parts: [partOf('reranking', await learning.sona.reranking.train(tenant, loop, signal))],
+  }),
+  async routing({ learning, tenant, loop, signal, noRouting }) {
+    const part = learning.parts().find(({ name }) => name === 'routing');
+    if (part === undefined) return { parts: [{ part: 'routing', state: 'absent', version: null, reason: noRouting }] };
+    return { parts: [partOf('routing', await part.train(tenant, loop, { signal }))] };
+  },
+};
+
+/** The deep loop of a model has the order of what is recalled in it. */
+const ALL_STEPS: Readonly<Record<LoopName, readonly Learned[]>> = {
+  background: LEARNED,
+  deep: ['model', 'routing'],
+};
+
+/** Runs what is asked for, one after the other; what fails in one is no reason that others are not trained. */
+export async function runSteps(
+  context: StepContext,
+  of: RunOf,
+  onPart: (parts: readonly PartReport[], report: RunReport | null) => void,
+): Promise<void> {
+  for (const step of of === 'all' ? ALL_STEPS[context.loop] : [of]) {
+    try {
+      if (context.signal.aborted) throw new RuvLLMError('aborted', 'cancelled before it began');
+      const { parts, report } = await STEPS[step](context);
+      onPart(parts, report ?? null);
+    } catch (error) {
+      const state = context.signal.aborted ? 'cancelled' : 'failed';
+      const reason = error instanceof Error ? error.message : String(error);
+      onPart([{ part: step, state, version: null, reason }], null);
+    }
+  }
+}
