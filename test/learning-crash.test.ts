@@ -170,7 +170,7 @@ describe.skipIf(!canRun)('a server that is killed', () => {
     });
     expect(command('learn', 'run', '--of', 'routing')).toMatchObject({
       status: 1,
-      stderr: expect.stringContaining('needs a server') as string,
+      stdout: expect.stringContaining('needs a server') as string,
     });
     const out = `${serving.data}-learned.gguf`;
     expect(json('learn', 'export', out, ...named)).toMatchObject({ path: out, version: 2 });
