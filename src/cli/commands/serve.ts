@@ -1,9 +1,6 @@
-import { join } from 'node:path';
 import { readDashboardFiles } from '../../platform/node/dashboard-files.ts';
-import { openFeedbackRecords } from '../../platform/node/feedback-records.ts';
 import { defaultKeyFolder, openKeyFolder } from '../../platform/node/key-folder.ts';
 import { openTracer } from '../../platform/node/open-tracer.ts';
-import { dataFolder } from '../../platform/node/paths.ts';
 import { listen, type Listening } from '../../platform/node/serve.ts';
 import { createServer } from '../../server/app.ts';
 import { systemClock } from '../../server/clock.ts';
@@ -12,6 +9,7 @@ import { resolveServerLimits, type ServerLimits } from '../../server/limits.ts';
 import { createJsonLogger, type Logger } from '../../server/logger.ts';
 import { createModelHost } from '../../server/model-host.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
+import { forgetFeedbackWith, openFeedbackFolder } from '../feedback-folder.ts';
 import { collectOptions, fillValues, withFlagNames } from '../flags.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { openHub } from '../open-hub.ts';
@@ -62,6 +60,8 @@ export const serve: CommandRunner = async (given) => {
   if (routing !== null && memory.opened !== null && learning !== null) {
     learning.join(createRouterLoop(memory.opened, routing, learning.work));
   }
+  const feedback = openFeedbackFolder();
+  forgetFeedbackWith(feedback, memory.opened, learning);
   // What begins with `--no-` is false to the parser when it is typed.
   const dashboard = values['--no-dashboard'] === false ? null : readDashboardFiles();
   const server = createServer({
@@ -69,7 +69,7 @@ export const serve: CommandRunner = async (given) => {
     models,
     keys,
     isOpen: !hasKeys,
-    feedback: openFeedbackRecords(join(dataFolder(), 'feedback')),
+    feedback,
     browsers: {
       hosts: isLoopback ? ['localhost', '127.0.0.1', '[::1]', host.toLowerCase()] : null,
       corsOrigins: (values['--cors'] as string[] | undefined) ?? [],

@@ -49,10 +49,14 @@ export interface Learning {
   /** A request whose client left in the middle of the answer: kept only where implicit signals are wanted. */
   observeStopped(tenant: string, trajectory: NewTrajectory): void;
   feedback(tenant: string, requestId: string, given: GivenFeedback): Promise<FeedbackReceipt>;
+  /** Hears of requests just before they are forgotten, until what comes back is called: what is kept of them elsewhere must go, too. */
+  beforeForget(heard: ForgetListener): () => void;
   /** Resolves when all that was observed is kept, and all single steps are taken. */
   settle(): Promise<void>;
   close(): Promise<void>;
 }
+
+export type ForgetListener = (tenant: string, requestIds: readonly string[]) => Promise<void>;
 
 export interface LearningContext {
   readonly memory: Memory;
@@ -73,7 +77,16 @@ const FEEDBACK_LIMIT = { burst: 60, perMinute: 60 };
 export function createLearning(context: LearningContext): Learning {
   const { memory, work, report, schedule } = context;
   const { store, services } = memory;
-  const trajectories = createTrajectories(store, services);
+  const kept = createTrajectories(store, services);
+  const forgetting = new Set<ForgetListener>();
+  const trajectories: Trajectories = {
+    ...kept,
+    remove: (tenant, conditions, before) =>
+      kept.remove(tenant, conditions, async (requestIds) => {
+        for (const heard of forgetting) await heard(tenant, requestIds);
+        await before?.(requestIds);
+      }),
+  };
   const models = new Map<string, LearningModel>();
   const sona = createSona({
     store,
@@ -224,6 +237,10 @@ export function createLearning(context: LearningContext): Learning {
       steps.add(learned);
       void learned.finally(() => steps.delete(learned));
       return { requestId, verdict, quality, learned };
+    },
+    beforeForget(heard) {
+      forgetting.add(heard);
+      return () => void forgetting.delete(heard);
     },
     async settle() {
       await Promise.allSettled(expected.values());

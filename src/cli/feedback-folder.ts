@@ -1,0 +1,18 @@
+import { join } from 'node:path';
+import type { Memory } from '../memory/memory.ts';
+import { type FeedbackRecords, openFeedbackRecords } from '../platform/node/feedback-records.ts';
+import { dataFolder } from '../platform/node/paths.ts';
+import type { Learning } from '../runtime/learning/learning.ts';
+
+/** What people said of answers, beside what was learned from it. */
+export const openFeedbackFolder = (): FeedbackRecords => openFeedbackRecords(join(dataFolder(), 'feedback'));
+
+/** A tenant that is erased, and a request that is forgotten, leaves no word of feedback behind. */
+export function forgetFeedbackWith(
+  feedback: FeedbackRecords,
+  memory: Pick<Memory, 'beforeErase'> | null,
+  learning: Pick<Learning, 'beforeForget'> | null,
+): void {
+  memory?.beforeErase(async (tenant) => feedback.eraseTenant(tenant));
+  learning?.beforeForget(async (tenant, requestIds) => feedback.forget(tenant, requestIds));
+}

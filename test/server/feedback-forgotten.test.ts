@@ -1,0 +1,60 @@
+// What people said of answers goes with the request, and with the tenant.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { DEFAULT_TENANT } from '../../src/runtime/generate-options.ts';
+import { isServerBuilt } from '../support/dist-server.ts';
+import { readFeedback } from '../support/read-feedback.ts';
+import { createServeFolder, type ServeFolder } from '../support/serve-process.ts';
+
+let folder: ServeFolder;
+beforeAll(() => {
+  folder = createServeFolder({ contextLength: 256 });
+});
+afterEach(() => folder.killAll());
+afterAll(() => folder.dispose());
+
+describe.skipIf(!isServerBuilt)('[LF1] feedback that was kept', () => {
+  test('is gone with its request, and with its tenant, over HTTP and on the command line', async () => {
+    const server = await folder.start(folder.model);
+    const post = async (path: string, body: object): Promise<Response> => {
+      const headers = { 'content-type': 'application/json' };
+      const answer = await fetch(server.url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+      expect(answer.status, `${path}: ${await answer.clone().text()}`).toBe(200);
+      return answer;
+    };
+    const judge = async (): Promise<string> => {
+      const answer = await post('/v1/completions', { model: 'tiny', prompt: 'hi', max_tokens: 1 });
+      const requestId = answer.headers.get('x-request-id')!;
+      await post('/v1/feedback', { request_id: requestId, score: 0, correction: 'a secret' });
+      return requestId;
+    };
+    const state = folder.environment['RUVLLM_STATE_DIR']!;
+    const kept = async (id: string): Promise<boolean> =>
+      (await readFeedback({ data: folder.data, state }, DEFAULT_TENANT, id)) !== null;
+    const ids = [await judge(), await judge(), await judge()] as const;
+    expect(await Promise.all(ids.map(kept))).toEqual([true, true, true]);
+    await post('/admin/learning/forget', { requestId: ids[0] });
+    expect(await Promise.all(ids.map(kept))).toEqual([false, true, true]);
+    server.process.kill('SIGTERM');
+    await server.exit;
+
+    const forgot = folder.run('learn', 'forget', '--request', ids[1]);
+    expect(forgot.status, forgot.stdout).toBe(0);
+    expect(await Promise.all(ids.map(kept))).toEqual([false, false, true]);
+    const erased = folder.run('memory', 'erase-tenant', DEFAULT_TENANT, '--confirm', DEFAULT_TENANT);
+    expect(erased.status, erased.stdout).toBe(0);
+    expect(await Promise.all(ids.map(kept))).toEqual([false, false, false]);
+  });
+
+  test('is gone with a tenant that a server erases', async () => {
+    const server = await folder.start(folder.model);
+    const post = (path: string, body: object): Promise<Response> =>
+      fetch(server.url + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }); // prettier-ignore
+    const answer = await post('/v1/completions', { model: 'tiny', prompt: 'hi', max_tokens: 1 });
+    const requestId = answer.headers.get('x-request-id')!;
+    expect((await post('/v1/feedback', { request_id: requestId, thumbs: 'down' })).status).toBe(200);
+    const place = { data: folder.data, state: folder.environment['RUVLLM_STATE_DIR']! };
+    expect(await readFeedback(place, DEFAULT_TENANT, requestId)).not.toBeNull();
+    expect((await post('/admin/memory/tenants/erase', { confirm: DEFAULT_TENANT })).status).toBe(200);
+    expect(await readFeedback(place, DEFAULT_TENANT, requestId)).toBeNull();
+  });
+});
