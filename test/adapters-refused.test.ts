@@ -68,6 +68,13 @@ describe.skipIf(!isServerBuilt)('an adapter', () => {
     expect(await say('tiny')).toBe(before);
   });
 
+  test('whose file is not there, or a folder, is refused by the server', async () => {
+    for (const path of ['nowhere.gguf', serving.data]) {
+      const { status, body } = await call('POST', '/admin/adapters', { name: 'extra', path });
+      expect([status, body.error?.message]).toEqual([400, expect.stringContaining(path)]);
+    }
+  });
+
   test('that does not fit does not take the place of one that does', async () => {
     expect((await load('that fits')).status).toBe(201);
     const adapted = await say('tiny:extra');

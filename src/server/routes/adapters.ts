@@ -26,9 +26,11 @@ const writeAdapter = (model: string, info: AdapterInfo) => ({
   affects_kv: info.affectsKv,
 });
 
-/** A file that is no adapter, or one of another model, is the mistake of whoever named it; a model's own file would be ours. */
+const FILE_CODES: readonly string[] = ['invalid_model_file', 'not_found', 'io'];
+
+/** A file that is not there, no adapter, or one of another model, is the mistake of whoever named it; a model's own file would be ours. */
 function refuseFile(error: unknown): never {
-  if (!(error instanceof RuvLLMError) || error.code !== 'invalid_model_file') throw error;
+  if (!(error instanceof RuvLLMError) || !FILE_CODES.includes(error.code)) throw error;
   throw refusal(400, error.code, error.message, { param: 'path', cause: error });
 }
 
