@@ -1,7 +1,8 @@
 // What learning changes, measured on data it did not see, each figure with its control.
 //   npm run bench -- learn                      everything; a part that fails is told, the others run, and it ends with 1
 //   npm run bench -- learn --part micro|lora|ewc|speed|routing|rerank|bank
-//   --model FILE --threads N --seeds N --patterns N --quick (fewer policies and shuffles of the router, 3 seeds of 6, no margins of micro)
+//   --model FILE --threads N --seeds N --patterns N --quick (fewer policies and shuffles of the router, 3 seeds of 6,
+//   one LoRA of 3, 20 000 patterns of 100 000, no margins of micro)
 //   --rate N (micro: step of an instant update; again and again for a table of several)
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -18,7 +19,7 @@ const { values } = parseArgs({
     model: { type: 'string', default: '../shared/models/stories15M-q8_0.gguf' },
     threads: { type: 'string', default: String(availableParallelism()) },
     seeds: { type: 'string' },
-    patterns: { type: 'string', default: '100000' },
+    patterns: { type: 'string' },
     quick: { type: 'boolean', default: false },
     rate: { type: 'string', multiple: true },
   },
@@ -50,7 +51,7 @@ const PARTS: Readonly<Record<string, Part['run']>> = {
   },
   async bank() {
     const { showBank } = await import('./support/learn/bank-table.ts');
-    await showBank(Number(values.patterns), findings);
+    await showBank(Number(values.patterns ?? (values.quick ? 20_000 : 100_000)), findings);
   },
 };
 

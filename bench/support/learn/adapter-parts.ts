@@ -74,14 +74,15 @@ export const ADAPTER_PARTS: Readonly<Record<string, AdapterPart>> = {
     found['instant_p50_ms'] = { value: updateMs.p50.toFixed(3), interval: ranged(instant), control: '–' };
     if (!isUnchangedWithoutFeedback) throw new Error('losses changed without any feedback');
   },
-  async lora(model, { figures }) {
+  async lora(model, { figures }, { isQuick }) {
     const rows = [['LoRA', 'topic', 'own texts', 'topic, shuffled answers', 'seconds', 'tokens/s']];
     const fixed = { numCorrections: 48, numHeldOut: 40, seed: 1, numLayers: 2, numEpochs: 3, learningRate: 1e-3 };
-    for (const { rank, numReplayed } of [
+    const all = [
       { rank: 4, numReplayed: 0 },
       { rank: 8, numReplayed: 0 },
       { rank: 8, numReplayed: 16 },
-    ]) {
+    ];
+    for (const { rank, numReplayed } of isQuick ? all.slice(0, 1) : all) {
       const result = await measureLora(model, { ...fixed, rank, numReplayed });
       rows.push([
         `rank ${rank}, ${numReplayed} own texts replayed`,

@@ -18,6 +18,6 @@ export async function showBank(count: number, { figures, rows }: Findings): Prom
   figures['pattern_p99_ms'] = p99Ms;
   figures['pattern_p50_ms'] = p50Ms;
   figures['pattern_growth_without_news'] = later.reduce((sum, one) => sum + one, 0);
-  const control = `distilled: ${first} new, then without news ${later.join(', ')}`;
+  const control = `${numPatterns} patterns; distilled: ${first} new, then without news ${later.join(', ')}`;
   rows['pattern_p99_ms'] = { value: p99Ms.toFixed(2), interval, control };
 }
