@@ -7,10 +7,14 @@ export function canonicalJson(value: JsonValue): string {
     throw new RuvLLMError('invalid_option', `${value} has no JSON form`);
   }
   if (value === null || typeof value !== 'object') return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${(value as readonly JsonValue[]).map(canonicalJson).join(',')}]`;
+  let text = '';
+  if (Array.isArray(value)) {
+    for (const item of value as readonly JsonValue[]) text += `${text === '' ? '' : ','}${canonicalJson(item)}`;
+    return `[${text}]`;
+  }
   const object = value as Readonly<Record<string, JsonValue>>;
-  const parts = Object.keys(object)
-    .sort()
-    .map((key) => `${JSON.stringify(key)}:${canonicalJson(object[key]!)}`);
-  return `{${parts.join(',')}}`;
+  for (const key of Object.keys(object).sort()) {
+    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${canonicalJson(object[key]!)}`;
+  }
+  return `{${text}}`;
 }
