@@ -22,6 +22,16 @@ const MAX_TURN_MS = 10;
 /** Not in the same turn of the event loop, where it would run before whoever was answered goes on. */
 const AFTER_MS = 0;
 
+const AT_ONCE = { quiet: 16, busy: 2, ofQueue: 1 / 64 };
+
+/**
+ * How many of those that wait are written in one turn: a question that comes meanwhile waits for all of them, and they are made on the
+ * thread that serves. Of a queue that grows all the same a part, so that it never comes to its end.
+ */
+export function countAtOnce({ isQuiet }: Pick<Foreground, 'isQuiet'>, numWaiting: number): number {
+  return Math.max(isQuiet() ? AT_ONCE.quiet : AT_ONCE.busy, Math.floor(numWaiting * AT_ONCE.ofQueue));
+}
+
 export function createForeground(now: () => number, schedule: Schedule): Foreground {
   let numRunning = 0;
   let lastMs = -Infinity;

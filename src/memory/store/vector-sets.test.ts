@@ -143,6 +143,26 @@ describe('vector sets', () => {
     expect(log.length).toBeLessThan(6);
   });
 
+  test('[MS34] an index is saved when the disk has its rows, and not when it refuses them', async () => {
+    const rows = createRows();
+    const { files, log } = createFiles();
+    const reports: string[] = [];
+    let isRefusing = true;
+    const flush = async (): Promise<void> => {
+      log.push('flush');
+      if (isRefusing) throw new Error('EIO');
+    };
+    rows.put(1, 1, 0);
+    const sets = create({ ...rows.source, flush }, { files, report: (message) => reports.push(message) });
+    await keysOf(sets);
+    await sets.save();
+    expect(log).toEqual(['flush']);
+    expect(reports).toEqual(['a vector index cannot be saved: EIO']);
+    isRefusing = false;
+    await sets.save();
+    expect(log).toEqual(['flush', 'flush', 'save 1 at 1']);
+  });
+
   test('[MS28] an index that cannot be read, has another length, or fails is built anew, and told of', async () => {
     const rows = createRows();
     rows.put(1, 1, 0);

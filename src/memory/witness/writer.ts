@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import type { Foreground } from '../common/foreground.ts';
+import { countAtOnce, type Foreground } from '../common/foreground.ts';
 import type { MemoryServices, Schedule } from '../common/services.ts';
 import { witnessBody, type LinkedWitness } from '../schemas/witness.ts';
 import type { MemoryStore } from '../types.ts';
@@ -20,11 +20,6 @@ export interface WriterContext {
   readonly foreground: Foreground | null;
 }
 
-/**
- * Entries of one call: what others ask of the store waits for it, and what is made of them is made on the thread that serves. Of a
- * queue that grows all the same a part, so that it never comes to its end.
- */
-const MAX_AT_ONCE = { quiet: 16, busy: 2, ofQueue: 1 / 64 };
 /** A vector that is not there by then is left out. */
 const MAX_LATE_MS = 5000;
 
@@ -148,8 +143,7 @@ export function createWitnessWriter({ store, services, schedule, options, queue,
   return {
     /** The next tenant's next batch. */
     async writeBatch(): Promise<void> {
-      const few = foreground?.isQuiet() === false ? MAX_AT_ONCE.busy : MAX_AT_ONCE.quiet;
-      const max = foreground === null ? Infinity : Math.max(few, Math.floor(queue.size * MAX_AT_ONCE.ofQueue));
+      const max = foreground === null ? Infinity : countAtOnce(foreground, queue.size);
       const next = queue.peek(Math.min(options.batchEntries, max));
       if (next === null) return;
       const { tenant, items } = next;

@@ -1,4 +1,5 @@
 import type { NewTrajectory, Trajectories } from '../../learning/trajectories/trajectories.ts';
+import { countAtOnce } from '../../memory/common/foreground.ts';
 import type { Schedule } from '../../memory/common/services.ts';
 import type { Memory } from '../../memory/memory.ts';
 
@@ -27,8 +28,6 @@ interface Waiting {
 
 /** Trajectories that may wait for the store; beyond it they are given up, and the operator hears of it. */
 const MAX_WAITING = 1000;
-/** Of one call, as of the audit log's: a question waits for no more than these. */
-const MAX_AT_ONCE = { quiet: 16, busy: 2, ofQueue: 1 / 64 };
 
 /** Not at once: the last word of an answer must not wait for what is learned from it, and two cost little more than one. */
 const BATCH_MS = 50;
@@ -59,8 +58,7 @@ export function createTrajectoryKeeper({
   async function drain(): Promise<void> {
     while (waiting.size > 0) {
       if (numHurrying === 0) await foreground.turn();
-      const few = foreground.isQuiet() ? MAX_AT_ONCE.quiet : MAX_AT_ONCE.busy;
-      const batch = [...waiting].slice(0, Math.max(few, Math.floor(waiting.size * MAX_AT_ONCE.ofQueue)));
+      const batch = [...waiting].slice(0, countAtOnce(foreground, waiting.size));
       await write(batch.map(([, one]) => one));
       for (const [key, one] of batch) if (waiting.get(key) === one) waiting.delete(key);
     }
