@@ -40,43 +40,65 @@ typedef struct {
 // arithmetic is its own.
 enum { SPAN_PAGES = 4, SPAN = SPAN_PAGES * PAGE_TOKENS, ROWS = 32 };
 
-// s[row][64] = q[row] . keys of a span, for `count` rows that share each load of keys; scores beyond the last page are garbage.
-INLINE void score_rows(const float *const *q, const int count, const float *keys, int head_dim, float *s) {
-  Lanes sum[4][SPAN_PAGES];
-  UNROLL for (int i = 0; i < count; i++) UNROLL for (int j = 0; j < SPAN_PAGES; j++) sum[i][j] = (Lanes){0};
+// One register, whatever the processor's is: compilers keep arrays of wider vectors in memory. Sixteen floats are WIDE of them.
+#if defined(__AVX512F__)
+#define REGISTER_BYTES 64
+#elif defined(__AVX__)
+#define REGISTER_BYTES 32
+#else
+#define REGISTER_BYTES 16
+#endif
+typedef float Register __attribute__((vector_size(REGISTER_BYTES), aligned(4), may_alias));
+enum { WIDE = 64 / REGISTER_BYTES, REGISTER_FLOATS = REGISTER_BYTES / 4 };
+// Sixteens of floats a row has in registers: four rows side by side as many as fit, a row alone four.
+enum { SHARED_SIXTEENS = WIDE == 1 ? 4 : 1 };
+INLINE Register load_register(const float *p) { return *(const Register *)p; }
+INLINE void store_register(float *p, Register v) { *(Register *)p = v; }
+
+// s[row][..] = q[row] . keys of `pages` pages, for `count` rows that share each load of keys; scores beyond the last page are garbage.
+INLINE void score_pages(const float *const *q, const int count, const int pages, const float *keys, int head_dim, float *s) {
+  Register sum[4][SPAN_PAGES * WIDE];
+  UNROLL for (int i = 0; i < count; i++) UNROLL for (int j = 0; j < pages * WIDE; j++) sum[i][j] = (Register){0};
   for (int d = 0; d < head_dim; d++)
-    UNROLL for (int j = 0; j < SPAN_PAGES; j++) {
-      const Lanes k = load_lanes(keys + ((size_t)j * head_dim + d) * PAGE_TOKENS);
+    UNROLL for (int j = 0; j < pages * WIDE; j++) {
+      const Register k = load_register(keys + ((size_t)(j / WIDE) * head_dim + d) * PAGE_TOKENS + j % WIDE * REGISTER_FLOATS);
       UNROLL for (int i = 0; i < count; i++) sum[i][j] += q[i][d] * k;
     }
-  UNROLL for (int i = 0; i < count; i++) UNROLL for (int j = 0; j < SPAN_PAGES; j++) store_lanes(s + i * SPAN + j * PAGE_TOKENS, sum[i][j]);
+  UNROLL for (int i = 0; i < count; i++) UNROLL for (int j = 0; j < pages * WIDE; j++) store_register(s + i * SPAN + j * REGISTER_FLOATS, sum[i][j]);
 }
 
-// `lanes` registers of out[row] += sum of weights s[row][t] times values[t], t in [from, to), for `count` rows that share each load.
-INLINE void add_columns(float *const *out, const int count, const int lanes, const float *s, const float *values, int head_dim, int from, int to) {
-  Lanes sum[4][4];
-  UNROLL for (int i = 0; i < count; i++) UNROLL for (int j = 0; j < lanes; j++) sum[i][j] = load_lanes(out[i] + j * 16);
+INLINE void score_rows(const float *const *q, const int count, const float *keys, int head_dim, float *s) {
+  const int pages = count == 1 ? SPAN_PAGES : SHARED_SIXTEENS;
+  for (int j = 0; j < SPAN_PAGES; j += pages) score_pages(q, count, pages, keys + (size_t)j * head_dim * PAGE_TOKENS, head_dim, s + j * PAGE_TOKENS);
+}
+
+// 16 * `sixteens` floats of out[row] += sum of weights s[row][t] times values[t], t in [from, to), for `count` rows that share each load.
+INLINE void add_columns(float *const *out, const int count, const int sixteens, const float *s, const float *values, int head_dim, int from, int to) {
+  Register sum[4][4 * WIDE];
+  UNROLL for (int i = 0; i < count; i++) UNROLL for (int j = 0; j < sixteens * WIDE; j++) sum[i][j] = load_register(out[i] + j * REGISTER_FLOATS);
   for (int t = from; t < to; t++)
-    UNROLL for (int j = 0; j < lanes; j++) {
-      const Lanes v = load_lanes(values + (size_t)t * head_dim + j * 16);
+    UNROLL for (int j = 0; j < sixteens * WIDE; j++) {
+      const Register v = load_register(values + (size_t)t * head_dim + j * REGISTER_FLOATS);
       UNROLL for (int i = 0; i < count; i++) sum[i][j] += s[i * SPAN + t] * v;
     }
-  UNROLL for (int i = 0; i < count; i++) UNROLL for (int j = 0; j < lanes; j++) store_lanes(out[i] + j * 16, sum[i][j]);
+  UNROLL for (int i = 0; i < count; i++) UNROLL for (int j = 0; j < sixteens * WIDE; j++) store_register(out[i] + j * REGISTER_FLOATS, sum[i][j]);
 }
 
 INLINE void add_values(float *const *rows, const int count, const float *s, const float *values, int head_dim, int from, int to) {
+  const int most = count == 1 ? 4 : SHARED_SIXTEENS;
   float *out[4];
   int d = 0;
   if (from >= to) return;
-  for (; d + 16 <= head_dim; d += 64) {
-    for (int i = 0; i < count; i++) out[i] = rows[i] + d;
-    const int lanes = (head_dim - d) / 16;
-    if (lanes >= 4) add_columns(out, count, 4, s, values + d, head_dim, from, to);
-    else if (lanes == 3) add_columns(out, count, 3, s, values + d, head_dim, from, to);
-    else if (lanes == 2) add_columns(out, count, 2, s, values + d, head_dim, from, to);
-    else add_columns(out, count, 1, s, values + d, head_dim, from, to);
+  for (int sixteens; d + 16 <= head_dim; d += 16 * sixteens) {
+    UNROLL for (int i = 0; i < count; i++) out[i] = rows[i] + d;
+    sixteens = (head_dim - d) / 16;
+    if (sixteens > most) sixteens = most;
+    if (most == 1 || sixteens == 1) add_columns(out, count, 1, s, values + d, head_dim, from, to);
+    else if (sixteens == 4) add_columns(out, count, 4, s, values + d, head_dim, from, to);
+    else if (sixteens == 3) add_columns(out, count, 3, s, values + d, head_dim, from, to);
+    else add_columns(out, count, 2, s, values + d, head_dim, from, to);
   }
-  for (d = head_dim / 16 * 16; d < head_dim; d++)
+  for (; d < head_dim; d++)
     for (int i = 0; i < count; i++)
       for (int t = from; t < to; t++) rows[i][d] += s[i * SPAN + t] * values[(size_t)t * head_dim + d];
 }

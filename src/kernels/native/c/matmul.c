@@ -49,7 +49,12 @@ static void float_group(const Product *p, int g, int first_token, int tokens, fl
 }
 
 // Columns that go by at a time: activations of a pass and these columns, and unpacked weights beside them, stay in the second cache.
-enum { PREFETCH_BYTES = 4096, STRIP_BLOCKS = 64, PASS_TOKENS = 512, MAX_CHUNK_GROUPS = 4 };
+enum { PREFETCH_BYTES = 4096, PASS_TOKENS = 512, MAX_CHUNK_GROUPS = 4 };
+#if defined(HAS_PANELS)
+enum { STRIP_BLOCKS = PANEL_BLOCKS };
+#else
+enum { STRIP_BLOCKS = 64 };
+#endif
 
 static Tokens tile_of_token(const Product *p, int t) {
   const int width = tile_width(p->tokens);
@@ -68,12 +73,12 @@ static void multiply(const Context *c, const Product *p, int first_group, int gr
   }
   memset(acc, 0, sizeof(float) * (size_t)groups * (size_t)tokens * GROUP_ROWS);
   Tile tile = {.stride = stride, .acc_stride = tokens * GROUP_ROWS, .table = codebook_table(p->layout)};
-  int whole = 0; // tokens that whole tiles serve
-#if defined(__AMX_INT8__)
-  if (amx_serves(p->layout)) whole = tokens / TILE_TOKENS * TILE_TOKENS;
-  if (whole > 0) amx_begin(p->layout);
+  int whole = 0; // tokens that panels serve
+#if defined(HAS_PANELS)
+  whole = panel_tokens(p->layout, tokens);
+  if (whole > 0) panel_begin(p->layout);
 #endif
-  const int strip = tokens < TILE_TOKENS ? blocks : STRIP_BLOCKS;
+  const int strip = tokens < TILE_TOKENS && whole == 0 ? blocks : STRIP_BLOCKS;
   for (int block = 0; block < blocks; block += strip) {
     tile.first_block = block;
     tile.end_block = block + strip < blocks ? block + strip : blocks;
@@ -82,12 +87,12 @@ static void multiply(const Context *c, const Product *p, int first_group, int gr
       while (at_once > groups - g) at_once /= 2;
       tile.groups = at_once;
       tile.w = p->weights + (size_t)(first_group + g) * stride;
-#if defined(__AMX_INT8__)
+#if defined(HAS_PANELS)
       if (whole > 0) {
-        for (int i = 0; i < at_once; i++) amx_unpack(p->layout, tile.w + (size_t)i * stride, tile.first_block, tile.end_block, tile.table, panel + i * amx_panel_bytes(STRIP_BLOCKS));
+        for (int i = 0; i < at_once; i++) panel_unpack(p->layout, tile.w + (size_t)i * stride, tile.first_block, tile.end_block, tile.table, panel + i * panel_bytes());
         for (int t = 0; t < whole; t += TILE_TOKENS)
           for (int i = 0; i < at_once; i++)
-            amx_tile(p->layout, panel + i * amx_panel_bytes(STRIP_BLOCKS), tile_of_token(p, first_token + t), tile.first_block, tile.end_block, acc + ((size_t)(g + i) * tokens + t) * GROUP_ROWS);
+            panel_tile(p->layout, panel + i * panel_bytes(), tile_of_token(p, first_token + t), whole - t < TILE_TOKENS ? whole - t : TILE_TOKENS, tile.first_block, tile.end_block, acc + ((size_t)(g + i) * tokens + t) * GROUP_ROWS);
       }
 #endif
       for (int t = whole; t < tokens; t += tile.count) {
@@ -189,8 +194,8 @@ void op_matmul(const Context *c, const Record *program, const Record *op) {
   if (mine > 0) progress->chunk_us = (now_us() - start) / mine;
   progress->total += total;
   if (claimed) progress->claim_base += total;
-#if defined(__AMX_INT8__)
-  amx_end();
+#if defined(HAS_PANELS)
+  panel_end();
 #endif
 }
 
@@ -204,8 +209,8 @@ void redo_matmul(const Context *c, const Record *program, const Record *op) {
     if (atomic_load(claim) == taken) count_done(c, run_chunk(c, &m, chunk, claim, taken, written));
   }
   c->progress->claim_base += total;
-#if defined(__AMX_INT8__)
-  amx_end();
+#if defined(HAS_PANELS)
+  panel_end();
 #endif
 }
 

@@ -55,20 +55,45 @@ typedef struct {
 // bytes of all tokens of the tile, then the other arrays likewise. A tile is as wide as there are tokens, 16 at most.
 enum { TILE_TOKENS = 16, TILE_BYTES_PER_BLOCK = 56 };
 
+#if defined(__ARM_FEATURE_DOTPROD)
+#define SIGNED_WEIGHTS 1 // products take signed weights: only those with few bits need an offset taken back
+#endif
+
 typedef struct {
   int8_t *q;        // [blocks][width][32]
   float *d;         // [blocks][width]
+#if defined(SIGNED_WEIGHTS)
+  float *scaled_sum16; // [blocks][2][width]: d times the sum of half a block
+  float *scaled_sum32; // [blocks][width]: d times the sum of a block
+#else
   int32_t *off128;  // [blocks][width]: -128 times the sum of a block, what an offset of 128 in the weights adds too much
-  int32_t *off8;    // [blocks][width]: -8 times
-  int32_t *off32;   // [blocks][2][width]: -32 times the sum of half a block
   int16_t *sum16;   // [blocks][width][2]: sums of half blocks
   int16_t *sum32;   // [blocks / 2][width][2]: sums of two neighbouring blocks
+#endif
+  int32_t *off8;    // [blocks][width]: -8 times
+  int32_t *off32;   // [blocks][2][width]: -32 times the sum of half a block
   int width;
 } Tokens;
 
 static inline int tile_width(int tokens) { return tokens < TILE_TOKENS ? tokens : TILE_TOKENS; }
 static inline size_t tile_bytes(int cols, int width) { return (size_t)(cols / 32) * (size_t)width * TILE_BYTES_PER_BLOCK; }
 
+#if defined(SIGNED_WEIGHTS)
+// ROUND_Q8_0 has off8, ROUND_Q8_K has off32 and scaled_sum32.
+static inline Tokens tile_at(uint8_t *tile, int kind, int cols, int width) {
+  const size_t n = (size_t)(cols / 32) * (size_t)width;
+  Tokens x = {.q = (int8_t *)tile, .d = (float *)(tile + 32 * n), .scaled_sum16 = (float *)(tile + 36 * n), .width = width};
+  if (kind == ROUND_Q8_0) x.off8 = (int32_t *)(tile + 44 * n);
+  else x.off32 = (int32_t *)(tile + 44 * n), x.scaled_sum32 = (float *)(tile + 52 * n);
+  return x;
+}
+
+// The same tile from its token `t` on.
+static inline Tokens tokens_from(Tokens x, int t) {
+  x.q += t * 32, x.d += t, x.scaled_sum16 += t, x.scaled_sum32 += t, x.off8 += t, x.off32 += t;
+  return x;
+}
+#else
 // ROUND_Q8_0 has off8, ROUND_Q8_K has off32 and sum32.
 static inline Tokens tile_at(uint8_t *tile, int kind, int cols, int width) {
   const size_t n = (size_t)(cols / 32) * (size_t)width;
@@ -79,11 +104,11 @@ static inline Tokens tile_at(uint8_t *tile, int kind, int cols, int width) {
   return x;
 }
 
-// The same tile from its token `t` on.
 static inline Tokens tokens_from(Tokens x, int t) {
   x.q += t * 32, x.d += t, x.off128 += t, x.off8 += t, x.off32 += t, x.sum16 += 2 * t, x.sum32 += 2 * t;
   return x;
 }
+#endif
 
 static inline int take_chunk(const Context *c, const Record *program, const Record *op) {
   return atomic_fetch_add_explicit(&c->counters[(op - program) * c->num_threads], 1, memory_order_relaxed);
@@ -134,13 +159,22 @@ enum { MAX_COUNT = 8, MAX_GROUPS = 4 };
 // How many groups to walk at once with `count` tokens: 4 or 2, while there are as many.
 static inline int groups_at_once(int count) { return count == 1 ? 4 : 2; }
 
+// Panels (panel-neon.c, tiles-amx.c): weights of a row group are unpacked to signed bytes once, PANEL_BLOCKS blocks of them at a
+// time, and then meet all tokens of the pass, a tile of up to TILE_TOKENS after the other.
 #if defined(__AMX_INT8__)
-void amx_begin(int layout);
-void amx_end(void);
-size_t amx_panel_bytes(int blocks);
-int amx_serves(int layout);
-void amx_unpack(int layout, const uint8_t *w, int first_block, int end_block, const uint8_t *table, uint8_t *panel);
-void amx_tile(int layout, const uint8_t *panel, Tokens x, int first_block, int end_block, float *acc);
+#define HAS_PANELS 1
+enum { PANEL_BLOCKS = 64 };
+#elif defined(__ARM_FEATURE_DOTPROD)
+#define HAS_PANELS 1
+enum { PANEL_BLOCKS = 32, PANEL_MIN_TOKENS = 4 };
+#endif
+#if defined(HAS_PANELS)
+int panel_tokens(int layout, int tokens); // of so many tokens, those that panels serve, from the first on
+size_t panel_bytes(void);
+void panel_begin(int layout);
+void panel_end(void);
+void panel_unpack(int layout, const uint8_t *w, int first_block, int end_block, const uint8_t *table, uint8_t *panel);
+void panel_tile(int layout, const uint8_t *panel, Tokens x, int count, int first_block, int end_block, float *acc);
 #endif
 
 size_t block_bytes(int layout); // of a group of rows

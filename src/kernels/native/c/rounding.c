@@ -5,6 +5,8 @@
 #include <string.h>
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #if defined(__AVX512BW__)
@@ -63,6 +65,23 @@ static inline void round32(const float *x, float factor, int8_t *q, int sums[2])
     sums[h] = _mm_cvtsi128_si32(two) + _mm_extract_epi16(two, 4) - 16 * 128;
   }
 }
+#elif defined(__aarch64__)
+// The maximum of a NaN and a number is the NaN on this processor.
+static inline float abs_max(const float *x, int n) {
+  float32x4_t max = vdupq_n_f32(0), other = max;
+  for (int i = 0; i < n; i += 8) max = vmaxq_f32(max, vabsq_f32(vld1q_f32(x + i))), other = vmaxq_f32(other, vabsq_f32(vld1q_f32(x + i + 4)));
+  return vmaxvq_f32(vmaxq_f32(max, other));
+}
+
+static inline void round32(const float *x, float factor, int8_t *q, int sums[2]) {
+  for (int h = 0; h < 2; h++, x += 16, q += 16) {
+    int16x4_t v[4];
+    for (int i = 0; i < 4; i++) v[i] = vqmovn_s32(vcvtnq_s32_f32(vmulq_n_f32(vld1q_f32(x + i * 4), factor)));
+    const int8x16_t bytes = vcombine_s8(vqmovn_s16(vcombine_s16(v[0], v[1])), vqmovn_s16(vcombine_s16(v[2], v[3])));
+    vst1q_s8(q, bytes);
+    sums[h] = vaddlvq_s8(bytes);
+  }
+}
 #else
 static inline float abs_max(const float *x, int n) {
   float max = 0;
@@ -115,6 +134,32 @@ static int run_scales(int kind, const float *x, int blocks, float *factors, floa
   return n;
 }
 
+// What products with weights need to know of a block's 32 values beside their bytes.
+#if defined(SIGNED_WEIGHTS)
+static inline void put_sums(int kind, const int sums[2], Tokens tile, int b, int t) {
+  const size_t width = (size_t)tile.width, at = (size_t)b * width + (size_t)t;
+  for (int h = 0; h < 2; h++) tile.scaled_sum16[(2 * (size_t)b + h) * width + t] = tile.d[at] * (float)sums[h];
+  const int sum = sums[0] + sums[1];
+  if (kind == ROUND_Q8_0) tile.off8[at] = -8 * sum;
+  else {
+    for (int h = 0; h < 2; h++) tile.off32[(2 * (size_t)b + h) * width + t] = -32 * sums[h];
+    tile.scaled_sum32[at] = tile.d[at] * (float)sum;
+  }
+}
+#else
+static inline void put_sums(int kind, const int sums[2], Tokens tile, int b, int t) {
+  const size_t width = (size_t)tile.width, at = (size_t)b * width + (size_t)t;
+  for (int h = 0; h < 2; h++) tile.sum16[2 * at + h] = (int16_t)sums[h];
+  const int sum = sums[0] + sums[1];
+  tile.off128[at] = -128 * sum;
+  if (kind == ROUND_Q8_0) tile.off8[at] = -8 * sum;
+  else {
+    for (int h = 0; h < 2; h++) tile.off32[(2 * (size_t)b + h) * width + t] = -32 * sums[h];
+    tile.sum32[((size_t)(b / 2) * width + t) * 2 + (b & 1)] = (int16_t)sum;
+  }
+}
+#endif
+
 // Rounds blocks [first, first + RUN) of a row into place t of a tile.
 static void round_run(int kind, const float *x, int first, int blocks, Tokens tile, int t) {
   const size_t width = (size_t)tile.width;
@@ -125,14 +170,7 @@ static void round_run(int kind, const float *x, int first, int blocks, Tokens ti
     int sums[2];
     round32(x + b * 32, factors[b - first], tile.q + at * 32, sums);
     tile.d[at] = scales[b - first];
-    for (int h = 0; h < 2; h++) tile.sum16[2 * at + h] = (int16_t)sums[h];
-    const int sum = sums[0] + sums[1];
-    tile.off128[at] = -128 * sum;
-    if (kind == ROUND_Q8_0) tile.off8[at] = -8 * sum;
-    else {
-      for (int h = 0; h < 2; h++) tile.off32[(2 * (size_t)b + h) * width + t] = -32 * sums[h];
-      tile.sum32[((size_t)(b / 2) * width + t) * 2 + (b & 1)] = (int16_t)sum;
-    }
+    put_sums(kind, sums, tile, b, t);
   }
 }
 

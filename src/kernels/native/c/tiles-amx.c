@@ -21,23 +21,23 @@ static _Alignas(64) const TileConfig config = {
 static _Alignas(64) const TileConfig half_config = {
     .palette = 1, .bytes_per_row = {64, 64, 0, 0, 16, 16, 64, 64}, .rows = {16, 16, 0, 0, 16, 16, 4, 4}};
 static _Thread_local const TileConfig *configured;
-void amx_begin(int layout) {
+void panel_begin(int layout) {
   const TileConfig *wanted = layout == LAYOUT_Q6K ? &half_config : &config;
   if (configured != wanted) _tile_loadconfig(wanted);
   configured = wanted;
 }
 // Tiles in use make every switch of threads dearer.
-void amx_end(void) {
+void panel_end(void) {
   if (configured) _tile_release();
   configured = NULL;
 }
 
-int amx_serves(int layout) { return layout >= LAYOUT_Q4 && layout != LAYOUT_Q8_MIN; }
+int panel_tokens(int layout, int tokens) { return layout == LAYOUT_Q8_MIN ? 0 : tokens / TILE_TOKENS * TILE_TOKENS; }
 
 // The panel: i8[blocks][8][16][4], then f32[blocks][16] scales; for the K layouts f32[blocks][2][16] (Q4K: the first of the
 // two only), then per 256 columns f32[16] d and, Q4K, f32[16] dmin and i16[4][16][2] mins.
 enum { K_TAIL = 64 + 64 + 256 };
-size_t amx_panel_bytes(int blocks) { return (size_t)blocks * (512 + 128) + (size_t)(blocks + 7) / 8 * K_TAIL; }
+size_t panel_bytes(void) { return (size_t)PANEL_BLOCKS * (512 + 128) + (size_t)PANEL_BLOCKS / 8 * K_TAIL; }
 
 static inline __m512i low_nibbles(__m512i v) { return _mm512_and_si512(v, _mm512_set1_epi8(15)); }
 static inline __m512i high_nibbles(__m512i v) { return _mm512_and_si512(_mm512_srli_epi16(v, 4), _mm512_set1_epi8(15)); }
@@ -109,7 +109,7 @@ static void unpack_q6k(const uint8_t *w, int blocks, uint8_t *panel, float *scal
   }
 }
 
-void amx_unpack(int layout, const uint8_t *w, int first_block, int end_block, const uint8_t *table, uint8_t *panel) {
+void panel_unpack(int layout, const uint8_t *w, int first_block, int end_block, const uint8_t *table, uint8_t *panel) {
   const int blocks = end_block - first_block;
   float *scales = (float *)(panel + (size_t)blocks * 512);
   w += (size_t)first_block * 32 / (size_t)block_cols(layout) * block_bytes(layout);
@@ -238,7 +238,7 @@ static void tile_k6(const uint8_t *panel, int blocks, Tokens x, int first_block,
 }
 
 // Adds the product of some columns of a group of rows, unpacked to a panel, to acc[token * 16 + row], for a whole tile of tokens.
-void amx_tile(int layout, const uint8_t *panel, Tokens x, int first_block, int end_block, float *acc) {
+void panel_tile(int layout, const uint8_t *panel, Tokens x, int count, int first_block, int end_block, float *acc) {
   const int blocks = end_block - first_block;
   if (layout == LAYOUT_Q4K) tile_k4(panel, blocks, x, first_block, acc);
   else if (layout == LAYOUT_Q6K) tile_k6(panel, blocks, x, first_block, acc);

@@ -14,7 +14,7 @@ typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t Ints __attribute__((vector_size(64)));
 INLINE Lanes load_lanes(const float *p) { return *(const Lanes *)p; }
 INLINE void store_lanes(float *p, Lanes v) { *(Lanes *)p = v; }
-#define UNROLL _Pragma("GCC unroll 8")
+#define UNROLL _Pragma("GCC unroll 16")
 
 INLINE float sum_lanes(Lanes v) {
   float a[16];
