@@ -16,7 +16,7 @@ static float dot_f32(const float *a, const float *b, int n) {
 
 typedef struct {
   const uint8_t *weights;
-  int layout, kind, cols, tokens;
+  int layout, kind, cols, tokens, groups;
   uint8_t *x; // tiles of rounded tokens, or plain rows
   const float *bias;
 } Product;
@@ -52,8 +52,10 @@ static void float_group(const Product *p, int g, int first_token, int tokens, fl
 enum { PREFETCH_BYTES = 4096, PASS_TOKENS = 512, MAX_CHUNK_GROUPS = 4 };
 #if defined(HAS_PANELS)
 enum { STRIP_BLOCKS = PANEL_BLOCKS };
+static int panel_groups(void) { return PANEL_GROUPS; }
 #else
 enum { STRIP_BLOCKS = 64 };
+static int panel_groups(void) { return 1; }
 #endif
 
 static Tokens tile_of_token(const Product *p, int t) {
@@ -83,16 +85,23 @@ static void multiply(const Context *c, const Product *p, int first_group, int gr
     tile.first_block = block;
     tile.end_block = block + strip < blocks ? block + strip : blocks;
     for (int g = 0, at_once; g < groups; g += at_once) {
-      at_once = groups_at_once(tokens);
+      at_once = whole > 0 ? panel_groups() : groups_at_once(tokens);
       while (at_once > groups - g) at_once /= 2;
       tile.groups = at_once;
       tile.w = p->weights + (size_t)(first_group + g) * stride;
 #if defined(HAS_PANELS)
       if (whole > 0) {
+        // What follows: the same columns of the next groups, then the next columns of all, then the chunk after this one.
+        const int next_g = g + at_once < groups ? g + at_once : tile.end_block < blocks ? 0 : groups;
+        const int next_block = g + at_once < groups ? block : tile.end_block < blocks ? tile.end_block : 0;
+        const uint8_t *next = p->weights + (size_t)(first_group + next_g) * stride + group_bytes(p->layout, next_block * 32);
+        const size_t next_bytes = first_group + next_g < p->groups ? group_bytes(p->layout, (tile.end_block - block) * 32) : 0;
         for (int i = 0; i < at_once; i++) panel_unpack(p->layout, tile.w + (size_t)i * stride, tile.first_block, tile.end_block, tile.table, panel + i * panel_bytes());
         for (int t = 0; t < whole; t += TILE_TOKENS)
-          for (int i = 0; i < at_once; i++)
-            panel_tile(p->layout, panel + i * panel_bytes(), tile_of_token(p, first_token + t), whole - t < TILE_TOKENS ? whole - t : TILE_TOKENS, tile.first_block, tile.end_block, acc + ((size_t)(g + i) * tokens + t) * GROUP_ROWS);
+          for (int i = 0; i < at_once; i++) {
+            const size_t from = next_bytes * (size_t)t / whole, to = next_bytes * (size_t)(t + TILE_TOKENS < whole ? t + TILE_TOKENS : whole) / whole;
+            panel_tile(p->layout, panel + i * panel_bytes(), tile_of_token(p, first_token + t), whole - t < TILE_TOKENS ? whole - t : TILE_TOKENS, tile.first_block, tile.end_block, acc + ((size_t)(g + i) * tokens + t) * GROUP_ROWS, next + i * stride + from, to - from);
+          }
       }
 #endif
       for (int t = whole; t < tokens; t += tile.count) {
@@ -135,11 +144,10 @@ typedef struct {
 } Matmul;
 
 static Matmul matmul_of(const Context *c, const Record *op) {
-  const int rows = arg_i(op, 4), cols = arg_i(op, 5), tokens = arg_i(op, 8);
-  Matmul m = {.rows = rows, .tokens = tokens, .accumulate = arg_i(op, 12), .gated = arg_i(op, 15), .out = (float *)(c->base + arg_u(op, 10))};
-  m.first = (Product){c->base + arg_u(op, 2), arg_i(op, 3), arg_i(op, 7), cols, tokens, c->base + arg_u(op, 6), bias_at(c, op, 11)};
-  m.second = (Product){c->base + arg_u(op, 16), arg_i(op, 17), arg_i(op, 19), cols, tokens, c->base + arg_u(op, 18), bias_at(c, op, 20)};
-  m.groups = (rows + GROUP_ROWS - 1) / GROUP_ROWS;
+  const int rows = arg_i(op, 4), cols = arg_i(op, 5), tokens = arg_i(op, 8), groups = (rows + GROUP_ROWS - 1) / GROUP_ROWS;
+  Matmul m = {.rows = rows, .groups = groups, .tokens = tokens, .accumulate = arg_i(op, 12), .gated = arg_i(op, 15), .out = (float *)(c->base + arg_u(op, 10))};
+  m.first = (Product){c->base + arg_u(op, 2), arg_i(op, 3), arg_i(op, 7), cols, tokens, groups, c->base + arg_u(op, 6), bias_at(c, op, 11)};
+  m.second = (Product){c->base + arg_u(op, 16), arg_i(op, 17), arg_i(op, 19), cols, tokens, groups, c->base + arg_u(op, 18), bias_at(c, op, 20)};
   m.parts = token_parts(c, tokens, (size_t)m.groups * group_bytes(m.first.layout, cols));
   m.per_chunk = m.parts > 1 ? MAX_CHUNK_GROUPS : arg_i(op, 13);
   m.chunks = (m.groups + m.per_chunk - 1) / m.per_chunk;

@@ -6,7 +6,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 // Loops over registers: rolled up, their arrays would live in memory.
-#define UNROLL _Pragma("GCC unroll 8")
+#define UNROLL _Pragma("GCC unroll 16")
 #define EACH_QUARTER UNROLL for (int r = 0; r < 4; r++)
 
 INLINE float32x4_t halves(const uint8_t *p) { return vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p))); }
@@ -35,22 +35,33 @@ INLINE int8x16_t load_columns(const int layout, const uint8_t *p, const int part
   return nibbles;
 }
 
+// Converting integers to floats takes a pipe for two cycles, so sums start at the bits of MAGIC = 1.5 * 2^23 instead: read as a
+// float, such a sum is MAGIC + sum exactly while |sum| < 2^22 (at most 32 * 128 * 127 here). One multiply-add of it with `scale`
+// onto -MAGIC * scale, exact for scales of up to 22 bits, gives round(sum * scale): what a conversion and a product give.
+static const float MAGIC = 12582912.0f;
+enum { MAGIC_BITS = 0x4B400000 };
+
+// A load that stays one: compilers would make it a move, on the pipes that products need.
+INLINE int32x4_t load_again(const int32_t *p) {
+  int32x4_t v;
+  __asm__ volatile("ldr %q0, %1" : "=w"(v) : "m"(*(const int32x4_t *)p));
+  return v;
+}
+
 // Scales of rows 4r to 4r + 3. Products of a half and a small integer are exact.
 INLINE float32x4_t plain_scales(const int layout, const uint8_t *w, const int r) {
   return layout == LAYOUT_Q4 || layout == LAYOUT_Q8 ? halves(w + r * 8) : vld1q_f32((const float *)w + r * 4);
 }
-INLINE uint32x4_t quarter_of(const uint8_t *bytes, const int r) {
-  uint32_t four;
-  __builtin_memcpy(&four, bytes + r * 4, 4);
-  return vmovl_u16(vget_low_u16(vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(four)))));
+// Bytes 4r to 4r + 3 at the bottom (or, signed, at the top and then down) of a lane each; a table lookup beats two widenings.
+INLINE uint8x16_t spread_quarter(const uint8_t *bytes, const int r, const int byte) {
+  uint8_t places[16];
+  UNROLL for (int i = 0; i < 16; i++) places[i] = i % 4 == byte ? (uint8_t)(4 * r + i / 4) : 255;
+  return vqtbl1q_u8(vld1q_u8(bytes), vld1q_u8(places));
 }
-INLINE int32x4_t signed_quarter_of(const uint8_t *bytes, const int r) {
-  uint32_t four;
-  __builtin_memcpy(&four, bytes + r * 4, 4);
-  return vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u32(vdup_n_u32(four)))));
-}
-INLINE float32x4_t q4k_scales(const uint8_t *super, const int j, const int r) { return vmulq_f32(halves(super + r * 8), vcvtq_f32_u32(quarter_of(super + 64 + j * 16, r))); }
-INLINE float32x4_t q4k_mins(const uint8_t *super, const int j, const int r) { return vnegq_f32(vmulq_f32(halves(super + 32 + r * 8), vcvtq_f32_u32(quarter_of(super + 192 + j * 16, r)))); }
-INLINE float32x4_t q6k_scales(const uint8_t *super, const int s, const int r) { return vmulq_f32(halves(super + r * 8), vcvtq_f32_s32(signed_quarter_of(super + 32 + s * 16, r))); }
+INLINE float32x4_t quarter_of(const uint8_t *bytes, const int r) { return vcvtq_f32_u32(vreinterpretq_u32_u8(spread_quarter(bytes, r, 0))); }
+INLINE float32x4_t signed_quarter_of(const uint8_t *bytes, const int r) { return vcvtq_f32_s32(vshrq_n_s32(vreinterpretq_s32_u8(spread_quarter(bytes, r, 3)), 24)); }
+INLINE float32x4_t q4k_scales(const uint8_t *super, float32x4_t d, const int j, const int r) { return vmulq_f32(d, quarter_of(super + 64 + j * 16, r)); }
+INLINE float32x4_t q4k_mins(const uint8_t *super, float32x4_t dmin, const int j, const int r) { return vmulq_f32(dmin, quarter_of(super + 192 + j * 16, r)); }
+INLINE float32x4_t q6k_scales(const uint8_t *super, float32x4_t d, const int s, const int r) { return vmulq_f32(d, signed_quarter_of(super + 32 + s * 16, r)); }
 
 #endif

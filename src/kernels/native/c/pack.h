@@ -163,18 +163,20 @@ static inline int groups_at_once(int count) { return count == 1 ? 4 : 2; }
 // time, and then meet all tokens of the pass, a tile of up to TILE_TOKENS after the other.
 #if defined(__AMX_INT8__)
 #define HAS_PANELS 1
-enum { PANEL_BLOCKS = 64 };
+enum { PANEL_BLOCKS = 64, PANEL_GROUPS = 2 };
 #elif defined(__ARM_FEATURE_DOTPROD)
 #define HAS_PANELS 1
-enum { PANEL_BLOCKS = 32, PANEL_MIN_TOKENS = 4 };
+enum { PANEL_BLOCKS = 32, PANEL_GROUPS = 1, PANEL_MIN_TOKENS = 4 };
 #endif
 #if defined(HAS_PANELS)
 int panel_tokens(int layout, int tokens); // of so many tokens, those that panels serve, from the first on
 size_t panel_bytes(void);
 void panel_begin(int layout);
 void panel_end(void);
+// Weights of a group from `first_block` to before `end_block`.
 void panel_unpack(int layout, const uint8_t *w, int first_block, int end_block, const uint8_t *table, uint8_t *panel);
-void panel_tile(int layout, const uint8_t *panel, Tokens x, int count, int first_block, int end_block, float *acc);
+// `next`: packed weights of which this call may fetch `next_bytes`, because they are unpacked soon.
+void panel_tile(int layout, const uint8_t *panel, Tokens x, int count, int first_block, int end_block, float *acc, const uint8_t *next, size_t next_bytes);
 #endif
 
 size_t block_bytes(int layout); // of a group of rows

@@ -22,11 +22,8 @@ size_t panel_bytes(void) { return (size_t)PANEL_BLOCKS * 768; }
 void panel_begin(int layout) { (void)layout; }
 void panel_end(void) {}
 
-// Converting integers to floats takes a pipe for two cycles, so sums start at the bits of MAGIC = 1.5 * 2^23 instead: read as a
-// float, such a sum is MAGIC + sum exactly while |sum| < 2^22 (at most 32 * 128 * 127 here). One multiply-add of it with `scale`
-// onto -MAGIC * scale, exact for scales of up to 22 bits, gives round(sum * scale): what a conversion and a product give.
-static const float MAGIC = 12582912.0f;
-static const int32_t magic_bits[8] __attribute__((aligned(32))) = {0x4B400000, 0x4B400000, 0x4B400000, 0x4B400000, 0x4B400000, 0x4B400000, 0x4B400000, 0x4B400000};
+// What sums start at (neon.h).
+static const int32_t magic_bits[8] __attribute__((aligned(32))) = {MAGIC_BITS, MAGIC_BITS, MAGIC_BITS, MAGIC_BITS, MAGIC_BITS, MAGIC_BITS, MAGIC_BITS, MAGIC_BITS};
 
 // Columns 8j to 8j + 3 and 8j + 4 to 8j + 7 of rows 4r to 4r + 3 to their place in the panel.
 INLINE void put_columns(int8_t *block, int j, int r, int8x16_t even, int8x16_t odd) {
@@ -73,8 +70,8 @@ static void unpack_q4k(const uint8_t *w, int blocks, uint8_t *panel) {
     const int j = b & 7;
     unpack_quants(LAYOUT_Q4K, super + 320 + j * 256, vdupq_n_u8(0), panel);
     EACH_QUARTER {
-      put_scales(panel + SCALES_AT, r, q4k_scales(super, j, r));
-      vst1q_f32((float *)(panel + EXTRAS_AT) + r * 4, q4k_mins(super, j, r));
+      put_scales(panel + SCALES_AT, r, q4k_scales(super, halves(super + r * 8), j, r));
+      vst1q_f32((float *)(panel + EXTRAS_AT) + r * 4, vnegq_f32(q4k_mins(super, halves(super + 32 + r * 8), j, r)));
     }
   }
 }
@@ -84,7 +81,7 @@ static void unpack_q6k(const uint8_t *w, int blocks, uint8_t *panel) {
     const uint8_t *super = w + (size_t)(b >> 3) * 3360;
     const int j = b & 7;
     unpack_quants(LAYOUT_Q6K, super + 288 + j * 384, vdupq_n_u8(0), panel);
-    EACH_QUARTER UNROLL for (int h = 0; h < 2; h++) put_scales(panel + SCALES_AT + h * 128, r, q6k_scales(super, 2 * j + h, r));
+    EACH_QUARTER UNROLL for (int h = 0; h < 2; h++) put_scales(panel + SCALES_AT + h * 128, r, q6k_scales(super, halves(super + r * 8), 2 * j + h, r));
   }
 }
 
@@ -110,6 +107,8 @@ typedef struct {
   Tokens x;
   int upper, first_block, blocks, block_bytes;
   float *acc;
+  const uint8_t *next; // fetched on the way, `next_step` bytes a block
+  int64_t next_step;
 } Patch;
 
 #if defined(__ARM_FEATURE_MATMUL_INT8)
@@ -147,6 +146,7 @@ INLINE void run_patch(const Patch patch, const enum Extras extras) {
   for (int b = patch.first_block; b < patch.first_block + patch.blocks; b++, p += patch.block_bytes, scales += patch.block_bytes) {
     const size_t at = (size_t)b * x.width;
     const int8_t *q = x.q + at * 32;
+    __builtin_prefetch(patch.next + (b - patch.first_block) * patch.next_step);
     int32x4_t sums[4][2];
     float32x4_t d[2];
     pairs_of(x.d + at, d);
@@ -219,15 +219,16 @@ INLINE void run_patch(const Patch patch, const enum Extras extras) {
 #define ACCS(OP) OP " q8, [%[acc]]\n" OP " q9, [%[acc], #64]\n" OP " q10, [%[acc], #128]\n" OP " q11, [%[acc], #192]\n" OP " q12, [%[acc], #16]\n" OP " q13, [%[acc], #80]\n" OP " q14, [%[acc], #144]\n" OP " q15, [%[acc], #208]\n"
 #define EACH_PANEL_BLOCK(STEPS)                                                                                       \
   __asm__ volatile(ACCS("ldr") START_SUMS "1:\n" STEPS                                                                \
+                   "prfm pldl1keep, [%[next]]\nprfm pldl1keep, [%[next], #64]\nadd %[next], %[next], %[next_step]\n" \
                    "add %[p], %[p], %[step]\nadd %[q], %[q], %[width], lsl #5\nadd %[d], %[d], %[width], lsl #2\n"    \
                    "subs %[n], %[n], #1\nb.ne 1b\n" ACCS("str")                                                       \
-                   : [p] "+r"(p), [q] "+r"(q), [d] "+r"(d), [sums] "+r"(sums), [n] "+r"(n)                            \
-                   : [acc] "r"(patch.acc + patch.upper * 8), [magic] "r"(magic_bits), [width] "r"((int64_t)patch.x.width), [step] "r"((int64_t)patch.block_bytes) \
+                   : [p] "+r"(p), [q] "+r"(q), [d] "+r"(d), [sums] "+r"(sums), [n] "+r"(n), [next] "+r"(next)         \
+                   : [acc] "r"(patch.acc + patch.upper * 8), [magic] "r"(magic_bits), [width] "r"((int64_t)patch.x.width), [step] "r"((int64_t)patch.block_bytes), [next_step] "r"(patch.next_step) \
                    : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory")
 
 INLINE void run_patch(const Patch patch, const enum Extras extras) {
   const size_t at = (size_t)patch.first_block * patch.x.width;
-  const uint8_t *p = patch.panel + patch.upper * 32;
+  const uint8_t *p = patch.panel + patch.upper * 32, *next = patch.next;
   const int8_t *q = patch.x.q + at * 32;
   const float *d = patch.x.d + at, *sums = extras == ONE_MIN ? patch.x.scaled_sum32 + at : extras == TWO_MINS ? patch.x.scaled_sum16 + 2 * at : d;
   int64_t n = patch.blocks;
@@ -249,8 +250,11 @@ static void run_layout(int layout, const Patch patch) {
   }
 }
 
-static void run_both_halves(int layout, Patch patch) {
-  for (patch.upper = 0; patch.upper < 2; patch.upper++) run_layout(layout, patch);
+static void run_both_halves(int layout, Patch *patch) {
+  for (patch->upper = 0; patch->upper < 2; patch->upper++) {
+    run_layout(layout, *patch);
+    patch->next += patch->next_step * patch->blocks;
+  }
 }
 
 enum { QUAD = 4 };
@@ -264,17 +268,18 @@ static void run_last_quad(int layout, Patch patch, int done, int count) {
   memcpy(own_sums, own, own_bytes);
   patch.x = tokens_from(patch.x, first);
   patch.acc = sums;
-  run_both_halves(layout, patch);
+  run_both_halves(layout, &patch);
   memcpy(own, own_sums, own_bytes);
 }
 
-void panel_tile(int layout, const uint8_t *panel, Tokens x, int count, int first_block, int end_block, float *acc) {
-  Patch patch = {.panel = panel, .x = x, .first_block = first_block, .blocks = end_block - first_block, .block_bytes = panel_block_bytes(layout), .acc = acc};
+void panel_tile(int layout, const uint8_t *panel, Tokens x, int count, int first_block, int end_block, float *acc, const uint8_t *next, size_t next_bytes) {
+  const int blocks = end_block - first_block, rounds = 2 * blocks * ((count + QUAD - 1) / QUAD);
+  Patch patch = {.panel = panel, .x = x, .first_block = first_block, .blocks = blocks, .block_bytes = panel_block_bytes(layout), .acc = acc, .next = next, .next_step = (int64_t)(next_bytes / rounds)};
   int t = 0;
   for (; t + QUAD <= count; t += QUAD) {
     patch.x = tokens_from(x, t);
     patch.acc = acc + t * GROUP_ROWS;
-    run_both_halves(layout, patch);
+    run_both_halves(layout, &patch);
   }
   patch.x = x;
   patch.acc = acc;

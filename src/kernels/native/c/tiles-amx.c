@@ -238,8 +238,10 @@ static void tile_k6(const uint8_t *panel, int blocks, Tokens x, int first_block,
 }
 
 // Adds the product of some columns of a group of rows, unpacked to a panel, to acc[token * 16 + row], for a whole tile of tokens.
-void panel_tile(int layout, const uint8_t *panel, Tokens x, int count, int first_block, int end_block, float *acc) {
+void panel_tile(int layout, const uint8_t *panel, Tokens x, int count, int first_block, int end_block, float *acc, const uint8_t *next, size_t next_bytes) {
   const int blocks = end_block - first_block;
+  (void)count; // always a whole tile
+  for (size_t i = 0; i < next_bytes; i += 64) __builtin_prefetch(next + i, 0, 2);
   if (layout == LAYOUT_Q4K) tile_k4(panel, blocks, x, first_block, acc);
   else if (layout == LAYOUT_Q6K) tile_k6(panel, blocks, x, first_block, acc);
   else tile_plain(panel, blocks, x.q + (size_t)first_block * 512, x.d + (size_t)first_block * 16, acc);

@@ -1,13 +1,16 @@
 // Tiles for 64-bit Arm with dot products and too few tokens for panel-neon.c: weights go from memory through registers into
-// products, four rows a register. Nibbles and six bits start their sums at what their offset adds too much.
+// products, four rows a register. A group of sixteen rows is read from end to end, so that memory sees one stream.
 #include "pack.h"
 
 #if defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)
 #include "neon.h"
-#include "tiles-steps.h"
 
-// Of rows 4r to 4r + 3, for each token of a step.
-typedef int32x4_t Sums[4][STEP];
+enum { AHEAD_BYTES = 2304, MAX_DIRECT = PANEL_MIN_TOKENS - 1 };
+#define EACH_TOKEN UNROLL for (int t = 0; t < count; t++)
+
+// Of rows 4r to 4r + 3, for each token.
+typedef int32x4_t Sums[4][MAX_DIRECT];
+typedef float32x4_t Accs[4][MAX_DIRECT];
 
 INLINE void fetch(const uint8_t *p, int bytes) {
   UNROLL for (int i = 0; i < bytes; i += 64) __builtin_prefetch(p + i);
@@ -24,7 +27,7 @@ INLINE int32x4_t dot_lane(int32x4_t sum, int8x16_t w, int8x16_t x, const int lan
 
 // sums += 16 columns (`part` of a block) of quants times the tokens at q.
 INLINE void add_dots(const int layout, const int count, const int part, const uint8_t *p, uint8x16_t values, const int8_t *q, Sums sums) {
-  int8x16_t columns[STEP];
+  int8x16_t columns[MAX_DIRECT];
   EACH_TOKEN columns[t] = vld1q_s8(q + t * 32);
   UNROLL for (int c = 0; c < 4; c++)
     EACH_QUARTER {
@@ -33,42 +36,34 @@ INLINE void add_dots(const int layout, const int count, const int part, const ui
     }
 }
 
+// What an offset in the weights adds too much is taken from the sums before they begin.
 INLINE void start_sums(const int count, const int32_t *offsets, Sums sums) {
-  EACH_QUARTER EACH_TOKEN sums[r][t] = vdupq_n_s32(offsets ? offsets[t] : 0);
+  int32_t start[MAX_DIRECT][4];
+  EACH_TOKEN vst1q_s32(start[t], vdupq_n_s32(MAGIC_BITS + (offsets ? offsets[t] : 0)));
+  EACH_QUARTER EACH_TOKEN sums[r][t] = load_again(start[t]);
 }
 
-INLINE float32x4_t add_scaled(float32x4_t acc, int32x4_t sum, float32x4_t scales, float d) { return vfmaq_n_f32(acc, vmulq_f32(vcvtq_f32_s32(sum), scales), d); }
+INLINE void add_scaled(const int count, float32x4_t scales, const int32x4_t *sums, const float *d, float32x4_t *acc) {
+  const float32x4_t magic = vmulq_n_f32(scales, -MAGIC);
+  EACH_TOKEN acc[t] = vfmaq_n_f32(acc[t], vfmaq_f32(magic, vreinterpretq_f32_s32(sums[t]), scales), d[t]);
+}
 
-// Layouts with one scale for 32 columns. Accumulators stay in memory: sums need the registers.
-INLINE void plain_block(const int layout, const int quants_at, const uint8_t *table, const uint8_t *w, const Tokens x, const int b, float *acc, const int count) {
+// Layouts with one scale for 32 columns.
+INLINE void plain_block(const int layout, const int quants_at, uint8x16_t values, const uint8_t *w, const Tokens x, const int b, Accs acc, const int count) {
   const size_t at = (size_t)b * x.width;
-  const uint8x16_t values = values_of(layout, table);
   Sums sums;
   start_sums(count, layout == LAYOUT_Q4 ? x.off8 + at : NULL, sums);
   UNROLL for (int part = 0; part < 2; part++) add_dots(layout, count, part, w + quants_at, values, x.q + at * 32 + part * 16, sums);
   EACH_QUARTER {
-    const float32x4_t scales = plain_scales(layout, w, r);
-    EACH_TOKEN {
-      float *target = acc + t * GROUP_ROWS + r * 4;
-      float32x4_t sum = add_scaled(vld1q_f32(target), sums[r][t], scales, x.d[at + t]);
-      if (layout == LAYOUT_Q8_MIN)
-        UNROLL for (int h = 0; h < 2; h++) sum = vfmaq_n_f32(sum, vld1q_f32((const float *)w + 16 + h * 16 + r * 4), x.scaled_sum16[2 * at + h * x.width + t]);
-      vst1q_f32(target, sum);
-    }
+    add_scaled(count, plain_scales(layout, w, r), sums[r], x.d + at, acc[r]);
+    if (layout == LAYOUT_Q8_MIN)
+      EACH_TOKEN UNROLL for (int h = 0; h < 2; h++) acc[r][t] = vfmaq_n_f32(acc[r][t], vld1q_f32((const float *)w + 16 + h * 16 + r * 4), x.scaled_sum16[2 * at + h * x.width + t]);
   }
 }
-BODY(tile_q4) { plain_block(LAYOUT_Q4, 32, table, w, x, b, acc, count); }
-TILE(tile_q4, 1, 288)
-BODY(tile_q8) { plain_block(LAYOUT_Q8, 32, table, w, x, b, acc, count); }
-TILE(tile_q8, 1, 544)
-BODY(tile_q8_min) { plain_block(LAYOUT_Q8_MIN, 192, table, w, x, b, acc, count); }
-TILE(tile_q8_min, 1, 704)
-BODY(tile_codebook) { plain_block(LAYOUT_CODEBOOK_IQ4, 64, table, w, x, b, acc, count); }
-TILE(tile_codebook, 1, 320)
 
-BODY(tile_q4k) {
-  (void)table;
-  fetch(w + 2368, 320);
+INLINE void q4k_block(const uint8_t *w, const Tokens x, const int b, Accs acc, const int count) {
+  float32x4_t d[4], dmin[4];
+  EACH_QUARTER d[r] = halves(w + r * 8), dmin[r] = halves(w + 32 + r * 8);
   for (int j = 0; j < 8; j++) {
     const size_t at = (size_t)(b + j) * x.width;
     Sums sums;
@@ -76,19 +71,16 @@ BODY(tile_q4k) {
     start_sums(count, NULL, sums);
     UNROLL for (int part = 0; part < 2; part++) add_dots(LAYOUT_Q4K, count, part, w + 320 + j * 256, vdupq_n_u8(0), x.q + at * 32 + part * 16, sums);
     EACH_QUARTER {
-      const float32x4_t scales = q4k_scales(w, j, r), mins = q4k_mins(w, j, r);
-      EACH_TOKEN {
-        float *target = acc + t * GROUP_ROWS + r * 4;
-        vst1q_f32(target, vfmaq_n_f32(add_scaled(vld1q_f32(target), sums[r][t], scales, x.d[at + t]), mins, x.scaled_sum32[at + t]));
-      }
+      add_scaled(count, q4k_scales(w, d[r], j, r), sums[r], x.d + at, acc[r]);
+      const float32x4_t mins = q4k_mins(w, dmin[r], j, r);
+      EACH_TOKEN acc[r][t] = vfmsq_n_f32(acc[r][t], mins, x.scaled_sum32[at + t]);
     }
   }
 }
-TILE(tile_q4k, 8, 2368)
 
-BODY(tile_q6k) {
-  (void)table;
-  fetch(w + 3360, 288);
+INLINE void q6k_block(const uint8_t *w, const Tokens x, const int b, Accs acc, const int count) {
+  float32x4_t d[4];
+  EACH_QUARTER d[r] = halves(w + r * 8);
   for (int j = 0; j < 8; j++) {
     const size_t at = (size_t)(b + j) * x.width;
     fetch(w + 3360 + 288 + j * 384, 384);
@@ -96,16 +88,46 @@ BODY(tile_q6k) {
       Sums sums;
       start_sums(count, x.off32 + at * 2 + part * x.width, sums);
       add_dots(LAYOUT_Q6K, count, part, w + 288 + j * 384, vdupq_n_u8(0), x.q + at * 32 + part * 16, sums);
-      EACH_QUARTER {
-        const float32x4_t scales = q6k_scales(w, 2 * j + part, r);
-        EACH_TOKEN {
-          float *target = acc + t * GROUP_ROWS + r * 4;
-          vst1q_f32(target, add_scaled(vld1q_f32(target), sums[r][t], scales, x.d[at + t]));
-        }
-      }
+      EACH_QUARTER add_scaled(count, q6k_scales(w, d[r], 2 * j + part, r), sums[r], x.d + at, acc[r]);
     }
   }
 }
-TILE(tile_q6k, 8, 3360)
+
+// Compiled for each number of tokens, so that its arrays become registers.
+INLINE void run_group(const int layout, const uint8_t *table, const uint8_t *w, const Tokens x, int block, int end, float *out, const int count) {
+  const uint8x16_t values = values_of(layout, table);
+  Accs acc;
+  EACH_QUARTER EACH_TOKEN acc[r][t] = vld1q_f32(out + t * GROUP_ROWS + r * 4);
+  for (; block < end; block += layout == LAYOUT_Q4K || layout == LAYOUT_Q6K ? 8 : 1) {
+    switch (layout) {
+      case LAYOUT_Q4: fetch(w + AHEAD_BYTES, 288), plain_block(layout, 32, values, w, x, block, acc, count), w += 288; break;
+      case LAYOUT_Q8: fetch(w + AHEAD_BYTES, 544), plain_block(layout, 32, values, w, x, block, acc, count), w += 544; break;
+      case LAYOUT_Q8_MIN: fetch(w + AHEAD_BYTES, 704), plain_block(layout, 192, values, w, x, block, acc, count), w += 704; break;
+      case LAYOUT_Q4K: q4k_block(w, x, block, acc, count), w += 2368; break;
+      case LAYOUT_Q6K: q6k_block(w, x, block, acc, count), w += 3360; break;
+      default: fetch(w + AHEAD_BYTES, 320), plain_block(layout, 64, values, w, x, block, acc, count), w += 320;
+    }
+  }
+  EACH_QUARTER EACH_TOKEN vst1q_f32(out + t * GROUP_ROWS + r * 4, acc[r][t]);
+}
+
+INLINE void run_tile(const int layout, const Tile *tile, Tokens x) {
+  for (int g = 0; g < tile->groups; g++) {
+    const uint8_t *w = tile->w + g * tile->stride + (size_t)(tile->first_block * 32 / block_cols(layout)) * block_bytes(layout);
+    float *acc = tile->acc + g * tile->acc_stride;
+    switch (tile->count) {
+      case 1: run_group(layout, tile->table, w, x, tile->first_block, tile->end_block, acc, 1); break;
+      case 2: run_group(layout, tile->table, w, x, tile->first_block, tile->end_block, acc, 2); break;
+      default: run_group(layout, tile->table, w, x, tile->first_block, tile->end_block, acc, 3);
+    }
+  }
+}
+
+void tile_q4(const Tile *tile, Tokens x) { run_tile(LAYOUT_Q4, tile, x); }
+void tile_q8(const Tile *tile, Tokens x) { run_tile(LAYOUT_Q8, tile, x); }
+void tile_q8_min(const Tile *tile, Tokens x) { run_tile(LAYOUT_Q8_MIN, tile, x); }
+void tile_q4k(const Tile *tile, Tokens x) { run_tile(LAYOUT_Q4K, tile, x); }
+void tile_q6k(const Tile *tile, Tokens x) { run_tile(LAYOUT_Q6K, tile, x); }
+void tile_codebook(const Tile *tile, Tokens x) { run_tile(LAYOUT_CODEBOOK_IQ4, tile, x); }
 
 #endif
