@@ -18,10 +18,10 @@ function newestIn(folder) {
   return Math.max(0, ...files.map((entry) => statSync(join(entry.parentPath, entry.name)).mtimeMs));
 }
 
-export function build({ force = false } = {}) {
+export function build({ force = false, isDashboardOptional = false } = {}) {
   ensureInstalled();
   buildLibrary(force);
-  buildDashboard({ force });
+  buildDashboard({ force, isOptional: isDashboardOptional });
 }
 
 function buildLibrary(force) {
