@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { NATIVE_ABI } from '../../kernels/native/native-pack.ts';
-import { inspectNativeBuilds, loadNativeBuilds, NATIVE_BUILDS } from './native-addon.ts';
+import { inspectNativeBuilds, loadNativeBuilds, NATIVE_BUILDS, prebuildName } from './native-addon.ts';
 
 const here = NATIVE_BUILDS[process.arch] ?? [];
 const builds = loadNativeBuilds({ limit: '' });
@@ -43,12 +43,16 @@ test('a file that is no addon is refused, not thrown; nothing built is no fault'
   try {
     const search = { folder: pathToFileURL(`${folder}/`), architecture: 'x64', limit: '' };
     expect(inspectNativeBuilds(search).at(-1)).toMatchObject({ problem: { kind: 'missing', message: 'not built' } });
-    writeFileSync(join(folder, 'ruvllm-baseline.node'), '\x7fELF, and then the disk was full');
-    expect(loadNativeBuilds(search)).toEqual([]);
-    const states = inspectNativeBuilds(search);
-    expect(states.at(-1)).toMatchObject({ build: 'baseline', addon: null, problem: { kind: 'broken' } });
-    expect(states.at(-1)!.problem!.message).toMatch(/^cannot be loaded: .+/);
-    expect(states[0]!.problem!.kind).toBe('unfit');
+    for (const bytes of ['', '\x7fELF, and then the disk was full', 'MZ'.repeat(500), '\xcf\xfa\xed\xfe'.repeat(500)]) {
+      writeFileSync(join(folder, 'ruvllm-baseline.node'), bytes, 'latin1');
+      expect(loadNativeBuilds(search)).toEqual([]);
+      const states = inspectNativeBuilds(search);
+      expect(states.at(-1)).toMatchObject({ build: 'baseline', addon: null, problem: { kind: 'broken' } });
+      expect(states.at(-1)!.problem!.message).toMatch(
+        /^cannot be loaded: .+ \(reinstall ruvllm, or in a clone npm run build:native\)$/,
+      );
+      expect(states[0]!.problem!.kind).toBe('unfit');
+    }
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -72,4 +76,10 @@ test.skipIf(builds.length === 0)('a build of another interface version is broken
 test('both sides have the same interface version', () => {
   const header = readFileSync(new URL('../../kernels/native/c/pack.h', import.meta.url), 'utf8');
   expect(header.match(/^enum \{ ABI = (\d+) \};$/m)?.[1]).toBe(String(NATIVE_ABI));
+});
+
+test('prebuilds of another C library have a folder of their own', () => {
+  expect(prebuildName('linux', 'x64', 'glibc')).toBe('linux-x64');
+  expect(prebuildName('linux', 'x64', 'musl')).toBe('linux-x64-musl');
+  expect(prebuildName('darwin', 'arm64', null)).toBe('darwin-arm64');
 });
