@@ -1,6 +1,6 @@
 // Shared by the other scripts: everything a fresh clone lacks, done once.
 import { spawnSync } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findMissingPlatformPackages } from './platform-packages.mjs';
@@ -30,6 +30,20 @@ export function nodeTool(name, ...args) {
   return [process.execPath, [join(root, 'node_modules', ...name.split('/')), ...args]];
 }
 
+/** Ends the process with a sentence where a folder cannot be written: npm and tsc would end with a stack each. */
+export function requireWritable(folder, purpose) {
+  const path = join(root, folder);
+  try {
+    accessSync(existsSync(path) ? path : root, constants.W_OK);
+  } catch (error) {
+    console.error(
+      `error: ${path} cannot be written (${error.code}), and ${purpose}\n` +
+        'next: make it writable for this user, or work in a copy of the folder',
+    );
+    process.exit(1);
+  }
+}
+
 const INSTALL = ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund'];
 
 /**
@@ -40,6 +54,7 @@ export function ensureInstalled() {
   const marker = join(root, 'node_modules', '.package-lock.json');
   const lock = join(root, 'package-lock.json');
   if (!existsSync(marker) || statSync(marker).mtimeMs < statSync(lock).mtimeMs) {
+    requireWritable('node_modules', 'the dependencies must be installed there');
     console.error('Installing dependencies …');
     if (run('npm', INSTALL) !== 0) {
       console.error(

@@ -1,6 +1,6 @@
 // What a fresh clone goes through on a machine that lacks something.
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -184,5 +184,51 @@ describe('a bundler that cannot run', () => {
     const { code, stdout, stderr } = await buildWith(false);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain('Cannot find native binding');
+  });
+});
+
+describe('a checkout that cannot be written', () => {
+  // The superuser may write everywhere: there the scripts run as another user.
+  const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  const start = (checkout: string): Promise<Ended> => {
+    for (const path of [folder, checkout]) chmodSync(path, path === folder ? 0o755 : 0o555);
+    return new Promise((resolve) => {
+      const args = [join(checkout, 'scripts/run.mjs'), 'start'];
+      execFile(process.execPath, args, { ...user, cwd: '/', encoding: 'utf8' }, (error, stdout, stderr) =>
+        resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+      );
+    });
+  };
+  const copy = (): string => {
+    const checkout = join(folder, 'checkout');
+    for (const name of ['scripts', 'bin', 'package.json', 'package-lock.json']) {
+      cpSync(join(root, name), join(checkout, name), { recursive: true });
+    }
+    return checkout;
+  };
+
+  test.skipIf(process.platform === 'win32')('is refused with one sentence before npm is asked', async () => {
+    const checkout = copy();
+    const { code, stderr } = await start(checkout);
+    chmodSync(checkout, 0o755);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr:
+        `error: ${join(checkout, 'node_modules')} cannot be written (EACCES), and the dependencies must be installed there\n` +
+        'next: make it writable for this user, or work in a copy of the folder\n',
+    });
+  });
+
+  test.skipIf(process.platform === 'win32')('with everything installed: the same for the build', async () => {
+    const checkout = copy();
+    mkdirSync(join(checkout, 'node_modules'));
+    mkdirSync(join(checkout, 'src'));
+    writeFileSync(join(checkout, 'node_modules/.package-lock.json'), '{}');
+    const { code, stderr } = await start(checkout);
+    chmodSync(checkout, 0o755);
+    expect(code).toBe(1);
+    expect(stderr.split('\n')[0]).toBe(
+      `error: ${join(checkout, 'dist')} cannot be written (EACCES), and the library must be built there`,
+    );
   });
 });
