@@ -49,22 +49,36 @@ function ensureZig() {
 }
 
 /** Builds and inspects one target; returns what is wrong with it. */
-async function buildTarget(zig, { platform, arch, libc, triple }) {
+async function buildTarget(zig, { platform, arch, libc, triple }, { out, stamps }) {
   const name = prebuildName(platform, arch, libc);
   const flags = Object.fromEntries(
     Object.entries(buildsOf(platform, arch, ZIG_FLAGS)).map(([build, cpu]) => [build, [...cpu, '-s']]),
   );
   const log = (line) => console.error(`${name}: ${line}`);
   const compiler = `${zig} cc -target ${triple}`;
-  const { state, message } = await buildNative({ platform, arch, libc, compiler, builds: flags, log });
+  const { state, message } = await buildNative({ platform, arch, libc, compiler, builds: flags, out, stamps, log });
   if (state !== 'ready') return [`${name}: ${message}`];
   return Object.keys(flags).flatMap((build) => {
-    const file = join(root, 'prebuilds', name, `ruvllm-${build}.node`);
+    const file = join(out, name, `ruvllm-${build}.node`);
     const problem = existsSync(file)
       ? findLibraryProblem(readFileSync(file), { platform, arch, libc })
       : 'was not built';
     return problem === null ? [] : [`${name}/ruvllm-${build}.node ${problem}`];
   });
+}
+
+/** Builds `targets` and returns what is wrong with them. */
+export async function buildPrebuilds({
+  targets = TARGETS,
+  out = join(root, 'prebuilds'),
+  stamps = join(root, '.cache/native'),
+} = {}) {
+  const zig = ensureZig();
+  if (zig === null) return [`zig ${ZIG_VERSION} could not be installed for ${process.platform}-${process.arch}`];
+  process.env.ZIG_GLOBAL_CACHE_DIR = process.env.ZIG_LOCAL_CACHE_DIR = join(root, '.cache/zig/cache');
+  const problems = [];
+  for (const target of targets) problems.push(...(await buildTarget(zig, target, { out, stamps })));
+  return problems;
 }
 
 async function main() {
@@ -73,14 +87,7 @@ async function main() {
     return names.length === 0 || names.includes(prebuildName(platform, arch, libc));
   });
   ensureInstalled();
-  const zig = ensureZig();
-  if (zig === null) {
-    console.error(`error: zig ${ZIG_VERSION} could not be installed for ${process.platform}-${process.arch}`);
-    return 1;
-  }
-  process.env.ZIG_GLOBAL_CACHE_DIR = process.env.ZIG_LOCAL_CACHE_DIR = join(root, '.cache/zig/cache');
-  const problems = [];
-  for (const target of targets) problems.push(...(await buildTarget(zig, target)));
+  const problems = await buildPrebuilds({ targets });
   for (const problem of problems) console.error(`error: ${problem}`);
   if (problems.length === 0) console.log(`prebuilds: ${targets.length} platforms built and inspected`);
   return problems.length === 0 ? 0 : 1;
