@@ -13,6 +13,15 @@ export function prebuildName(platform: string, architecture: string, libc: Libc 
 
 const HERE: LibraryHost = { platform: process.platform, architecture: process.arch, libc: readLibc() };
 export const PREBUILD_NAME = prebuildName(process.platform, process.arch, HERE.libc);
+/** Platforms whose native kernels the project has run, on a machine or emulated; others were only linked and inspected. */
+const RUN_BY_PROJECT: readonly string[] = ['linux-x64', 'linux-arm64'];
+
+/** What `ruvllm doctor` adds about a build that computes right here; null where the project runs it too. */
+export function describeUntestedBuild(name: string = PREBUILD_NAME): string | null {
+  if (RUN_BY_PROJECT.includes(name)) return null;
+  return `the project has not run its ${name} kernels; the self-check passed on this machine`;
+}
+
 // Three folders up from both src/platform/node and dist/platform/node.
 const PREBUILDS = new URL(`../../../prebuilds/${PREBUILD_NAME}/`, import.meta.url);
 
