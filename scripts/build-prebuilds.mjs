@@ -1,5 +1,5 @@
 // npm run build:prebuilds [-- NAME …]: the native kernels for every platform the package is published for, cross-compiled by one
-// compiler on any machine. Each file is inspected; only some can be run here (docs/prebuilds.md).
+// compiler on any machine. Each file is inspected; which ones were also run is in README.md.
 import { mkdirSync, readFileSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildNative, buildsOf, prebuildName } from './build-native.mjs';

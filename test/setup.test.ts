@@ -41,8 +41,11 @@ const runModule = (code: string, registry?: string) => runNode(['--input-type=mo
 const scriptUrl = (name: string) => JSON.stringify(pathToFileURL(join(scripts, name)).href);
 
 describe('a Node that is too old', () => {
-  const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { engines: { node: string } };
-  const minimum = engines.node.replace('>=', '');
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    engines: { node: string };
+    scripts: Record<string, string>;
+  };
+  const minimum = manifest.engines.node.replace('>=', '');
   const old = (version: string) => {
     const file = join(folder, 'old.cjs');
     writeFileSync(
@@ -52,22 +55,27 @@ describe('a Node that is too old', () => {
     return file;
   };
 
-  test.each([
-    ['bin/ruvllm.mjs', '--version'],
-    ['scripts/run.mjs', 'start'],
-    ['scripts/run.mjs', 'test'],
-    ['scripts/run.mjs', 'build'],
-  ])('%s %s is refused with one sentence', async (script, argument) => {
-    for (const version of ['18.20.8', '20.18.3']) {
-      const ended = await runNode(['-r', old(version), join(root, script), argument]);
-      expect(ended).toEqual({
-        code: 1,
-        stdout: '',
-        stderr:
-          `error: RuvLLM requires Node ${minimum} or newer; this is Node ${version}.\n` +
-          'next: install a newer one from https://nodejs.org, or run "nvm install --lts"\n',
-      });
+  test('is refused with one sentence, before anything else is read', async () => {
+    // Copies: a check that fails must not start a build or all tests from inside of this one.
+    for (const name of ['bin', 'scripts/run.mjs', 'package.json']) {
+      cpSync(join(root, name), join(folder, name), { recursive: true });
     }
+    writeFileSync(join(folder, 'scripts/start.mjs'), 'this is ??= no JavaScript');
+    for (const version of ['18.20.8', '20.18.3']) {
+      for (const args of [['bin/ruvllm.mjs'], ['scripts/run.mjs', 'start']]) {
+        expect(await runNode(['-r', old(version), join(folder, args[0]!), ...args.slice(1)])).toEqual({
+          code: 1,
+          stdout: '',
+          stderr:
+            `error: RuvLLM requires Node ${minimum} or newer; this is Node ${version}.\n` +
+            'next: install a newer one from https://nodejs.org, or run "nvm install --lts"\n',
+        });
+      }
+    }
+  });
+
+  test.each(['start', 'test', 'build'])('npm run %s checks first', (name) => {
+    expect(manifest.scripts[name]).toBe(`node scripts/run.mjs ${name}`);
   });
 
   test('newer ones are not', async () => {
