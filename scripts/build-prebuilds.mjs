@@ -1,6 +1,6 @@
 // npm run build:prebuilds [-- NAME …]: the native kernels for every platform the package is published for, cross-compiled by one
 // compiler on any machine. Each file is inspected; which ones were also run is in README.md.
-import { mkdirSync, readFileSync, existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildNative, buildsOf, prebuildName } from './build-native.mjs';
 import { findLibraryProblem } from './inspect-library.mjs';
@@ -58,6 +58,7 @@ async function buildTarget(zig, { platform, arch, libc, triple }, { out, stamps 
   const compiler = `${zig} cc -target ${triple}`;
   const { state, message } = await buildNative({ platform, arch, libc, compiler, builds: flags, out, stamps, log });
   if (state !== 'ready') return [`${name}: ${message}`];
+  rmSync(join(out, name, 'addon.lib'), { force: true }); // for programs that link against us, of which there are none
   return Object.keys(flags).flatMap((build) => {
     const file = join(out, name, `ruvllm-${build}.node`);
     const problem = existsSync(file)
