@@ -1,9 +1,10 @@
-// npm run build:native: the kernel pack in C, once per instruction set, into prebuilds/PLATFORM-ARCH. Optional: without a
+// npm run build:native: the kernel pack in C, once per instruction set, into prebuilds/PLATFORM-ARCH[-musl]. Optional: without a
 // compiler everything works on WASM. With --optional (npm install) nothing that goes wrong here is an error.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'; // prettier-ignore
 import { dirname, join } from 'node:path';
+import { currentPlatform } from './platform-packages.mjs';
 import { root } from './setup.mjs';
 
 /** Compiler flags by build; src/platform/node/native-addon.ts says what a processor must have for each. */
@@ -24,7 +25,21 @@ export const BUILD_FLAGS = {
   },
 };
 const FLAGS = '-O3 -std=gnu11 -fPIC -shared -fvisibility=hidden -fno-math-errno -fno-trapping-math -ffp-contract=fast';
+/** Node's functions are found when the library is loaded: by default on Linux, on request on macOS, by our own code on Windows. */
+const LINK_FLAGS = { linux: ['-lpthread', '-lm'], darwin: ['-Wl,-undefined,dynamic_lookup'], win32: [] };
+const COMPILER_HINTS = { linux: 'apt-get install gcc libc6-dev', darwin: 'xcode-select --install' };
+/** One header of each kind the sources include. */
+const SYSTEM_HEADERS = ['stdlib.h', 'math.h', 'stdatomic.h'].flatMap((header) => ['-include', header]);
 const AT_ONCE = 2;
+
+/** The builds of a platform: AMX needs a permission that only Linux gives. */
+export function buildsOf(platform, arch, flags = BUILD_FLAGS) {
+  const builds = Object.entries(flags[arch] ?? {}).filter(([build]) => build !== 'amx' || platform === 'linux');
+  return Object.fromEntries(builds);
+}
+
+/** The folder of prebuilds/; src/platform/node/native-addon.ts looks there. */
+export const prebuildName = (platform, arch, libc) => `${platform}-${arch}${libc === 'musl' ? '-musl' : ''}`;
 
 /** Node-API's headers: the pinned package first, so that a system without Node's own headers builds the same binary. */
 const HEADERS = [
@@ -63,36 +78,60 @@ const identity = (file) => (existsSync(file) ? `${statSync(file).size} ${statSyn
 export async function buildNative({
   platform = process.platform,
   arch = process.arch,
+  libc = currentPlatform().libc,
   sources = join(root, 'src/kernels/native/c'),
   out = join(root, 'prebuilds'),
   stamps = join(root, '.cache/native'),
   headers = HEADERS.find((folder) => existsSync(join(folder, 'node_api.h'))),
   compiler = process.env.CC || 'cc',
-  builds = BUILD_FLAGS[arch],
+  builds = buildsOf(platform, arch),
   log = (line) => console.error(line),
 } = {}) {
   const unavailable = (message) => ({ state: 'unavailable', message, built: [] });
-  if (platform !== 'linux' || builds === undefined) return unavailable(`no native build for ${platform}-${arch}`);
+  const link = LINK_FLAGS[platform];
+  if (link === undefined || Object.keys(builds).length === 0)
+    return unavailable(`no native build for ${platform}-${arch}`);
   if (headers === undefined) return unavailable('no Node-API headers: npm install');
   const [command, ...prefix] = compiler.split(' ');
   const version = await capture(command, [...prefix, '--version']);
   if (version.status !== 0)
-    return unavailable(`no C compiler (${compiler}): for example, apt-get install gcc libc6-dev`);
+    return unavailable(
+      `no C compiler (${compiler}): for example, ${COMPILER_HINTS[process.platform] ?? COMPILER_HINTS.linux}`,
+    );
 
-  const folder = join(out, `${platform}-${arch}`);
-  mkdirSync(folder, { recursive: true });
-  mkdirSync(stamps, { recursive: true });
+  const name = prebuildName(platform, arch, libc);
+  const folder = join(out, name);
   const files = readdirSync(sources).sort();
   const inputs = files.filter((file) => file.endsWith('.c')).map((file) => join(sources, file));
   const built = [];
   const failures = [];
 
-  const buildOne = async ([build, flags]) => {
+  const jobs = Object.entries(builds).map(([build, flags]) => {
     const target = join(folder, `ruvllm-${build}.node`);
-    const stamp = join(stamps, `${platform}-${arch}-${build}`);
-    const hash = hashOf([version.output, FLAGS, flags, headers], sources, files);
-    const readStamp = () => (existsSync(stamp) ? readFileSync(stamp, 'utf8') : '');
-    if (readStamp() === `${hash} ${identity(target)}`) return;
+    const stamp = join(stamps, `${name}-${build}`);
+    const hash = hashOf([version.output, FLAGS, link, flags, headers], sources, files);
+    return { build, flags, target, stamp, hash };
+  });
+  const isCurrent = ({ stamp, hash, target }) =>
+    existsSync(stamp) && readFileSync(stamp, 'utf8') === `${hash} ${identity(target)}`;
+  const queue = jobs.filter((job) => !isCurrent(job));
+  if (queue.length === 0) return { state: 'ready', message: null, built: [] };
+  try {
+    for (const path of [folder, stamps]) {
+      mkdirSync(path, { recursive: true });
+      accessSync(path, constants.W_OK);
+    }
+  } catch (error) {
+    return unavailable(`${folder} cannot be written (${error.code})`);
+  }
+  // A compiler package without its C library's headers is as common as no compiler, and no fault of the sources.
+  const { status, output } = await capture(command, [...prefix, ...SYSTEM_HEADERS, '-E', '-x', 'c', '/dev/null']);
+  if (status !== 0) {
+    const reason = output.trim().split('\n').find((line) => line.includes('error')) ?? 'no reason given'; // prettier-ignore
+    return unavailable(`${compiler} has no C library headers (${reason}): for example, apt-get install libc6-dev`);
+  }
+
+  const buildOne = async ({ build, flags, target, stamp, hash }) => {
     // From here on the old binary is one of other sources, whose records this version may not speak.
     rmSync(target, { force: true });
     const probe = await capture(command, [...prefix, ...flags, '-E', '-x', 'c', '/dev/null']);
@@ -100,7 +139,7 @@ export async function buildNative({
       log(`Compiling native kernels for ${build} …`);
       // Under a name of its own, then renamed: nobody ever loads half a file, and two builds at once do no harm.
       const partial = `${target}.${process.pid}.tmp`;
-      const args = [...FLAGS.split(' '), ...flags, `-I${headers}`, ...inputs, '-o', partial, '-lpthread', '-lm'];
+      const args = [...FLAGS.split(' '), ...flags, `-I${headers}`, ...inputs, '-o', partial, ...link];
       const { status, output } = await capture(command, [...prefix, ...args]);
       if (status !== 0) {
         rmSync(partial, { force: true });
@@ -117,7 +156,6 @@ export async function buildNative({
     writeFileSync(stamp, `${hash} ${identity(target)}`);
   };
 
-  const queue = Object.entries(builds);
   const worker = async () => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) await buildOne(next);
   };
@@ -133,11 +171,16 @@ export async function tryBuildNative() {
   return result;
 }
 
+// npm pack and npm publish run `prepare` too, and would replace a prebuild for old systems by one for this machine.
+const isPacking = ['pack', 'publish'].includes(process.env.npm_command);
+
 if (process.argv[1] && import.meta.filename === process.argv[1]) {
   const isOptional = process.argv[2] === '--optional';
-  const { state, message } = await (isOptional ? tryBuildNative() : buildNative());
-  if (state !== 'ready' && !isOptional) {
-    console.error(`error: ${message}`);
-    process.exitCode = 1;
+  if (!isOptional || !isPacking) {
+    const { state, message } = await (isOptional ? tryBuildNative() : buildNative());
+    if (state !== 'ready' && !isOptional) {
+      console.error(`error: ${message}`);
+      process.exitCode = 1;
+    }
   }
 }

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildDashboard } from './build-dashboard.mjs';
 import { tryBuildNative } from './build-native.mjs';
-import { ensureInstalled, nodeTool, root, runOrExit } from './setup.mjs';
+import { ensureInstalled, nodeTool, requireWritable, root, runOrExit } from './setup.mjs';
 
 const assembly = join(root, 'src/kernels/wasm/assembly');
 
@@ -18,16 +18,17 @@ function newestIn(folder) {
   return Math.max(0, ...files.map((entry) => statSync(join(entry.parentPath, entry.name)).mtimeMs));
 }
 
-export function build({ force = false } = {}) {
+export function build({ force = false, isDashboardOptional = false } = {}) {
   ensureInstalled();
   buildLibrary(force);
-  buildDashboard({ force });
+  buildDashboard({ force, isOptional: isDashboardOptional });
 }
 
 function buildLibrary(force) {
   const stamp = join(root, 'dist/index.js');
   const sources = Math.max(newestIn(join(root, 'src')), statSync(join(root, 'package-lock.json')).mtimeMs);
   if (!force && existsSync(stamp) && statSync(stamp).mtimeMs > sources) return;
+  requireWritable('dist', 'the library must be built there');
   console.error('Building …');
   const out = join(root, 'dist/kernels/wasm');
   mkdirSync(out, { recursive: true });

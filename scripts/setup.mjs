@@ -1,8 +1,9 @@
 // Shared by the other scripts: everything a fresh clone lacks, done once.
 import { spawnSync } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { findMissingPlatformPackages } from './platform-packages.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -29,6 +30,22 @@ export function nodeTool(name, ...args) {
   return [process.execPath, [join(root, 'node_modules', ...name.split('/')), ...args]];
 }
 
+/** Ends the process with a sentence where a folder cannot be written: npm and tsc would end with a stack each. */
+export function requireWritable(folder, purpose) {
+  const path = join(root, folder);
+  try {
+    accessSync(existsSync(path) ? path : root, constants.W_OK);
+  } catch (error) {
+    console.error(
+      `error: ${path} cannot be written (${error.code}), and ${purpose}\n` +
+        'next: make it writable for this user, or work in a copy of the folder',
+    );
+    process.exit(1);
+  }
+}
+
+const INSTALL = ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund'];
+
 /**
  * Installs what the lock file names, unless node_modules is already newer than it. Not `npm ci`: it refuses a lock file
  * without the optional binaries of other platforms, which some mirrors do not carry.
@@ -36,7 +53,35 @@ export function nodeTool(name, ...args) {
 export function ensureInstalled() {
   const marker = join(root, 'node_modules', '.package-lock.json');
   const lock = join(root, 'package-lock.json');
-  if (existsSync(marker) && statSync(marker).mtimeMs >= statSync(lock).mtimeMs) return;
-  console.error('Installing dependencies …');
-  runOrExit('npm', ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund']);
+  if (!existsSync(marker) || statSync(marker).mtimeMs < statSync(lock).mtimeMs) {
+    requireWritable('node_modules', 'the dependencies must be installed there');
+    console.error('Installing dependencies …');
+    if (run('npm', INSTALL) !== 0) {
+      console.error(
+        'error: npm could not install the dependencies; its message is above\n' +
+          'next: check the registry (npm ping) and that this folder is writable, then run the same command again',
+      );
+      process.exit(1);
+    }
+  }
+  ensurePlatformPackages();
+}
+
+/** Checked each time: node_modules may come from another machine, or from a lock file without this platform's binaries. */
+export function ensurePlatformPackages({ folder = root, platform } = {}) {
+  const findMissing = () => findMissingPlatformPackages(folder, platform);
+  const specOf = ({ name, version }) => `${name}@${version}`;
+  const npm = (...args) => run('npm', [...args, '--fetch-retries=1', '--fetch-retry-mintimeout=500', '--loglevel=silent'], { cwd: folder, stdio: 'ignore' }); // prettier-ignore
+  const missing = findMissing();
+  if (missing.length === 0) return;
+  const names = missing.map(specOf);
+  console.error(`Installing ${names.join(', ')} …`);
+  // In one command: the next one would remove what this one added. A package the registry lacks fails the whole command.
+  if (npm(...INSTALL, ...names) !== 0) {
+    const available = names.filter((name) => npm('view', name, 'version') === 0);
+    if (available.length > 0) npm(...INSTALL, ...available);
+  }
+  for (const one of findMissing()) {
+    console.error(`${one.owner} cannot run here: its binary ${specOf(one)} could not be installed from the registry.`);
+  }
 }

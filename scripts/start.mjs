@@ -4,10 +4,9 @@ import { constants } from 'node:os';
 import { join } from 'node:path';
 import { build } from './build.mjs';
 import { tryBuildNative } from './build-native.mjs';
-import { ensureInstalled, root } from './setup.mjs';
+import { root } from './setup.mjs';
 
-ensureInstalled();
-build();
+build({ isDashboardOptional: true });
 await tryBuildNative();
 
 const server = spawn(process.execPath, [join(root, 'bin/ruvllm.mjs'), 'serve', ...process.argv.slice(2)], {

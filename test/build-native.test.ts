@@ -27,6 +27,7 @@ const { BUILD_FLAGS, buildNative } = (await import(new URL('../scripts/build-nat
 const COMPILER = `#!/bin/sh
 case " $* " in
   *" --version "*) echo "\${FAKE_VERSION:-fake 1}" ;;
+  *" -include "*) [ -z "$FAKE_HEADERS" ] || { echo '<built-in>: fatal error: stdlib.h: No such file' >&2; exit 1; } ;;
   *" -mnope "*) exit 1 ;;
   *" -E "*) ;;
   *" -mbroken "*) echo 'a.c:1: error: no such intrinsic' >&2; exit 1 ;;
@@ -50,6 +51,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   delete process.env['FAKE_VERSION'];
+  delete process.env['FAKE_HEADERS'];
   rmSync(folder, { recursive: true });
 });
 
@@ -59,6 +61,7 @@ const buildIn = (options: object = {}): Promise<Result> =>
   buildNative({
     platform: 'linux',
     arch: 'x64',
+    libc: 'glibc',
     sources: join(folder, 'c'),
     out: join(folder, 'out'),
     stamps: join(folder, 'stamps'),
@@ -125,4 +128,55 @@ test.skipIf(!hasShell)('no compiler, no headers, no such platform: unavailable, 
   const plan9 = await buildIn({ platform: 'plan9' });
   expect(plan9).toEqual({ state: 'unavailable', message: 'no native build for plan9-x64', built: [] });
   expect(existsSync(join(folder, 'out'))).toBe(false);
+});
+
+test.skipIf(!hasShell)(
+  'a compiler without the headers of a C library is unavailable, and what is current stays',
+  async () => {
+    process.env['FAKE_HEADERS'] = 'none';
+    const { state, message, built } = await buildIn();
+    expect({ state, built }).toEqual({ state: 'unavailable', built: [] });
+    expect(message).toMatch(
+      /cc has no C library headers \(<built-in>: fatal error: stdlib\.h: No such file\): for example, apt-get install libc6-dev$/,
+    );
+    delete process.env['FAKE_HEADERS'];
+    expect(await builtIn()).toEqual(['fast', 'plain']);
+    process.env['FAKE_HEADERS'] = 'none';
+    expect(await buildIn()).toEqual({ state: 'ready', message: null, built: [] });
+  },
+);
+
+test.skipIf(!hasShell)('a folder that cannot be written is unavailable, with its name', async () => {
+  writeFileSync(join(folder, 'out'), 'a file where the folder should be');
+  expect(await buildIn()).toEqual({
+    state: 'unavailable',
+    message: `${join(folder, 'out/linux-x64')} cannot be written (ENOTDIR)`,
+    built: [],
+  });
+});
+
+test.skipIf(!hasShell)(
+  'musl and macOS: a folder and linker flags of their own, and no AMX outside of Linux',
+  async () => {
+    await buildIn({ libc: 'musl' });
+    await buildIn({ platform: 'darwin', libc: null, builds: undefined });
+    expect(readdirSync(join(folder, 'out')).toSorted()).toEqual(['darwin-x64', 'linux-x64-musl']);
+    const mac = readdirSync(join(folder, 'out/darwin-x64'));
+    expect(mac.map((name) => name.slice(7, -5)).toSorted()).toEqual(['avx2', 'avx2vnni', 'avx512vnni', 'baseline']);
+    expect(readFileSync(join(folder, 'out/darwin-x64/ruvllm-avx2.node'), 'utf8')).toMatch(
+      / -Wl,-undefined,dynamic_lookup\n$/,
+    );
+    expect(readFileSync(join(folder, 'out/linux-x64-musl/ruvllm-fast.node'), 'utf8')).toMatch(/ -lpthread -lm\n$/);
+  },
+);
+
+test('prebuilds have the same builds as a local compiler makes', async () => {
+  const { ZIG_FLAGS, TARGETS } = (await import(new URL('../scripts/build-prebuilds.mjs', import.meta.url).href)) as {
+    ZIG_FLAGS: typeof BUILD_FLAGS;
+    TARGETS: { platform: string; arch: string }[];
+  };
+  const names = (flags: typeof BUILD_FLAGS) =>
+    Object.entries(flags).map(([arch, builds]) => [arch, Object.keys(builds)]);
+  expect(names(ZIG_FLAGS)).toEqual(names(BUILD_FLAGS));
+  expect(TARGETS).toHaveLength(7);
 });

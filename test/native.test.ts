@@ -5,10 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { PREBUILD_NAME } from '../src/platform/node/native-addon.ts';
 import { buildRandomModel } from './support/random-model.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const builds = `prebuilds/${process.platform}-${process.arch}`;
+const builds = `prebuilds/${PREBUILD_NAME}`;
 const isBuilt = existsSync(join(root, 'dist/index.js'));
 const hasNative = existsSync(join(root, builds, 'ruvllm-baseline.node'));
 if (!isBuilt) console.log('native tests skipped: dist/ is not built, run "npm run build"');

@@ -1,6 +1,7 @@
 // What `npm pack` would publish: every subpath that package.json promises, and nothing of the workshop.
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { builtinModules } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
@@ -10,10 +11,14 @@ const isBuilt = existsSync(join(root, 'dist/index.js'));
 if (!isBuilt) console.log('package tests skipped: dist/ is not built, run "npm run build"');
 
 interface Manifest {
+  dependencies: Record<string, string>;
+  peerDependencies: Record<string, string>;
   exports: Record<string, string | { types: string; default: string }>;
 }
 
-const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
+const { exports, dependencies, peerDependencies } = JSON.parse(
+  readFileSync(join(root, 'package.json'), 'utf8'),
+) as Manifest;
 const subpaths = Object.entries(exports).flatMap(([name, target]) =>
   typeof target === 'string' ? [] : [{ specifier: name.replace('.', 'ruvllm'), ...target }],
 );
@@ -73,4 +78,32 @@ test.skipIf(!isBuilt)('the package has the command, both builds of the kernels, 
     paths.filter((path) => !/^(?:bin\/|dist\/|prebuilds\/[^/]+\/ruvllm-\w+\.node$)/.test(path)).toSorted(),
   ).toEqual(['LICENSE', 'README.md', 'package.json', 'schemas/ruvllm.config.schema.json']);
   expect(paths.filter((path) => /\.(test|contract)\./.test(path))).toEqual([]);
+});
+
+// A package that only development has would be missing for every user, and for no test.
+test.skipIf(!isBuilt)('dist/ imports Node, its dependencies and the optional peers, and nothing else', () => {
+  const allowed = new Set([...builtinModules, ...Object.keys(dependencies), ...Object.keys(peerDependencies)]);
+  const optional = new Set(['@opentelemetry/api']); // imported where the caller's program has it
+  const files = readdirSync(join(root, 'dist'), { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.js') && !file.startsWith('dashboard'),
+  );
+  const foreign = files.flatMap((file) => {
+    const code = readFileSync(join(root, 'dist', file), 'utf8');
+    const imports = code.matchAll(
+      /^(?:import|export)\s+(?:[\w$\s{},*]*?\sfrom\s+)?['"]([^'"\n]+)['"]|\bimport\(\s*['"]([^'"\n]+)['"]/gm,
+    );
+    return [...imports]
+      .map(([, specifier, dynamic]) => (specifier ?? dynamic)!)
+      .filter((specifier) => !/^(?:\.|node:)/.test(specifier))
+      .map((specifier) =>
+        specifier
+          .split('/')
+          .slice(0, specifier.startsWith('@') ? 2 : 1)
+          .join('/'),
+      )
+      .filter((name) => !allowed.has(name) && !optional.has(name))
+      .map((name) => `${file}: ${name}`);
+  });
+  expect(files.length).toBeGreaterThan(100);
+  expect(foreign).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import type { KernelChoice } from '../engine/protocol.ts';
 import type { WasmModule } from '../kernels/wasm/platform.ts';
 import { checkNativeBuild } from '../platform/node/choose-native.ts';
-import { inspectNativeBuilds } from '../platform/node/native-addon.ts';
+import { describeUntestedBuild, inspectNativeBuilds } from '../platform/node/native-addon.ts';
 import { describeMissingBuild } from '../platform/node/native-tools.ts';
 import { createNodeWasmPlatform } from '../platform/node/wasm-platform.ts';
 
@@ -40,7 +40,8 @@ async function reportNative(choice: KernelChoice, numThreads: number): Promise<K
     const reason = problem?.message ?? refusal;
     const isChosen = !isDecided && reason === null;
     isDecided ||= isChosen;
-    const good = isChosen ? 'the best build that this processor runs and that computes right' : 'computes right';
+    const verdict = isChosen ? 'the best build that this processor runs and that computes right' : 'computes right';
+    const good = [verdict, describeUntestedBuild()].filter((part) => part !== null).join('; ');
     reports.push({ name: 'native', build, isUsable: reason === null, reason: reason ?? good, isChosen });
   }
   return reports;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createTestServer, entryOf } from '../../test/support/test-server.ts';
-import type { DashboardFiles } from './dashboard-files.ts';
+import { type DashboardFiles, MISSING_DASHBOARD } from './dashboard-files.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const files: DashboardFiles = new Map([
@@ -72,6 +72,14 @@ describe('[D1] the page', () => {
       expect([(await fetch(false)).status, (await fetch(true)).status]).toEqual([401, 404]);
     }
   });
+});
+
+test('[D3] a dashboard that was not built is a page that says what to do', async () => {
+  const fetch = (path: string) => serve(true, MISSING_DASHBOARD).fetch(new Request(`http://localhost${path}`));
+  const response = await fetch('/');
+  expect([response.status, response.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+  expect(await response.text()).toMatch(/The dashboard was not built.+npm run build/);
+  expect((await fetch('/v1/models')).status).toBe(200);
 });
 
 describe('[D2] a file', () => {

@@ -1,6 +1,8 @@
 /** One file of the dashboard as it was built, in every encoding it was packed in. */
 export interface DashboardFile {
   readonly contentType: string;
+  /** Default 200. */
+  readonly status?: number;
   /** With its quotes. */
   readonly etag: string;
   /** Plain, and packed where that is smaller. */
@@ -9,6 +11,24 @@ export interface DashboardFile {
 
 /** The files of the dashboard by the path they are asked for: `/`, `/assets/…`. Whatever is not listed does not exist. */
 export type DashboardFiles = ReadonlyMap<string, DashboardFile>;
+
+/** Answers `/` where the dashboard was not built: a browser would otherwise show "unknown URL" and not what to do. */
+export const MISSING_DASHBOARD: DashboardFiles = new Map([
+  [
+    '/',
+    {
+      contentType: 'text/html; charset=utf-8',
+      status: 404,
+      etag: '"not-built"',
+      bodies: {
+        identity: new TextEncoder().encode(
+          '<!doctype html><html lang="en"><title>RuvLLM</title><h1>The dashboard was not built</h1>' +
+            '<p>Run <code>npm run build</code>, which shows why, and restart the server. The API at <code>/v1</code> works without it.',
+        ),
+      },
+    },
+  ],
+]);
 
 /** Best first. */
 const ENCODINGS = ['br', 'gzip'] as const;
@@ -49,6 +69,7 @@ export function serveDashboardFile(
   if (hasTag(headers.get('if-none-match'), file.etag)) return new Response(null, { status: 304, headers: common });
   const body = file.bodies[encoding ?? 'identity']!;
   return new Response(body as Uint8Array<ArrayBuffer>, {
+    status: file.status ?? 200,
     headers: {
       ...common,
       'content-type': file.contentType,

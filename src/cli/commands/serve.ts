@@ -4,6 +4,7 @@ import { openTracer } from '../../platform/node/open-tracer.ts';
 import { listen, type Listening } from '../../platform/node/serve.ts';
 import { createServer } from '../../server/app.ts';
 import { systemClock } from '../../server/clock.ts';
+import { MISSING_DASHBOARD } from '../../server/dashboard-files.ts';
 import { createKeyStore } from '../../server/keys/key-store.ts';
 import { resolveServerLimits, type ServerLimits } from '../../server/limits.ts';
 import { createJsonLogger, type Logger } from '../../server/logger.ts';
@@ -63,7 +64,8 @@ export const serve: CommandRunner = async (given) => {
   const feedback = openFeedbackFolder();
   forgetFeedbackWith(feedback, memory.opened, learning);
   // What begins with `--no-` is false to the parser when it is typed.
-  const dashboard = values['--no-dashboard'] === false ? null : readDashboardFiles();
+  const isDashboardWanted = values['--no-dashboard'] !== false;
+  const dashboard = isDashboardWanted ? readDashboardFiles() : null;
   const server = createServer({
     version: context.version,
     models,
@@ -80,7 +82,7 @@ export const serve: CommandRunner = async (given) => {
     memory: memory.opened,
     learning,
     routing,
-    dashboard,
+    dashboard: dashboard ?? (isDashboardWanted ? MISSING_DASHBOARD : null),
     catalog: createServedCatalog(openHub(), (id) => ({ ...config, ...learned(id) })),
   });
   let listening: Listening;
@@ -98,6 +100,7 @@ export const serve: CommandRunner = async (given) => {
     (await first).release();
     output.note(`ready: OpenAI's API is at ${listening.url}/v1`);
     if (dashboard !== null) output.note(`the dashboard is at ${listening.url}/`);
+    else if (isDashboardWanted) output.note('the dashboard was not built; npm run build shows why');
     output.note(`models: ${served.entries.map(({ id }) => id).join(', ')}`);
     output.note(memory.place);
     output.note(learns.state);

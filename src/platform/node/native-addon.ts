@@ -3,10 +3,27 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { RuvLLMError } from '../../core/errors.ts';
 import { NATIVE_ABI, type NativeAddon, type NativeBuild } from '../../kernels/native/native-pack.ts';
-import { findElfFault } from './elf-file.ts';
+import { type Libc, readLibc } from './libc.ts';
+import { findLibraryFault, type LibraryHost } from './library-file.ts';
+
+/** The folder of prebuilds/ for a platform: `linux-x64`, `linux-x64-musl`, `darwin-arm64`. */
+export function prebuildName(platform: string, architecture: string, libc: Libc | null): string {
+  return `${platform}-${architecture}${libc === 'musl' ? '-musl' : ''}`;
+}
+
+const HERE: LibraryHost = { platform: process.platform, architecture: process.arch, libc: readLibc() };
+export const PREBUILD_NAME = prebuildName(process.platform, process.arch, HERE.libc);
+/** Platforms whose native kernels the project has run, on a machine or emulated; others were only linked and inspected. */
+const RUN_BY_PROJECT: readonly string[] = ['linux-x64', 'linux-arm64'];
+
+/** What `ruvllm doctor` adds about a build that computes right here; null where the project runs it too. */
+export function describeUntestedBuild(name: string = PREBUILD_NAME): string | null {
+  if (RUN_BY_PROJECT.includes(name)) return null;
+  return `the project has not run its ${name} kernels; the self-check passed on this machine`;
+}
 
 // Three folders up from both src/platform/node and dist/platform/node.
-const PREBUILDS = new URL(`../../../prebuilds/${process.platform}-${process.arch}/`, import.meta.url);
+const PREBUILDS = new URL(`../../../prebuilds/${PREBUILD_NAME}/`, import.meta.url);
 
 /** A build of the kernels in C, and what the processor must have to run it (a name of the addon's cpuFeatures). */
 export interface NativeBuildKind {
@@ -52,12 +69,14 @@ export interface NativeSearch {
   readonly abi?: number;
 }
 
+const REPAIR = 'reinstall ruvllm, or in a clone npm run build:native';
+
 function load(folder: URL, build: string, abi: number): LoadedAddon | NativeProblem {
   const file = fileURLToPath(new URL(`ruvllm-${build}.node`, folder));
   if (!existsSync(file)) return { kind: 'missing', message: 'not built' };
   try {
-    const fault = findElfFault(file);
-    if (fault !== null) return { kind: 'broken', message: `cannot be loaded: ${fault}` };
+    const fault = findLibraryFault(file, HERE);
+    if (fault !== null) return { kind: 'broken', message: `cannot be loaded: ${fault} (${REPAIR})` };
     const addon = createRequire(import.meta.url)(file) as LoadedAddon;
     if (addon.abi === abi) return addon;
     // An older or newer binary would read other things out of the same records, and write anywhere.
@@ -69,7 +88,7 @@ function load(folder: URL, build: string, abi: number): LoadedAddon | NativeProb
   } catch (error) {
     // No library at all, or one linked against a newer C library: as good as not there, but worth saying.
     const reason = error instanceof Error ? error.message.split('\n')[0] : String(error);
-    return { kind: 'broken', message: `cannot be loaded: ${reason}` };
+    return { kind: 'broken', message: `cannot be loaded: ${reason} (${REPAIR})` };
   }
 }
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { PREBUILD_NAME } from './native-addon.ts';
 import { describeMissingBuild, findAmxState, parseLargePages } from './native-tools.ts';
 
 test('large pages: the word in brackets', () => {
@@ -21,5 +22,5 @@ test('what is missing: a compiler, a build, or a binary in the package', () => {
   );
   expect(describeMissingBuild({ CC: '/nowhere/clang -O1', PATH: '/nowhere' }, true)).toMatch(/\(\/nowhere\/clang\)/);
   expect(describeMissingBuild({ CC: process.execPath }, true)).toBe('npm run build:native');
-  expect(describeMissingBuild({}, false)).toBe(`this package has none for ${process.platform}-${process.arch}`);
+  expect(describeMissingBuild({}, false)).toBe(`this package has none for ${PREBUILD_NAME}`);
 });

@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { PREBUILD_NAME } from './native-addon.ts';
 
 /** Whether the processor's matrix unit can be used: the system gives its registers only to those who ask. */
 export type AmxState = 'permitted' | 'refused' | 'absent' | 'unknown';
@@ -23,7 +24,7 @@ export function describeMissingBuild(
   environment: Readonly<Record<string, string | undefined>> = process.env,
   canCompile = existsSync(SCRIPT),
 ): string {
-  if (!canCompile) return `this package has none for ${process.platform}-${process.arch}`;
+  if (!canCompile) return `this package has none for ${PREBUILD_NAME}`;
   const [compiler] = (environment['CC'] || 'cc').split(' ') as [string];
   if (compiler.includes('/') ? existsSync(compiler) : isOnPath(compiler, environment['PATH'] ?? '')) {
     return 'npm run build:native';

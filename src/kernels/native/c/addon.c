@@ -1,22 +1,12 @@
 // The pack behind Node-API. All checks of sizes are on the TypeScript side; here only misuse of the addon itself is refused.
 #define NAPI_VERSION 8
+#if defined(_WIN32)
+#define NAPI_EXTERN // napi-windows.c has the functions
+#endif
 #include "pack.h"
+#include "platform.h"
 #include <node_api.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
-#if !defined(_WIN32)
-#include <sys/mman.h>
-#endif
-#if defined(__x86_64__)
-#include <cpuid.h>
-#elif defined(__aarch64__) && defined(__linux__)
-#include <sys/auxv.h>
-#endif
-#if defined(__linux__)
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
 
 #define CHECK(call)                                                                                                   \
   do {                                                                                                                \
@@ -28,7 +18,7 @@
 
 static void free_arena(napi_env env, void *data, void *hint) {
   (void)env;
-  munmap(data, (size_t)(uintptr_t)hint);
+  release_memory(data, (size_t)(uintptr_t)hint);
 }
 
 // createArena(sizeBytes): zeroed memory in large pages where the system gives them, committed as it is touched.
@@ -38,16 +28,13 @@ static napi_value create_arena(napi_env env, napi_callback_info info) {
   double size;
   CHECK(napi_get_cb_info(env, info, &count, &argument, NULL, NULL));
   CHECK(napi_get_value_double(env, argument, &size));
-  void *data = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (data == MAP_FAILED) {
+  void *data = reserve_memory((size_t)size);
+  if (!data) {
     napi_throw_error(env, "ENOMEM", "the system refused the memory");
     return NULL;
   }
-#if defined(MADV_HUGEPAGE)
-  madvise(data, (size_t)size, MADV_HUGEPAGE);
-#endif
   if (napi_create_external_arraybuffer(env, data, (size_t)size, free_arena, (void *)(uintptr_t)(size_t)size, &buffer) != napi_ok) {
-    munmap(data, (size_t)size);
+    release_memory(data, (size_t)size);
     napi_throw_error(env, NULL, "this runtime has no external array buffers");
     return NULL;
   }
@@ -81,8 +68,7 @@ static napi_value map_file(napi_env env, napi_callback_info info) {
     napi_throw_range_error(env, NULL, "a range outside of the arena");
     return NULL;
   }
-  const int flags = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
-  CHECK(napi_get_boolean(env, mmap(at, bytes, PROT_READ | PROT_WRITE, flags, file, (off_t)file_offset) != MAP_FAILED, &result));
+  CHECK(napi_get_boolean(env, map_file_pages(at, bytes, file, (uint64_t)file_offset), &result));
   return result;
 }
 
@@ -96,14 +82,7 @@ static napi_value clear_memory(napi_env env, napi_callback_info info) {
     napi_throw_range_error(env, NULL, "a range outside of the arena");
     return NULL;
   }
-  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
-  if (mmap(at, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) {
-    napi_throw_error(env, "ENOMEM", "the system refused the memory");
-    return NULL;
-  }
-#if defined(MADV_HUGEPAGE)
-  madvise(at, bytes, MADV_HUGEPAGE);
-#endif
+  if (!clear_pages(at, bytes)) napi_throw_error(env, "ENOMEM", "the system refused the memory");
   return NULL;
 }
 
@@ -112,15 +91,10 @@ typedef struct {
   size_t bytes;
 } Range;
 
-// In pieces: a fault of somebody else waits for one of them at most. Memory that was given back meanwhile is no error.
 static void *populate(void *argument) {
-  Range range = *(Range *)argument;
+  const Range range = *(Range *)argument;
   free(argument);
-#if defined(MADV_POPULATE_WRITE)
-  const size_t piece = (size_t)8 << 20;
-  for (size_t done = 0; done < range.bytes; done += piece)
-    if (madvise(range.at + done, range.bytes - done < piece ? range.bytes - done : piece, MADV_POPULATE_WRITE) != 0) break;
-#endif
+  populate_pages(range.at, range.bytes);
   return NULL;
 }
 
@@ -194,42 +168,6 @@ static napi_value stop_pool(napi_env env, napi_callback_info info) {
   CHECK(napi_get_value_external(env, argument, &pool));
   pool_stop(pool);
   return NULL;
-}
-
-typedef struct {
-  const char *name;
-  int has;
-} Feature;
-
-enum { MAX_FEATURES = 4 };
-
-static int find_features(Feature out[MAX_FEATURES]) {
-  int n = 0;
-#if defined(__x86_64__)
-  unsigned a, b, c, d;
-  __builtin_cpu_init();
-  const int has_f16c = __get_cpuid(1, &a, &b, &c, &d) && (c >> 29 & 1);
-  const int has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c;
-  const int has_avx512 = __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
-  const int has_vnni = __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
-  int has_amx = 0;
-#if defined(__linux__)
-  // AMX-INT8 by CPUID, and the system's permission to use tile registers, which threads started later inherit.
-  has_amx = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 25 & 1) && syscall(SYS_arch_prctl, 0x1023, 18) == 0;
-#endif
-  out[n++] = (Feature){"avx2", has_avx2};
-  out[n++] = (Feature){"avxvnni", has_avx2 && has_vnni};
-  out[n++] = (Feature){"avx512vnni", has_avx512};
-  out[n++] = (Feature){"amx", has_avx512 && has_amx};
-#elif defined(__aarch64__) && defined(__linux__)
-  // HWCAP_ASIMDDP and HWCAP2_I8MM, by number: older headers lack the names.
-  const int has_dotprod = getauxval(AT_HWCAP) >> 20 & 1;
-  out[n++] = (Feature){"dotprod", has_dotprod};
-  out[n++] = (Feature){"i8mm", has_dotprod && (getauxval(AT_HWCAP2) >> 13 & 1)};
-#else
-  (void)out;
-#endif
-  return n;
 }
 
 // cpuFeatures(): what this processor and system offer of what the builds want.

@@ -66,9 +66,9 @@ static void rotate_adjacent(float *x, const float *angles, int n) {
   int i = 0;
   for (; i + 16 <= n; i += 16) {
     const Lanes v = load_lanes(x + i), cs = load_lanes(angles + i);
-    const Lanes cos = __builtin_shuffle(cs, (Ints){0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12, 12, 14, 14});
-    const Lanes sin = __builtin_shuffle(cs, (Ints){1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11, 13, 13, 15, 15});
-    const Lanes other = __builtin_shuffle(v, (Ints){1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14});
+    const Lanes cos = SHUFFLE_LANES(cs, 0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12, 12, 14, 14);
+    const Lanes sin = SHUFFLE_LANES(cs, 1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11, 13, 13, 15, 15);
+    const Lanes other = SHUFFLE_LANES(v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
     const Lanes sign = {-1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1, -1, 1};
     store_lanes(x + i, v * cos + other * (sin * sign));
   }

@@ -1,8 +1,8 @@
 // Weights as they lie in the arena, kept on disk: read by all threads, and checked, because a silently changed weight is worse
 // than a slow start.
 #include "pack.h"
+#include "platform.h"
 #include <string.h>
-#include <unistd.h>
 
 static inline uint64_t turn(uint64_t v, int bits) { return v << bits | v >> (64 - bits); }
 
@@ -25,16 +25,6 @@ static uint64_t checksum(const uint8_t *data, size_t bytes) {
   return sum ^ sum >> 32;
 }
 
-// Returns whether all of it came.
-static int read_all(int file, uint8_t *target, size_t bytes, uint64_t at) {
-  for (size_t done = 0; done < bytes;) {
-    const ssize_t count = pread(file, target + done, bytes - done, (off_t)(at + done));
-    if (count <= 0) return 0;
-    done += (size_t)count;
-  }
-  return 1;
-}
-
 // args: 2 memory, 3 bytes, 4 u64 checksums, one a chunk, 5 bytes of a chunk, 6 file descriptor + 1 or 0: the bytes are there
 // already, 7 where they start in the file. A chunk that cannot be read gets the checksum 0.
 void op_image(const Context *c, const Record *program, const Record *op) {
@@ -45,6 +35,6 @@ void op_image(const Context *c, const Record *program, const Record *op) {
   const size_t chunks = (bytes + chunk_bytes - 1) / chunk_bytes;
   for (size_t i = (size_t)take_chunk(c, program, op); i < chunks; i = (size_t)take_chunk(c, program, op)) {
     const size_t at = i * chunk_bytes, n = bytes - at < chunk_bytes ? bytes - at : chunk_bytes;
-    sums[i] = file >= 0 && !read_all(file, memory + at, n, arg_u(op, 7) + at) ? 0 : checksum(memory + at, n);
+    sums[i] = file >= 0 && !read_file_at(file, memory + at, n, arg_u(op, 7) + at) ? 0 : checksum(memory + at, n);
   }
 }

@@ -1,7 +1,7 @@
 #include "pack.h"
+#include "platform.h"
 #include "vector-math.h"
 #include <string.h>
-#include <time.h>
 
 static float dot_f32(const float *a, const float *b, int n) {
   float sums[16] = {0}, rest = 0;

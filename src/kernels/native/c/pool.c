@@ -2,10 +2,9 @@
 // waiting thread spins briefly, then does the matmul chunks once more that a thread took which the system has put aside, and only
 // then sleeps. A busy neighbour costs its share of the machine and not a collapse.
 #include "pack.h"
-#include <pthread.h>
+#include "platform.h"
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #if defined(__x86_64__)
 #define RELAX() __builtin_ia32_pause()
@@ -174,11 +173,11 @@ static void free_pool(Pool *pool) {
   free(pool->counters);
   free(pool->done);
   free(pool->claims);
-  free(pool);
+  free_aligned(pool);
 }
 
 Pool *pool_start(int num_threads, int spins, uint8_t *base, size_t scratch_offset, size_t scratch_bytes) {
-  Pool *pool = aligned_alloc(LINE, (sizeof(Pool) + LINE - 1) / LINE * LINE);
+  Pool *pool = allocate_aligned(LINE, (sizeof(Pool) + LINE - 1) / LINE * LINE);
   if (!pool) return NULL;
   memset(pool, 0, sizeof *pool);
   pool->num_threads = num_threads;

@@ -15,6 +15,12 @@ typedef int32_t Ints __attribute__((vector_size(64)));
 INLINE Lanes load_lanes(const float *p) { return *(const Lanes *)p; }
 INLINE void store_lanes(float *p, Lanes v) { *(Lanes *)p = v; }
 #define UNROLL _Pragma("GCC unroll 16")
+// clang has one name for it, GCC before 12 only the other.
+#if defined(__clang__)
+#define SHUFFLE_LANES(v, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
+#else
+#define SHUFFLE_LANES(v, ...) __builtin_shuffle(v, (Ints){__VA_ARGS__})
+#endif
 
 INLINE float sum_lanes(Lanes v) {
   float a[16];

@@ -1,0 +1,8 @@
+// node scripts/run.mjs NAME …: runs scripts/NAME.mjs on a Node that is new enough. A separate file because the scripts' own
+// imports would be parsed before they could check anything.
+import '../bin/require-node.mjs';
+import { fileURLToPath } from 'url';
+
+const script = new URL(`./${process.argv[2]}.mjs`, import.meta.url);
+process.argv.splice(1, 2, fileURLToPath(script));
+import(script.href);
