@@ -7,10 +7,11 @@ import { ensureInstalled, nodeTool, requireWritable, root, runOrExit } from './s
 
 const assembly = join(root, 'src/kernels/wasm/assembly');
 
-// One source, two builds: relaxed SIMD where the engine validates it, plain SIMD128 everywhere else.
+// One source, three builds: for engines whose relaxed dot product is Arm's SDOT, for others with relaxed SIMD, plain SIMD128.
 const WASM_BUILDS = [
-  { out: 'kernels.relaxed.wasm', relaxed: true },
-  { out: 'kernels.simd.wasm', relaxed: false },
+  { out: 'kernels.dot.wasm', relaxed: true, signedDot: true },
+  { out: 'kernels.relaxed.wasm', relaxed: true, signedDot: false },
+  { out: 'kernels.simd.wasm', relaxed: false, signedDot: false },
 ];
 
 function newestIn(folder) {
@@ -32,7 +33,7 @@ function buildLibrary(force) {
   console.error('Building …');
   const out = join(root, 'dist/kernels/wasm');
   mkdirSync(out, { recursive: true });
-  for (const { out: name, relaxed } of WASM_BUILDS) {
+  for (const { out: name, relaxed, signedDot } of WASM_BUILDS) {
     const features = ['simd', 'threads', ...(relaxed ? ['relaxed-simd'] : [])].flatMap((feature) => [
       '--enable',
       feature,
@@ -48,6 +49,8 @@ function buildLibrary(force) {
         '--runtime',
         'stub',
         ...features,
+        '--use',
+        `SIGNED_DOT=${signedDot ? 1 : 0}`,
         '--importMemory',
         '--sharedMemory',
         '--initialMemory',

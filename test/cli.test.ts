@@ -350,6 +350,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     const packs = document.kernels.map(({ name, build }: { name: string; build: string }) => [name, build]);
     expect(packs[0][0]).toBe('native'); // built or not depends on the machine's compiler
     expect(packs.filter(([name]: [string]) => name !== 'native')).toEqual([
+      ['wasm', 'signed-dot'],
       ['wasm', 'relaxed-simd'],
       ['wasm', 'simd128'],
       ['reference', null],

@@ -51,6 +51,7 @@ async function reportNative(choice: KernelChoice, numThreads: number): Promise<K
 export async function reportKernels(choice: KernelChoice, numThreads: number): Promise<KernelReport[]> {
   const reports = await reportNative(choice, numThreads);
   const builds = [
+    { build: 'signed-dot', good: 'this processor multiplies signed bytes in one instruction' },
     { build: 'relaxed-simd', good: 'this JavaScript engine has relaxed SIMD' },
     { build: 'simd128', good: 'for engines with SIMD but without relaxed SIMD' },
   ] as const;

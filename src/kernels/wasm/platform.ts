@@ -1,15 +1,15 @@
 /** What the WASM pack needs from its surroundings: compiled kernels and threads that run them. */
 export interface WasmPlatform {
-  /** The fastest build this engine validates, compiled once; threads share it. */
+  /** The fastest build for this engine and processor, compiled once; threads share it. */
   loadModule(): Promise<WasmModule>;
   /** Starts a thread that instantiates the module on the shared memory, calls its `help` export, and `abandon` if that throws. */
   spawnHelper(start: HelperStart): HelperThread;
 }
 
-/** A compiled module, and which build it is. */
+/** A compiled module, and which build it is: `signed-dot` is for Arm, whose dot product multiplies signed bytes. */
 export interface WasmModule {
   readonly module: WebAssembly.Module;
-  readonly build: 'relaxed-simd' | 'simd128';
+  readonly build: 'signed-dot' | 'relaxed-simd' | 'simd128';
 }
 
 /** What a helper thread is started with. */

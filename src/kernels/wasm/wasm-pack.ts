@@ -69,6 +69,9 @@ async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions
   const { module, build } = await platform.loadModule();
   const kernels = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as KernelExports;
 
+  // The signed-dot kernels compute four groups in any case: a chunk of fewer would compute some of them twice.
+  const groupsPerCall = build === 'signed-dot' ? 4 : 1;
+
   writeTables(memory.buffer);
   const arena = createArena(memory.buffer, FIRST_FREE);
   const programAt = arena.allocate(PROGRAM_BYTES, 'program');
@@ -118,7 +121,10 @@ async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions
     roundedAt,
     passBytes: PASS_BYTES,
     isFusing: false,
-    groupsPerChunk: (numGroups) => Math.max(1, Math.min(16, Math.floor(numGroups / (numThreads * 4)))),
+    groupsPerChunk(numGroups) {
+      const share = Math.min(16, Math.floor(numGroups / (numThreads * 4)));
+      return Math.max(groupsPerCall, share - (share % groupsPerCall));
+    },
     record: program.record,
     run: runNow,
     async dispose() {

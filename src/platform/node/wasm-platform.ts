@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { HelperStart, HelperThread, WasmModule, WasmPlatform } from '../../kernels/wasm/platform.ts';
+import { hasSignedDot } from '../../kernels/wasm/signed-dot-probe.ts';
 
 // The kernels are built into dist/, which lies three folders up from both src/platform/node and dist/platform/node.
 const KERNELS = new URL('../../../dist/kernels/wasm/', import.meta.url);
@@ -21,6 +22,7 @@ try {
 `;
 
 const BUILDS = [
+  { file: 'kernels.dot.wasm', build: 'signed-dot' },
   { file: 'kernels.relaxed.wasm', build: 'relaxed-simd' },
   { file: 'kernels.simd.wasm', build: 'simd128' },
 ] as const;
@@ -36,21 +38,30 @@ function setCompilerFlags(): void {
   setFlagsFromString(major < 25 ? '--no-liftoff' : '--wasm-tiering-budget=10000');
 }
 
+/** Why `build` is not for this machine, null where it is. The kernels of signed-dot count on the 32 vector registers of Arm. */
+function findObstacle(build: WasmModule['build']): string | null {
+  if (build !== 'signed-dot' || (process.arch === 'arm64' && hasSignedDot())) return null;
+  return `the signed-dot kernels need arm64 and an exact dot product of signed bytes, this is ${process.arch}`;
+}
+
 async function compile(allowed: readonly WasmModule['build'][]): Promise<WasmModule> {
   setCompilerFlags();
+  let obstacle: string | null = null;
   for (const { file, build } of BUILDS) {
     if (!allowed.includes(build)) continue;
+    obstacle = findObstacle(build);
+    if (obstacle !== null) continue;
     const bytes = await readFile(new URL(file, KERNELS)).catch((cause: unknown) => {
       throw new RuvLLMError('kernel_failed', `${file} is missing: run "npm run build"`, { cause });
     });
     if (WebAssembly.validate(bytes)) return { module: await WebAssembly.compile(bytes), build };
   }
-  throw new RuvLLMError('unsupported', 'this JavaScript engine has no WebAssembly SIMD');
+  throw new RuvLLMError('unsupported', obstacle ?? 'this JavaScript engine has no WebAssembly SIMD');
 }
 
 /** WASM kernels on Node: modules from dist/, helpers on worker threads. `allowed` narrows the builds to choose from. */
 export function createNodeWasmPlatform(
-  allowed: readonly WasmModule['build'][] = ['relaxed-simd', 'simd128'],
+  allowed: readonly WasmModule['build'][] = ['signed-dot', 'relaxed-simd', 'simd128'],
 ): WasmPlatform {
   let compiled: Promise<WasmModule> | undefined;
   return { loadModule: () => (compiled ??= compile(allowed)), spawnHelper };

@@ -4,6 +4,7 @@
 import { hasBadHalves, noteBadHalf, takeChunk } from './control';
 import { widenHalf } from './dot-float';
 import { PAGES_F32, widenPacked } from './kv-pages';
+import { addFourRows, scoreFourRows } from './attention-rows';
 import { expVector, floatToHalf, fma, finiteHalfToFloat4, horizontalMax, horizontalSum, tanhVector } from './vector-math';
 
 const PAGE_TOKENS: i32 = 16;
@@ -73,20 +74,10 @@ function masked(scores: v128, first: i32, from: v128, to: v128): v128 {
   return v128.bitselect(scores, f32x4.splat(LOWEST), inside);
 }
 
-/** One query row against one widened page; `state` holds running max and sum, `out` the running weighted values. */
-function rowAndPage(q: usize, keys: usize, values: usize, out: usize, state: usize, headDim: i32, from: i32, to: i32, scale: f32, cap: f32): void {
-  let s0 = f32x4.splat(0);
-  let s1 = f32x4.splat(0);
-  let s2 = f32x4.splat(0);
-  let s3 = f32x4.splat(0);
-  let key = keys;
-  for (let d = 0; d < headDim; d++, key += 64) {
-    const qd = v128.load_splat<f32>(q + (<usize>d << 2));
-    s0 = fma(qd, v128.load(key), s0);
-    s1 = fma(qd, v128.load(key, 16), s1);
-    s2 = fma(qd, v128.load(key, 32), s2);
-    s3 = fma(qd, v128.load(key, 48), s3);
-  }
+/** Turns 16 scores into weights, at `state`, and updates its maximum and sum; returns the factor of what was summed before. */
+// @ts-ignore: decorator
+@inline
+function weighScores(s0: v128, s1: v128, s2: v128, s3: v128, state: usize, from: i32, to: i32, scale: f32, cap: f32): f32 {
   const factor = f32x4.splat(scale);
   s0 = f32x4.mul(s0, factor);
   s1 = f32x4.mul(s1, factor);
@@ -116,11 +107,29 @@ function rowAndPage(q: usize, keys: usize, values: usize, out: usize, state: usi
   const decay: f32 = oldMax == LOWEST ? 0 : f32x4.extract_lane(expVector(f32x4.splat(oldMax - newMax)), 0);
   store<f32>(state, newMax);
   store<f32>(state, load<f32>(state, 4) * decay + horizontalSum(f32x4.add(f32x4.add(s0, s1), f32x4.add(s2, s3))), 4);
+  v128.store(state, s0, 16);
+  v128.store(state, s1, 32);
+  v128.store(state, s2, 48);
+  v128.store(state, s3, 64);
+  return decay;
+}
+
+/** One query row against one widened page; `state` holds running max and sum, `out` the running weighted values. */
+function rowAndPage(q: usize, keys: usize, values: usize, out: usize, state: usize, headDim: i32, from: i32, to: i32, scale: f32, cap: f32): void {
+  let s0 = f32x4.splat(0);
+  let s1 = f32x4.splat(0);
+  let s2 = f32x4.splat(0);
+  let s3 = f32x4.splat(0);
+  let key = keys;
+  for (let d = 0; d < headDim; d++, key += 64) {
+    const qd = v128.load_splat<f32>(q + (<usize>d << 2));
+    s0 = fma(qd, v128.load(key), s0);
+    s1 = fma(qd, v128.load(key, 16), s1);
+    s2 = fma(qd, v128.load(key, 32), s2);
+    s3 = fma(qd, v128.load(key, 48), s3);
+  }
+  const decay = weighScores(s0, s1, s2, s3, state, from, to, scale, cap);
   const p = state + 16;
-  v128.store(p, s0);
-  v128.store(p, s1, 16);
-  v128.store(p, s2, 32);
-  v128.store(p, s3, 48);
   const rowBytes = <usize>headDim << 2;
   const decays = f32x4.splat(decay);
   // Only slots in sight: the others may hold what a failed sequence left, and nothing times NaN is NaN.
@@ -148,11 +157,22 @@ function rowAndPage(q: usize, keys: usize, values: usize, out: usize, state: usi
   }
 }
 
+/** Four query rows that see the same slots of a page; each is computed as rowAndPage does it. */
+function fourRowsAndPage(q: usize, keys: usize, values: usize, out: usize, state: usize, headDim: i32, from: i32, to: i32, scale: f32, cap: f32, rowStride: usize, stateStride: usize): void {
+  scoreFourRows(q, rowStride, keys, headDim, state + 16, stateStride);
+  for (let i: usize = 0; i < 4; i++) {
+    const at = state + i * stateStride;
+    const decay = weighScores(v128.load(at, 16), v128.load(at, 32), v128.load(at, 48), v128.load(at, 64), at, from, to, scale, cap);
+    store<f32>(at, decay, 8);
+  }
+  addFourRows(out, rowStride, values, headDim, state, stateStride, from, to);
+}
+
 /**
  * args: 2 base, 3 pageBytes, 4 layer offset, 5 kvHeads, 6 headDim, 7 q, 8 out, 9 heads, 10 sequences, 11 number of
  * sequences, 12 pageTables, 13 scale (f32), 14 window, 15 softcap (f32), 16 kind of pages; 17 base with layer, 18 pageBytes,
  * 19 kind of packed pages; 20 whether rows see what comes after them.
- * scratch: widened keys, widened values, then 80 bytes of state a row: max, sum, -, -, 16 weights.
+ * scratch: widened keys, widened values, then 80 bytes of state a row: max, sum, decay (fourRowsAndPage), -, 16 weights.
  */
 export function attentionOp(op: usize, scratch: usize): void {
   const kvHeads = load<i32>(op, 20);
@@ -171,6 +191,20 @@ export function attentionOp(op: usize, scratch: usize): void {
     }
     firstChunk += chunks;
   }
+}
+
+/** The slots of `page` that `position` sees: from the first up to, not including, the last. */
+// @ts-ignore: decorator
+@inline
+function firstSlot(position: i32, page: i32, window: i32): i32 {
+  return window > 0 ? max(0, position - window + 1 - page * PAGE_TOKENS) : 0;
+}
+// @ts-ignore: decorator
+@inline
+function lastSlot(position: i32, page: i32): i32 { return min(PAGE_TOKENS, position - page * PAGE_TOKENS + 1); }
+
+function seesAlike(lowest: i32, highest: i32, page: i32, window: i32): bool {
+  return lastSlot(lowest, page) == lastSlot(highest, page) && firstSlot(lowest, page, window) == firstSlot(highest, page, window);
 }
 
 function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, scratch: usize): void {
@@ -226,15 +260,24 @@ function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, sc
       widen(kPage + (<usize>(kvHead * pageFloats) << 1), keys, pageFloats);
       widen(kPage + (<usize>((kvHeads + kvHead) * pageFloats) << 1), values, pageFloats);
     }
+    // Rows go by fours where Arm's 32 registers hold their sums: tokens of a page that all see alike, else heads of a token.
+    const rowStride = SIGNED_DOT && tokens >= 4 && seesAlike(lowest, highest, page, window) ? <usize>heads * rowBytes : 0;
     for (let t = 0; t < tokens; t++) {
       const position = lowest + t * step;
-      const to = min(PAGE_TOKENS, position - page * PAGE_TOKENS + 1);
-      const from = window > 0 ? max(0, position - window + 1 - page * PAGE_TOKENS) : 0;
+      const to = lastSlot(position, page);
+      const from = firstSlot(position, page, window);
       if (from >= to) continue;
+      const isFour = rowStride != 0 && t + 4 <= tokens;
       for (let h = 0; h < group; h++) {
-        const row = <usize>((firstRow + firstToken + t) * heads + kvHead * group + h);
-        rowAndPage(q + row * rowBytes, keys, values, out + row * rowBytes, states + <usize>(t * group + h) * 80, headDim, from, to, scale, cap);
+        const row = <usize>((firstRow + firstToken + t) * heads + kvHead * group + h) * rowBytes;
+        const state = states + <usize>(t * group + h) * 80;
+        if (isFour) fourRowsAndPage(q + row, keys, values, out + row, state, headDim, from, to, scale, cap, rowStride, <usize>group * 80);
+        else if (SIGNED_DOT && h + 4 <= group) {
+          fourRowsAndPage(q + row, keys, values, out + row, state, headDim, from, to, scale, cap, rowBytes, 80);
+          h += 3;
+        } else rowAndPage(q + row, keys, values, out + row, state, headDim, from, to, scale, cap);
       }
+      if (isFour) t += 3;
     }
   }
   for (let i = 0; i < tokens * group; i++) {

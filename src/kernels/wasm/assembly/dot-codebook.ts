@@ -16,10 +16,10 @@ function lookUp(table: v128, indices: v128): v128 {
 
 // @ts-ignore: decorator
 @inline
-function lowValues(table: v128, q: v128): v128 { return lookUp(table, v128.and(q, i8x16.splat(0x0f))); }
+export function lowValues(table: v128, q: v128): v128 { return lookUp(table, v128.and(q, i8x16.splat(0x0f))); }
 // @ts-ignore: decorator
 @inline
-function highValues(table: v128, q: v128): v128 { return lookUp(table, v128.and(i16x8.shr_u(q, 4), i8x16.splat(0x0f))); }
+export function highValues(table: v128, q: v128): v128 { return lookUp(table, v128.and(i16x8.shr_u(q, 4), i8x16.splat(0x0f))); }
 
 // @ts-ignore: decorator
 @inline

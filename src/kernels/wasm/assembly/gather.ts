@@ -44,7 +44,7 @@ function unpackQ4(group: usize, r: usize, cols: i32, out: usize): void {
   for (let c: usize = 0; c < <usize>cols; c++) {
     const block = group + (c >> 5) * 72;
     const scale = halfToFloat(load<u16>(block + r * 2));
-    store<f32>(out + c * 4, scale * <f32>(<i32>nibbleAt(block + 8, r, c & 31) - 8));
+    store<f32>(out + c * 4, scale * <f32>(<i32>(nibbleAt(block + 8, r, c & 31) ^ (SIGNED_DOT ? 8 : 0)) - 8));
   }
 }
 
@@ -53,7 +53,7 @@ function unpackQ4K(group: usize, r: usize, cols: i32, out: usize): void {
     const block = group + (c >> 8) * 608;
     const j = (c >> 5) & 7;
     const at = (j >> 1) * 8 + r * 2 + (j & 1);
-    const scale = load<f32>(block + r * 4) * <f32>load<u8>(block + 32 + at);
+    const scale = load<f32>(block + r * 4) * <f32>load<u8>(block + 32 + (SIGNED_DOT ? j * 4 + r : at));
     const min = load<f32>(block + 16 + r * 4) * <f32>load<u8>(block + 64 + at);
     store<f32>(out + c * 4, scale * <f32>nibbleAt(block + 96 + j * 64, r, c & 31) - min);
   }
@@ -68,8 +68,8 @@ function unpackQ6K(group: usize, r: usize, cols: i32, out: usize): void {
     const highs = <u32>load<u8>(quants + 64 + ((i >> 3) & 1) * 16 + r * 4 + (i & 3));
     const place = <u32>(((i >> 2) & 1) + (i >> 4) * 2);
     const value = nibbleAt(quants, r, i) | (((highs >> (place * 2)) & 3) << 4);
-    const scale = load<f32>(block + r * 4) * <f32>load<i8>(block + 16 + j * 8 + r * 2 + (i >> 4));
-    store<f32>(out + c * 4, scale * <f32>(<i32>value - 32));
+    const scale = load<f32>(block + r * 4) * <f32>load<i8>(block + 16 + j * 8 + (SIGNED_DOT ? (i >> 4) * 4 + r : r * 2 + (i >> 4)));
+    store<f32>(out + c * 4, scale * <f32>(<i32>(value ^ (SIGNED_DOT ? 32 : 0)) - 32));
   }
 }
 
@@ -87,7 +87,8 @@ function unpackQ8(group: usize, r: usize, cols: i32, out: usize, hasMins: bool):
     const block = group + (c >> 5) * blockBytes;
     const i = c & 31;
     const scale: f32 = hasMins ? load<f32>(block + r * 4) : halfToFloat(load<u16>(block + r * 2));
-    let value = scale * <f32>load<i8>(block + quants + (i >> 1) * 8 + r * 2 + (i & 1));
+    const at = SIGNED_DOT ? (i >> 2) * 16 + r * 4 + (i & 3) : (i >> 1) * 8 + r * 2 + (i & 1);
+    let value = scale * <f32>load<i8>(block + quants + at);
     if (hasMins) value += load<f32>(block + 16 + (i >> 4) * 16 + r * 4);
     store<f32>(out + c * 4, value);
   }

@@ -6,6 +6,7 @@ import { codebookTile1, codebookTile4 } from './dot-codebook';
 import { IQ2_VALUES, IQ4_VALUES } from './tables';
 import { floatDot, widenBfloat, widenHalf } from './dot-float';
 import { activationStride, roundToken } from './round-activations';
+import { signedTile1, signedTile4 } from './signed-matmul';
 import { groupBytes, LAYOUT_BF16, LAYOUT_F16, LAYOUT_F32, LAYOUT_IQ4, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_Q8, LAYOUT_Q8_MIN } from './layouts';
 
 /** args: 2 x, 3 activations, 4 kind, 5 cols, 6 tokens, 7 tile. A chunk is one tile. */
@@ -100,6 +101,32 @@ export function matmulOp(op: usize, scratch: usize): void {
     const end = min(numGroups, (c + 1) * groupsPerChunk);
     for (let pass = 0; pass < numTiles; pass += tilesPerPass) {
       const passEnd = min(numTiles, pass + tilesPerPass);
+      if (SIGNED_DOT) {
+        for (let g = c * groupsPerChunk; g < end; g += 4) {
+          const w = weights + <usize>g * groupStride;
+          // Past the chunk's end the last group is computed again: not stored, and not beyond the matrix.
+          const last = weights + <usize>(end - 1) * groupStride;
+          const v = min(w + groupStride, last);
+          const u = min(v + groupStride, last);
+          const y = min(u + groupStride, last);
+          const numStored = min(4, end - g);
+          for (let t = pass; t < passEnd; t++) {
+            const xt = x + <usize>t * tileStride;
+            if (tile == 1) signedTile1(layout, w, v, u, y, xt, cols, scratch);
+            else signedTile4(layout, w, v, u, y, xt, cols, scratch);
+            const lanes = min(tile, tokens - t * tile);
+            for (let i = 0; i < numStored; i++) {
+              const groupOut = out + (<usize>(g + i) << 4);
+              const groupBias = bias ? bias + (<usize>(g + i) << 4) : 0;
+              for (let lane = 0; lane < lanes; lane++) {
+                const result = v128.load(scratch + (<usize>(i * tile + lane) << 4));
+                storeRows(result, groupOut + <usize>(t * tile + lane) * rowBytes, rows - (g + i) * 4, groupBias, accumulate);
+              }
+            }
+          }
+        }
+        continue;
+      }
       for (let g = c * groupsPerChunk; g < end; g++) {
         const w = weights + <usize>g * groupStride;
         const groupOut = out + (<usize>g << 4);

@@ -49,6 +49,9 @@ function storeScale(out: usize, half: u32, refused: usize): void {
   store<u16>(out, <u16>half);
 }
 
+/** Turns nibbles that stand for their value plus 8 into two's complement, which signed-q4 reads. */
+const SIGN_BITS: u32 = SIGNED_DOT ? 0x88888888 : 0;
+
 // Q4_0 blocks already pair column i with column 16 + i in one byte, as our chunks do: four bytes move at a time.
 function packQ4(src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usize, refused: usize): void {
   const numBlocks = cols / 32;
@@ -57,7 +60,7 @@ function packQ4(src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usize
     for (let r: usize = 0; r < <usize>numRows; r++) {
       const block = src + r * rowBytes + <usize>b * 18;
       storeScale(out + r * 2, load<u16>(block), refused);
-      for (let c: usize = 0; c < 4; c++) store<u32>(out + 8 + c * 16 + r * 4, load<u32>(block + 2 + c * 4));
+      for (let c: usize = 0; c < 4; c++) store<u32>(out + 8 + c * 16 + r * 4, load<u32>(block + 2 + c * 4) ^ SIGN_BITS);
     }
   }
 }
@@ -86,7 +89,7 @@ function packQ4K(src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usiz
       store<f32>(out + r * 4, halfToFloat(load<u16>(block)));
       store<f32>(out + 16 + r * 4, halfToFloat(load<u16>(block, 2)));
       for (let j: usize = 0; j < 8; j++) {
-        store<u8>(out + 32 + (j >> 1) * 8 + r * 2 + (j & 1), scaleOfQ4K(block + 4, j));
+        store<u8>(out + 32 + (SIGNED_DOT ? j * 4 + r : (j >> 1) * 8 + r * 2 + (j & 1)), scaleOfQ4K(block + 4, j));
         store<u8>(out + 64 + (j >> 1) * 8 + r * 2 + (j & 1), minOfQ4K(block + 4, j));
         // In the file, sub-blocks 2k and 2k+1 are the low and high nibbles of the same 32 bytes.
         const bytes = block + 16 + (j >> 1) * 32;
@@ -100,7 +103,7 @@ function packQ4K(src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usiz
   }
 }
 
-/** Four 6-bit values of sub-block-of-32 `j`, columns c4 … c4+3. File: halves of 128; ql 64 bytes, qh 32 bytes each. */
+/** Four 6-bit values of sub-block-of-32 `j`, columns c4 … c4+3; two's complement for signed-q6k. File: halves of 128; ql 64 bytes, qh 32 bytes each. */
 // @ts-ignore: decorator
 @inline
 function sixBits4(block: usize, j: usize, c4: usize): u32 {
@@ -108,7 +111,7 @@ function sixBits4(block: usize, j: usize, c4: usize): u32 {
   const quarter = j & 3;
   const low = load<u32>(block + half * 64 + (quarter & 1) * 32 + c4);
   const high = load<u32>(block + 128 + half * 32 + c4);
-  return nibbles4(low, quarter >= 2) | (((high >> (<u32>quarter * 2)) & 0x03030303) << 4);
+  return (nibbles4(low, quarter >= 2) | (((high >> (<u32>quarter * 2)) & 0x03030303) << 4)) ^ (SIGNED_DOT ? 0x20202020 : 0);
 }
 
 function packQ6K(src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usize): void {
@@ -117,7 +120,7 @@ function packQ6K(src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usiz
     for (let r: usize = 0; r < <usize>numRows; r++) {
       const block = src + r * rowBytes + <usize>b * 210;
       store<f32>(out + r * 4, halfToFloat(load<u16>(block, 208)));
-      for (let s: usize = 0; s < 16; s++) store<u8>(out + 16 + (s >> 1) * 8 + r * 2 + (s & 1), load<u8>(block + 192 + s));
+      for (let s: usize = 0; s < 16; s++) store<u8>(out + 16 + (SIGNED_DOT ? s * 4 + r : (s >> 1) * 8 + r * 2 + (s & 1)), load<u8>(block + 192 + s));
       for (let j: usize = 0; j < 8; j++) {
         const q = out + 80 + j * 96;
         for (let c: usize = 0; c < 4; c++) {
@@ -187,7 +190,8 @@ function packQ8(type: i32, src: usize, rowBytes: usize, numRows: i32, cols: i32,
         store<f32>(out + 16 + r * 4, load<f32>(scratch, 36));
         store<f32>(out + 32 + r * 4, load<f32>(scratch, 40));
       }
-      for (let p: usize = 0; p < 16; p++) store<u16>(out + quants + p * 8 + r * 2, load<u16>(scratch + p * 2));
+      if (SIGNED_DOT) for (let k: usize = 0; k < 8; k++) store<u32>(out + quants + k * 16 + r * 4, load<u32>(scratch + k * 4));
+      else for (let p: usize = 0; p < 16; p++) store<u16>(out + quants + p * 8 + r * 2, load<u16>(scratch + p * 2));
     }
   }
 }
