@@ -40,21 +40,8 @@ typedef struct {
 // arithmetic is its own.
 enum { SPAN_PAGES = 4, SPAN = SPAN_PAGES * PAGE_TOKENS, ROWS = 32 };
 
-// One register, whatever the processor's is: compilers keep arrays of wider vectors in memory. Sixteen floats are WIDE of them.
-#if defined(__AVX512F__)
-#define REGISTER_BYTES 64
-#elif defined(__AVX__)
-#define REGISTER_BYTES 32
-#else
-#define REGISTER_BYTES 16
-#endif
-typedef float Register __attribute__((vector_size(REGISTER_BYTES), aligned(4), may_alias));
-enum { WIDE = 64 / REGISTER_BYTES, REGISTER_FLOATS = REGISTER_BYTES / 4 };
 // Sixteens of floats a row has in registers: four rows side by side as many as fit, a row alone four.
 enum { SHARED_SIXTEENS = WIDE == 1 ? 4 : 1 };
-INLINE Register load_register(const float *p) { return *(const Register *)p; }
-INLINE void store_register(float *p, Register v) { *(Register *)p = v; }
-
 // s[row][..] = q[row] . keys of `pages` pages, for `count` rows that share each load of keys; scores beyond the last page are garbage.
 INLINE void score_pages(const float *const *q, const int count, const int pages, const float *keys, int head_dim, float *s) {
   Register sum[4][SPAN_PAGES * WIDE];
@@ -103,39 +90,41 @@ INLINE void add_values(float *const *rows, const int count, const float *s, cons
       for (int t = from; t < to; t++) rows[i][d] += s[i * SPAN + t] * values[(size_t)t * head_dim + d];
 }
 
-INLINE Lanes pick(Ints mask, Lanes yes, Lanes no) { return (Lanes)((mask & (Ints)yes) | (~mask & (Ints)no)); }
-
 // Scores to weights of one row: softcap, mask, running maximum. Returns what the row's earlier sum must be multiplied with.
 static float soften(float *s, int from, int to, float scale, float cap, State *state) {
-  const Ints first = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  const Lanes lowest = LOWEST - (Lanes){0};
-  Lanes highest = lowest, sums = {0};
-  Ints seen[SPAN_PAGES], nan = {0};
-  if (cap > 0)
+  enum { NUM = SPAN / REGISTER_FLOATS };
+  Register highest[WIDE], sums[WIDE];
+  RegisterInts nan = {0}, first, seen[NUM];
+  for (int i = 0; i < REGISTER_FLOATS; i++) first[i] = i;
+  UNROLL for (int i = 0; i < WIDE; i++) highest[i] = LOWEST - (Register){0}, sums[i] = (Register){0};
+  if (cap > 0) {
     for (int t = 0; t < SPAN; t++) s[t] = cap * fast_tanh(s[t] * scale / cap);
-  for (int j = 0; j < SPAN_PAGES; j++) {
-    seen[j] = (first + j * 16 >= from) & (first + j * 16 < to);
+    scale = 1;
+  }
+  UNROLL for (int j = 0; j < NUM; j++) {
+    const RegisterInts t = first + j * REGISTER_FLOATS;
+    seen[j] = (t >= from) & (t < to);
     // Masked scores may be anything: memory that was never written.
-    const Lanes v = pick(seen[j], load_lanes(s + j * 16) * (cap > 0 ? 1 : scale), lowest);
+    const Register v = select_lanes(seen[j], load_register(s + j * REGISTER_FLOATS) * scale, LOWEST - (Register){0});
     nan |= v != v;
-    highest = pick(v > highest, v, highest);
-    store_lanes(s + j * 16, v);
+    highest[j % WIDE] = select_lanes(v > highest[j % WIDE], v, highest[j % WIDE]);
+    store_register(s + j * REGISTER_FLOATS, v);
   }
   float max = state->max;
   int has_nan = 0;
-  for (int i = 0; i < 16; i++) {
-    max = highest[i] > max ? highest[i] : max;
-    has_nan |= nan[i];
+  for (int i = 0; i < PAGE_TOKENS; i++) {
+    const float v = highest[i / REGISTER_FLOATS][i % REGISTER_FLOATS];
+    max = v > max ? v : max;
+    has_nan |= nan[i % REGISTER_FLOATS];
   }
   if (has_nan) max = NAN;
-  for (int t = 0; t < SPAN; t++) s[t] = fast_exp(s[t] - max);
-  for (int j = 0; j < SPAN_PAGES; j++) {
-    const Lanes v = pick(seen[j], load_lanes(s + j * 16), (Lanes){0}); // masked: exactly nothing
-    store_lanes(s + j * 16, v);
-    sums += v;
+  UNROLL for (int j = 0; j < NUM; j++) {
+    const Register v = select_lanes(seen[j], exp_register(load_register(s + j * REGISTER_FLOATS) - max), (Register){0}); // masked: exactly nothing
+    store_register(s + j * REGISTER_FLOATS, v);
+    sums[j % WIDE] += v;
   }
   float sum = 0;
-  for (int i = 0; i < 16; i++) sum += sums[i];
+  for (int i = 0; i < PAGE_TOKENS; i++) sum += sums[i / REGISTER_FLOATS][i % REGISTER_FLOATS];
   const float decay = state->max == LOWEST ? 0 : fast_exp(state->max - max);
   state->max = max;
   state->sum = state->sum * decay + sum;

@@ -22,6 +22,21 @@ INLINE void store_lanes(float *p, Lanes v) { *(Lanes *)p = v; }
 #define SHUFFLE_LANES(v, ...) __builtin_shuffle(v, (Ints){__VA_ARGS__})
 #endif
 
+// One register, whatever the processor's is: compilers keep arrays of wider vectors in memory. Sixteen floats are WIDE of them.
+#if defined(__AVX512F__)
+#define REGISTER_BYTES 64
+#elif defined(__AVX__)
+#define REGISTER_BYTES 32
+#else
+#define REGISTER_BYTES 16
+#endif
+typedef float Register __attribute__((vector_size(REGISTER_BYTES), aligned(4), may_alias));
+typedef int32_t RegisterInts __attribute__((vector_size(REGISTER_BYTES)));
+enum { WIDE = 64 / REGISTER_BYTES, REGISTER_FLOATS = REGISTER_BYTES / 4 };
+INLINE Register load_register(const float *p) { return *(const Register *)p; }
+INLINE void store_register(float *p, Register v) { *(Register *)p = v; }
+INLINE Register select_lanes(RegisterInts mask, Register yes, Register no) { return (Register)((mask & (RegisterInts)yes) | (~mask & (RegisterInts)no)); }
+
 INLINE float sum_lanes(Lanes v) {
   float a[16];
   store_lanes(a, v);
@@ -44,6 +59,18 @@ static inline float fast_exp(float x) {
   float power;
   memcpy(&power, &bits, 4);
   return p * power;
+}
+
+// The same for a register at once. Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits. A NaN stays one.
+INLINE Register exp_register(Register x) {
+  const Register lowest = -87.3f - (Register){0}, highest = 88.3f - (Register){0}, to_integer = 12582912.0f - (Register){0};
+  x = select_lanes(x < lowest, lowest, x);
+  x = select_lanes(x > highest, highest, x);
+  const Register shifted = x * 0x1.715476p+0f + to_integer, n = shifted - to_integer;
+  const Register r = (x - n * 0x1.62e4p-1f) - n * 0x1.7f7d1cp-20f, square = r * r;
+  const Register high = 0x1.0e4020p-7f * r + 0x1.573e2ep-5f, middle = 0x1.555e66p-3f * r + 0x1.fffdb6p-2f;
+  const Register p = (high * square + middle) * square + (0x1.ffffecp-1f * r + 1);
+  return p * (Register)(((RegisterInts)shifted << 23) + 0x3F800000);
 }
 
 // Below 0.625 by the odd polynomial of the Cephes library: there 1 - 2 / (e^2x + 1) would lose the digits that small scores
@@ -88,9 +115,20 @@ static inline float erf_gelu(float x) {
   return x > 0 ? x - tail : tail;
 }
 
+INLINE Register silu(Register x) { return x / (1 + exp_register(-x)); }
+
 // out = activation(x) * y. `out` may be either.
 static inline void gate(int is_gelu, const float *x, const float *y, float *out, int n) {
   if (is_gelu) for (int i = 0; i < n; i++) out[i] = gelu(x[i]) * y[i];
-  else for (int i = 0; i < n; i++) out[i] = x[i] / (1 + fast_exp(-x[i])) * y[i];
+  else {
+    int i = 0;
+    for (; i + REGISTER_FLOATS <= n; i += REGISTER_FLOATS) store_register(out + i, silu(load_register(x + i)) * load_register(y + i));
+    if (i == n) return;
+    // A whole register for the rest, so that a value's result does not depend on where it stands.
+    float last[REGISTER_FLOATS] = {0};
+    memcpy(last, x + i, sizeof(float) * (size_t)(n - i));
+    store_register(last, silu(load_register(last)));
+    for (int k = 0; i + k < n; k++) out[i + k] = last[k] * y[i + k];
+  }
 }
 #endif
