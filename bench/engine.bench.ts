@@ -22,8 +22,10 @@ function readOptions(): EngineBenchOptions {
 function printMachine(probe: MachineProbe | string, numThreads: number): void {
   if (typeof probe === 'string') return console.log(probe);
   const gmacs = (value: number | null): string => (value === null ? 'none' : `${value.toFixed(0)} GMAC/s`);
-  const { vnni, amx } = probe.peak;
-  console.log(`\nint8 peak of ${numThreads} threads here: AVX-512 VNNI ${gmacs(vnni)}, AMX ${gmacs(amx)}`);
+  const { sdot, vnni, amx } = probe.peak;
+  console.log(
+    `\nint8 peak of ${numThreads} threads here: SDOT ${gmacs(sdot)}, AVX-512 VNNI ${gmacs(vnni)}, AMX ${gmacs(amx)}`,
+  );
 }
 
 function printRows(rows: readonly Row[]): void {
@@ -53,7 +55,10 @@ if (hasNative && natives.best === null) console.log(`No native kernels: ${native
 
 const printSummary = (values: object, races: readonly RaceResult[]): void => {
   const peak = typeof probe === 'string' ? null : probe.peak;
-  console.log(JSON.stringify({ bench: 'engine', ...settings, ...values, peak, races: races.map(plainRace) }));
+  const machine = { arch: process.arch, build: (hasNative && natives.best?.build) || null };
+  console.log(
+    JSON.stringify({ bench: 'engine', ...machine, ...settings, ...values, peak, races: races.map(plainRace) }),
+  );
 };
 if (shape !== null) {
   const { result, ratios } = await raceShape(shape, input);
@@ -64,5 +69,9 @@ if (shape !== null) {
   if (isFull) races.push(...(await raceAllShapes(input)));
   printMachine(probe, settings.numThreads);
   printRows(rows);
-  printSummary(Object.fromEntries(rows.map(({ name, value }) => [name, value])), races);
+  const values = Object.fromEntries(rows.map(({ name, value }) => [name, value]));
+  const reasons = Object.fromEntries(
+    rows.flatMap(({ name, reason }) => (reason === undefined ? [] : [[name, reason]])),
+  );
+  printSummary({ ...values, reasons }, races);
 }

@@ -26,7 +26,7 @@ export function readEngineOptions(args: readonly string[]): EngineBenchOptions {
       threads: { type: 'string', default: String(availableParallelism()) },
       rounds: { type: 'string', default: '3' },
       prompt: { type: 'string', default: '512' },
-      decode: { type: 'string', default: '128' },
+      decode: { type: 'string', default: '64' },
       depth: { type: 'string', default: '0' },
       kernels: { type: 'string', default: 'both' },
       full: { type: 'boolean', default: false },

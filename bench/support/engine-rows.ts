@@ -22,51 +22,77 @@ export interface RowsInput {
   readonly probe: MachineProbe | string;
 }
 
-const NATIVE_ROWS: Readonly<Record<string, { build?: string; wanted: string }>> = {
-  prefill_amx: { build: 'amx', wanted: '≥ 2.5' },
-  prefill_avx512: { build: 'avx512vnni', wanted: '≥ 1.5' },
-  prefill_amx_q8_0: { build: 'amx', wanted: '≥ 2.5' },
-  prefill_avx512_q8_0: { build: 'avx512vnni', wanted: '≥ 1.5' },
-  decode_b1: { wanted: '≥ 1.1' },
-  decode_bandwidth_share: { wanted: '≥ 0.8' },
-  decode_b8_vs_b1: { wanted: '≥ 2' },
-  decode_b8_vs_peer: { wanted: '≥ 1.2' },
-  decode_contended: { wanted: '≥ 2' },
-  ttft_small: { wanted: '≤ 0.5' },
-  rss: { wanted: '≤ 1.05' },
-  memory: { wanted: '' },
+/** What is promised for a row, by the best build of an architecture; rows without an entry are only reported. */
+const WANTED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  arm64: {
+    prefill: '≥ 1.5',
+    prefill_q8_0: '≥ 1.5',
+    prefill_q4_k: '≥ 1.5',
+    decode_b1: '≥ 1.15',
+    decode_b8_vs_peer: '≥ 1.3',
+    decode_contended: '≥ 2',
+    wasm_prefill: '≥ 0.3',
+    wasm_decode: '≥ 0.6',
+  },
+  x64: {
+    prefill: '≥ 2.5 with AMX, ≥ 1.5 without',
+    prefill_q8_0: '≥ 2.5 with AMX, ≥ 1.5 without',
+    prefill_avx512: '≥ 1.5',
+    prefill_avx512_q8_0: '≥ 1.5',
+    decode_b1: '≥ 1.1',
+    decode_bandwidth_share: '≥ 0.8',
+    decode_b8_vs_b1: '≥ 2',
+    decode_b8_vs_peer: '≥ 1.2',
+    decode_contended: '≥ 2',
+    ttft_small: '≤ 0.5',
+    rss: '≤ 1.05',
+  },
 };
-const WASM_ROWS = ['wasm_prefill', 'wasm_decode', 'wasm_memory'];
+
+/** Rows in order, the same on every architecture. Those of a certain build are null where it cannot run. */
+const ROWS: Readonly<Record<string, { readonly kernels: 'best' | 'avx512vnni' | 'wasm' }>> = {
+  prefill: { kernels: 'best' },
+  prefill_q8_0: { kernels: 'best' },
+  prefill_q4_k: { kernels: 'best' },
+  prefill_avx512: { kernels: 'avx512vnni' },
+  prefill_avx512_q8_0: { kernels: 'avx512vnni' },
+  decode_b1: { kernels: 'best' },
+  decode_bandwidth_share: { kernels: 'best' },
+  decode_b8_vs_b1: { kernels: 'best' },
+  decode_b8_vs_peer: { kernels: 'best' },
+  decode_contended: { kernels: 'best' },
+  ttft_small: { kernels: 'best' },
+  rss: { kernels: 'best' },
+  memory: { kernels: 'best' },
+  wasm_prefill: { kernels: 'wasm' },
+  wasm_decode: { kernels: 'wasm' },
+  wasm_memory: { kernels: 'wasm' },
+};
 
 /** The promised rows: Q4_0 at 1b where a row's name says nothing else. */
 export async function measureRows(input: RowsInput): Promise<{ rows: Row[]; races: RaceResult[] }> {
-  const { natives, probe, hasNative, hasWasm } = input;
+  const { natives, probe, hasNative } = input;
   const best = hasNative ? natives.best : null;
   const races: RaceResult[] = [];
   const values = new Map<string, number>();
   await raceMain(input, races, values);
   if (best !== null) {
-    await raceQ8(input, races, values);
+    await racePrompt('Q8_0', input, races, values);
+    await racePrompt('Q4_K', input, races, values);
     await raceBatch(best, input, races, values);
     await raceFirstToken(best, input, races, values);
   }
-  const whyNoNative = (row: string, build: string): string => {
+  const whyNot = (name: string, kernels: string): string => {
+    if (kernels === 'wasm') return 'WASM kernels do not take part';
     if (!hasNative) return 'native kernels do not take part';
-    if (row === 'decode_bandwidth_share' && typeof probe === 'string') return probe;
-    return natives.whyNot(build);
+    if (name === 'decode_bandwidth_share' && typeof probe === 'string') return probe;
+    return natives.whyNot(kernels === 'best' ? 'baseline' : kernels);
   };
-  const rows = [
-    ...Object.entries(NATIVE_ROWS).map(([name, { build = 'baseline', wanted }]): Row => {
-      const value = values.get(name);
-      return value === undefined
-        ? { name, value: null, wanted, reason: whyNoNative(name, build) }
-        : { name, value, wanted };
-    }),
-    ...WASM_ROWS.map((name): Row => {
-      const value = values.get(name) ?? null;
-      return { name, value, wanted: '', ...(hasWasm ? {} : { reason: 'WASM kernels do not take part' }) };
-    }),
-  ];
+  const rows = Object.entries(ROWS).map(([name, { kernels }]): Row => {
+    const wanted = WANTED[process.arch]?.[name] ?? '';
+    const value = values.get(name);
+    return value === undefined ? { name, value: null, wanted, reason: whyNot(name, kernels) } : { name, value, wanted };
+  });
   return { rows, races };
 }
 
@@ -111,11 +137,11 @@ async function raceMain(input: RowsInput, races: RaceResult[], values: Values): 
   values.set('memory', memoryShare(result, best.name));
 }
 
-async function raceQ8(input: RowsInput, races: RaceResult[], values: Values): Promise<void> {
+async function racePrompt(type: 'Q8_0' | 'Q4_K', input: RowsInput, races: RaceResult[], values: Values): Promise<void> {
   const plan = { prefill: [...promptEntrants(input), peer] };
-  const result = await race(benchModel('1b', 'Q8_0'), plan, input.settings, null);
+  const result = await race(benchModel('1b', type), plan, input.settings, null);
   finish(result, races);
-  setPrompts(input, result, '_q8_0', values);
+  setPrompts(input, result, `_${type.toLowerCase()}`, values);
 }
 
 async function raceBatch(best: Entrant, { settings }: RowsInput, races: RaceResult[], values: Values): Promise<void> {
@@ -140,14 +166,10 @@ async function raceFirstToken(
 }
 
 function setPrompts({ natives, hasNative }: RowsInput, result: RaceResult, suffix: string, values: Values): void {
-  if (!hasNative) return;
-  for (const [row, build] of [
-    ['prefill_amx', 'amx'],
-    ['prefill_avx512', 'avx512vnni'],
-  ] as const) {
-    const entrant = natives.byBuild.get(build);
-    if (entrant !== undefined) values.set(`${row}${suffix}`, against(result, 'prefill', entrant));
-  }
+  if (!hasNative || natives.best === null) return;
+  values.set(`prefill${suffix}`, against(result, 'prefill', natives.best));
+  const avx512 = natives.byBuild.get('avx512vnni');
+  if (avx512 !== undefined) values.set(`prefill_avx512${suffix}`, against(result, 'prefill', avx512));
 }
 
 function finish(result: RaceResult, races: RaceResult[]): void {

@@ -6,22 +6,26 @@ export interface Entrant {
   readonly name: string;
   /** Name of the kernels ours must load. */
   readonly kernels: string;
+  /** The build of the native kernels; null for others. */
+  readonly build: string | null;
   start(): Contestant;
 }
 
 export const peer: Entrant = {
   name: 'node-llama-cpp',
   kernels: '',
+  build: null,
   start: () => startContestant('node-llama-cpp', new URL('llama-cpp-contestant.js', import.meta.url)),
 };
 
-const ours = (name: string, env: Record<string, string> = {}): Entrant => ({
+const ours = (name: string, build: string | null, env: Record<string, string> = {}): Entrant => ({
   name,
   kernels: name,
+  build,
   start: () => startContestant(name, new URL('ruvllm-contestant.js', import.meta.url), env),
 });
 
-export const wasm: Entrant = ours('wasm');
+export const wasm: Entrant = ours('wasm', null);
 
 export interface NativeEntrants {
   /** The best build this machine runs; null when there is none. */
@@ -38,7 +42,7 @@ export async function findNativeEntrants(): Promise<NativeEntrants> {
   const byBuild = new Map<string, Entrant>();
   const reasons = new Map<string, string>();
   for (const { build, problem } of inspectNativeBuilds()) {
-    if (problem === null) byBuild.set(build, ours(`native (${build})`, { RUVLLM_NATIVE_BUILD: build }));
+    if (problem === null) byBuild.set(build, ours(`native (${build})`, build, { RUVLLM_NATIVE_BUILD: build }));
     else reasons.set(build, problem.message);
   }
   const [best = null] = byBuild.values();

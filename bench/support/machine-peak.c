@@ -1,6 +1,6 @@
 // What this machine gives to a number of threads, as JSON:
 //   machine-peak stream THREADS BYTES   {"gigabytesPerSecond": …}   reading memory
-//   machine-peak peak THREADS           {"vnni": …, "amx": …}       10^9 int8 multiply-adds per second, null without them
+//   machine-peak peak THREADS           {"sdot": …, "vnni": …, "amx": …}       10^9 int8 multiply-adds per second, null without them
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -100,6 +100,18 @@ static int print_stream(size_t bytes) {
 
 #define REPEATS 16000000 // some 50 ms
 
+#ifdef __ARM_FEATURE_DOTPROD
+static void multiply_sdot(int thread) {
+  (void)thread;
+#define STEP(sum) "sdot v" #sum ".4s, v0.16b, v1.16b\n"
+  for (int repeat = 0; repeat < REPEATS; repeat++) {
+    __asm__ volatile(STEP(16) STEP(17) STEP(18) STEP(19) STEP(20) STEP(21) STEP(22) STEP(23)
+                     ::: "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23");
+  }
+}
+static double sdot_macs(void) { return (double)REPEATS * 8 * 16; }
+#endif
+
 #ifdef __AVX512VNNI__
 enum { SUMS = 12 }; // two units, five cycles of latency each
 
@@ -146,7 +158,10 @@ static double amx_macs(void) { return (double)(REPEATS / 16) * 4 * 16 * 16 * 64;
 #endif
 
 static int print_peak(void) {
-  char vnni[32] = "null", amx[32] = "null";
+  char sdot[32] = "null", vnni[32] = "null", amx[32] = "null";
+#ifdef __ARM_FEATURE_DOTPROD
+  snprintf(sdot, sizeof sdot, "%.1f", sdot_macs() * num_threads / best_pass(NULL, multiply_sdot) / 1e9);
+#endif
 #ifdef __AVX512VNNI__
   snprintf(vnni, sizeof vnni, "%.1f", vnni_macs() * num_threads / best_pass(NULL, multiply_vnni) / 1e9);
 #endif
@@ -154,7 +169,7 @@ static int print_peak(void) {
   if (has_tiles())
     snprintf(amx, sizeof amx, "%.1f", amx_macs() * num_threads / best_pass(configure_tiles, multiply_amx) / 1e9);
 #endif
-  printf("{\"vnni\":%s,\"amx\":%s}\n", vnni, amx);
+  printf("{\"sdot\":%s,\"vnni\":%s,\"amx\":%s}\n", sdot, vnni, amx);
   return 0;
 }
 

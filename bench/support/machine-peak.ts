@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 
 /** 10^9 int8 multiply-adds per second of all threads together; null where the processor has no such instruction. */
 export interface PeakSpeeds {
+  readonly sdot: number | null;
   readonly vnni: number | null;
   readonly amx: number | null;
 }
@@ -23,15 +24,15 @@ export function startMachineProbe(numThreads: number): MachineProbe | string {
   const program = '.cache/bench/machine-peak';
   const ask = (task: string, ...args: string[]): Record<string, number | null> =>
     JSON.parse(execFileSync(program, [task, String(numThreads), ...args], { encoding: 'utf8' }));
-  let peak: PeakSpeeds = { vnni: null, amx: null };
+  let peak: PeakSpeeds = { sdot: null, vnni: null, amx: null };
   const better = (a: number | null, b: number | null): number | null => (a === null || b === null ? b : Math.max(a, b));
   const probe: MachineProbe = {
     get peak() {
       return peak;
     },
     measure(modelBytes) {
-      const { vnni = null, amx = null } = ask('peak');
-      peak = { vnni: better(peak.vnni, vnni), amx: better(peak.amx, amx) };
+      const { sdot = null, vnni = null, amx = null } = ask('peak');
+      peak = { sdot: better(peak.sdot, sdot), vnni: better(peak.vnni, vnni), amx: better(peak.amx, amx) };
       return ask('stream', String(Math.max(MIN_STREAM_BYTES, modelBytes)))['gigabytesPerSecond']!;
     },
   };

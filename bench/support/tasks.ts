@@ -24,6 +24,7 @@ export type TaskName = 'prefill' | 'decode' | 'decodeDeep' | 'decodeBatch' | 'de
 
 /** Enough to touch all that decoding touches. */
 const WARM_UP_TOKENS = 16;
+const WARM_UP_PROMPT = 128;
 const DEEP = 4096;
 const BATCH = 8;
 const BATCH_PROMPT = 16;
@@ -47,7 +48,8 @@ export const TASKS: Readonly<Record<TaskName, Task>> = {
     unit: 'tok/s',
     numSequences: 1,
     maxTokens: ({ numPrompt }) => numPrompt + 1,
-    run: (contestant, { numPrompt }) => contestant.ask({ do: 'prefill', numTokens: numPrompt }),
+    run: (contestant, { numPrompt }, isWarmUp) =>
+      contestant.ask({ do: 'prefill', numTokens: isWarmUp ? Math.min(numPrompt, WARM_UP_PROMPT) : numPrompt }),
   },
   decode: {
     title: 'decode',
