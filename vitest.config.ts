@@ -1,14 +1,29 @@
 import { defineConfig } from 'vitest/config';
 
+/** Files that need a process of their own: they replace parts of Node, load binaries, or run the built package. */
+const ISOLATED = ['test/**/*.test.ts', 'src/platform/node/native-addon.test.ts'];
+
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'dashboard/src/**/*.test.ts'],
-    // Nobody waits these out but a test that hangs: they are for a machine many times slower than ours, not for the usual one.
+    // Only a hanging test meets these limits, on a machine many times slower than ours.
     testTimeout: 180_000,
     hookTimeout: 240_000,
     // One second, the default, is too short for another process on a busy machine.
     expect: { poll: { timeout: 60_000 } },
     pool: 'forks',
     maxWorkers: 2,
+    projects: [
+      { extends: true, test: { name: 'isolated', include: ISOLATED } },
+      // Loading the sources anew for each file took longer than its tests: these share two processes.
+      {
+        extends: true,
+        test: {
+          name: 'shared',
+          include: ['src/**/*.test.ts', 'dashboard/src/**/*.test.ts'],
+          exclude: ISOLATED,
+          isolate: false,
+        },
+      },
+    ],
   },
 });
