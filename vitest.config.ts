@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 /** Files that need a process of their own: they replace parts of Node, load binaries, or run the built package. */
-const ISOLATED = ['test/**/*.test.ts', 'src/platform/node/native-addon.test.ts'];
+const ISOLATED = ['src/platform/node/native-addon.test.ts'];
 
 export default defineConfig({
   test: {
@@ -19,7 +19,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'shared',
-          include: ['src/**/*.test.ts', 'dashboard/src/**/*.test.ts'],
+          include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'dashboard/src/**/*.test.ts'],
           exclude: ISOLATED,
           isolate: false,
         },

@@ -19,7 +19,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
  */
 export async function runCommand(
   args: readonly string[],
-  { environment, input = '' }: { environment: NodeJS.ProcessEnv; input?: string },
+  { environment, input = '' }: { environment: NodeJS.ProcessEnv; input?: string | Uint8Array | undefined },
 ): Promise<CommandOutcome> {
   const { runCli } = await importDist<typeof import('../../src/cli/run-cli.ts')>('cli/run-cli.js');
   const io = createFakeIo({ environment: environment as Record<string, string> });
