@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 
-/** Files that need a process of their own: they replace parts of Node, load binaries, or run the built package. */
+/** Files that need a process of their own: damaged native addons, which may end the process that loads them. */
 const ISOLATED = ['src/platform/node/native-addon.test.ts'];
 
 export default defineConfig({
@@ -12,6 +13,7 @@ export default defineConfig({
     expect: { poll: { timeout: 60_000 } },
     pool: 'forks',
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     projects: [
       { extends: true, test: { name: 'isolated', include: ISOLATED } },
       // Loading the sources anew for each file took longer than its tests: these share two processes.
