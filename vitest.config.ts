@@ -7,10 +7,10 @@ const ISOLATED = ['src/platform/node/native-addon.test.ts'];
 export default defineConfig({
   test: {
     // Only a hanging test meets these limits, on a machine many times slower than ours.
-    testTimeout: 180_000,
-    hookTimeout: 240_000,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     // One second, the default, is too short for another process on a busy machine.
-    expect: { poll: { timeout: 60_000 } },
+    expect: { poll: { timeout: 300_000 } },
     pool: 'forks',
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },

@@ -3,7 +3,7 @@ import { campaign } from '../../test/support/campaign.ts';
 import { simulate, type SimulationCounts } from '../../test/support/simulation.ts';
 
 /** In the short form each event happens; what takes two rare ones together is for the long form. */
-const NUM_SIMULATIONS = campaign({ short: 250, long: 5000 });
+const NUM_SIMULATIONS = campaign({ short: 250, long: 2000 });
 
 test('[E1] [E3] [E8] [E10] [E13] [E14] [E15] days of small engines: every token is what the request gets alone', async () => {
   const totals: Partial<SimulationCounts> = {};

@@ -90,7 +90,7 @@ describe('the best logits alone', () => {
         }
       },
     );
-    fc.assert(property, { numRuns: campaign({ short: 1000, long: 40_000 }) });
+    fc.assert(property, { numRuns: campaign({ short: 1000, long: 20_000 }) });
   });
 
   const settled: GenerateParams[] = [

@@ -15,8 +15,8 @@ const validation = examples(1001, 30);
 const heldOut = examples(2001, 60);
 const OPTIONS = { maxEpochs: 12 };
 
-/** The interval alone would let one in forty through: the short form shows the cut, the long form its rate. */
-const NUM_SHUFFLES = campaign({ short: 8, long: 96 });
+/** The interval alone would let one in forty through; eight shuffles show the cut, not its rate. */
+const NUM_SHUFFLES = campaign({ short: 8, long: 24 });
 
 describe('[GA5] the selection', () => {
   const trained = createReranker(trainReranker(start, train, validation, OPTIONS).state);

@@ -47,7 +47,7 @@ describe('the order of what is recalled, learned from what answers used', () => 
     await memory.eraseTenant(TENANT);
     expect(await again.sona.reranking.rerank.of(TENANT, 'planted-1')).toBeNull();
     expect(world.reports).toEqual([]);
-  }, 180_000);
+  });
 
   test('[RK3] a run tells of it; status, history and diff show it, and rolling back by name changes the order', async () => {
     const world = await createRerankWorld(false);
@@ -93,7 +93,7 @@ describe('the order of what is recalled, learned from what answers used', () => 
     expect(await world.recallHeldOut()).toEqual(plain);
     await expect(run('learn.rollback', { of: 'routing', toVersion: 1 })).rejects.toMatchObject({ code: 'not_found' });
     await learning.close();
-  }, 180_000);
+  });
 
   test('[RK2] use at random teaches nothing: the order stays as it was, and the version says why', async () => {
     const world = await createRerankWorld(true);
@@ -105,5 +105,5 @@ describe('the order of what is recalled, learned from what answers used', () => 
     expect(reranker.reason).toContain('not sure');
     expect(await world.recallHeldOut()).toEqual(plain);
     await learning.close();
-  }, 180_000);
+  });
 });

@@ -129,7 +129,7 @@ describe('a disk that fails', () => {
   );
 });
 
-const NUM_DAMAGED = campaign({ short: 20, long: 200 });
+const NUM_DAMAGED = campaign({ short: 20, long: 60 });
 
 test('[MS26] flipped bytes are an error or change nothing: never other data', async () => {
   const folder = newFolder();
@@ -180,5 +180,5 @@ test('[MS26] flipped bytes are an error or change nothing: never other data', as
     rmSync(`${path}-wal`, { force: true });
   }
   console.log(`${NUM_DAMAGED} damaged files: ${JSON.stringify(seen)}`);
-  expect(seen.detected).toBeGreaterThan(NUM_DAMAGED / 4);
+  expect(seen.detected).toBeGreaterThan(NUM_DAMAGED / 3);
 });
