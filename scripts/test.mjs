@@ -1,4 +1,6 @@
-// npm test: set-up, format, lint, types, build, tests. Ends with "N passed, N failed".
+// npm test: set-up, format, lint, types, build, tests. Ends with "N passed, N failed". With --long (npm run test:long)
+// campaigns run in full: hundreds of kills, every fault, thousands of simulations.
+import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from './build.mjs';
@@ -9,24 +11,42 @@ import { ensureInstalled, nodeTool, root, run } from './setup.mjs';
 let isReported = false;
 process.once('exit', () => isReported || console.log('0 passed, 1 failed'));
 
+/** Starts a check; its output comes in one piece, because several run at once. */
+function check(name, [command, args]) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: root });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text) => (output += text));
+    child.on('error', (error) => resolve({ name, ok: false, output: `${error.message}\n` }));
+    child.on('close', (status) => resolve({ name, ok: status === 0, output }));
+  });
+}
+
+const isLong = process.argv.includes('--long');
+const filters = process.argv.slice(2).filter((argument) => argument !== '--long');
+
 ensureInstalled();
-build(); // first: bench/ imports the library by its name, so its types must be there
-const native = await tryBuildNative();
+// Format and lint read the sources only: they run while the build occupies the other core.
 const checks = [
-  ['format', nodeTool('prettier/bin/prettier.cjs', '--check', '--log-level', 'warn', '.')],
-  ['lint', nodeTool('oxlint/bin/oxlint', '--deny-warnings')],
-  ['types', nodeTool('typescript/bin/tsc', '-p', 'tsconfig.test.json')],
-  ['dashboard types', nodeTool('typescript/bin/tsc', '-p', 'dashboard/tsconfig.json')],
+  check('format', nodeTool('prettier/bin/prettier.cjs', '--check', '--log-level', 'warn', '.')),
+  check('lint', nodeTool('oxlint/bin/oxlint', '--deny-warnings')),
 ];
-const results = checks.map(([name, command]) => [name, run(...command) === 0]);
+build(); // before the types: bench/ imports the library by its name
+checks.push(
+  check('types', nodeTool('typescript/bin/tsc', '-p', 'tsconfig.test.json')),
+  check('dashboard types', nodeTool('typescript/bin/tsc', '-p', 'dashboard/tsconfig.json')),
+);
+const native = await tryBuildNative();
+const results = await Promise.all(checks);
 // No compiler is how machines differ; a compiler that refuses our sources is a failure.
-if (native.state !== 'unavailable') results.push(['native', native.state === 'ready']);
-for (const [name, ok] of results) console.log(`${ok ? 'ok  ' : 'FAIL'} ${name}`);
-const failedChecks = results.filter(([, ok]) => !ok).length;
+if (native.state !== 'unavailable') results.push({ name: 'native', ok: native.state === 'ready', output: '' });
+for (const { output } of results) process.stdout.write(output);
+for (const { name, ok } of results) console.log(`${ok ? 'ok  ' : 'FAIL'} ${name}`);
+const failedChecks = results.filter(({ ok }) => !ok).length;
 
 const report = join(root, '.cache/test-report.json');
 rmSync(report, { force: true });
-const filters = process.argv.slice(2);
 run(
   ...nodeTool(
     'vitest/vitest.mjs',
@@ -36,6 +56,7 @@ run(
     `--outputFile.json=${report}`,
     ...filters,
   ),
+  { env: { ...process.env, RUVLLM_TEST_SIZE: isLong ? 'long' : 'short' } },
 );
 // A run that died before its report is a failure, never a silent zero.
 const totals = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : { numPassedTests: 0, numFailedTests: 1 };

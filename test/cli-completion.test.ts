@@ -20,7 +20,7 @@ const folder = mkdtempSync(join(tmpdir(), 'ruvllm-completion-'));
 const bin = join(folder, 'ruvllm');
 const environment = { PATH: `${folder}:${process.env['PATH']}`, HOME: folder, HF_HUB_CACHE: join(folder, 'hub') };
 const run = (command: string, ...args: string[]) =>
-  spawnSync(command, args, { env: environment, encoding: 'utf8', cwd: folder, timeout: 60_000 });
+  spawnSync(command, args, { env: environment, encoding: 'utf8', cwd: folder, timeout: 600_000 });
 
 beforeAll(() => {
   symlinkSync(join(root, 'bin/ruvllm.mjs'), bin);

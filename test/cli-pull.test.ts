@@ -48,7 +48,7 @@ test.skipIf(!isBuilt)('a pull that is interrupted leaves its bytes, and the next
   const partialBytes = (): number => statSync(join(cacheRoot, filesEnding('.incomplete')[0]!)).size;
 
   const first = start();
-  await vi.waitFor(() => expect(partialBytes()).toBe(half), { timeout: 30_000 });
+  await vi.waitFor(() => expect(partialBytes()).toBe(half), { timeout: 300_000 });
   first.child.kill('SIGINT');
   const interrupted = await first.done;
   expect(interrupted).toMatchObject({ code: 130, stderr: '' });

@@ -51,7 +51,7 @@ function start(args: readonly string[], { columns = 80, env = {} as Record<strin
   child.stdout.setEncoding('utf8').on('data', (text: string) => (heard.text += text));
   const done = new Promise<number | null>((resolve) => child.on('close', resolve));
   const until = (text: string): Promise<void> =>
-    vi.waitFor(() => expect(heard.text).toContain(text), { timeout: 50_000, interval: 50 });
+    vi.waitFor(() => expect(heard.text).toContain(text), { timeout: 300_000, interval: 50 });
   return { child, heard, done, until };
 }
 
@@ -102,7 +102,7 @@ describe.skipIf(!canRun)('on a terminal', () => {
     const chat = start(['chat', endless, ...long]);
     await chat.until(READY);
     chat.child.stdin.write('go\r');
-    await vi.waitFor(() => expect(chat.heard.text.split(/go\r+\n/)[1] ?? '').not.toBe(''), { timeout: 50_000 });
+    await vi.waitFor(() => expect(chat.heard.text.split(/go\r+\n/)[1] ?? '').not.toBe(''), { timeout: 300_000 });
     chat.child.stdin.write('\x03');
     await chat.until('stopped');
     chat.child.stdin.write('\x03');

@@ -18,6 +18,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildRandomModel } from './support/random-model.ts';
+import { runCommand } from './support/run-command.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const bin = join(root, 'bin/ruvllm.mjs');
@@ -43,6 +44,8 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+const environment = { PATH: process.env['PATH'] ?? '', HOME: folder, HF_HUB_CACHE: cacheRoot, HF_HUB_OFFLINE: '1' };
+
 interface Outcome {
   code: number | null;
   stdout: string;
@@ -60,14 +63,7 @@ function start(
   args: readonly string[],
   options: { input?: string | Uint8Array; env?: Record<string, string> } = {},
 ): Running {
-  const env = {
-    PATH: process.env['PATH'] ?? '',
-    HOME: folder,
-    HF_HUB_CACHE: cacheRoot,
-    HF_HUB_OFFLINE: '1',
-    ...options.env,
-  };
-  const child = spawn(process.execPath, [bin, ...args], { env });
+  const child = spawn(process.execPath, [bin, ...args], { env: { ...environment, ...options.env } });
   const written = { stdout: '', stderr: '' };
   let onOutput = (): void => {};
   const firstOutput = new Promise<void>((resolve) => (onOutput = resolve));
@@ -231,9 +227,11 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     { what: 'nothing cached', args: ['show', 'owner/repo'], code: 1, error: 'not_found' },
     { what: 'not of the cache', args: ['rm', fileURLToPath(import.meta.url)], code: 2, error: 'invalid_option' },
   ])('$what: exit code $code and $error', async ({ args, code, error, input }) => {
-    const outcome = await json(args, input === undefined ? {} : { input });
-    expect(outcome.code).toBe(code);
-    expect(outcome.document).toEqual({ error: { code: error, message: expect.any(String), data: expect.any(Object) } });
+    const { status, stdout, stderr } = await runCommand([...args, '--json'], { environment, input });
+    expect([status, stderr]).toEqual([code, '']);
+    expect(JSON.parse(stdout)).toEqual({
+      error: { code: error, message: expect.any(String), data: expect.any(Object) },
+    });
   });
 
   test('without --json an error is a line on stderr and the next thing to try', async () => {
@@ -474,8 +472,8 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     [['--session', '', '--kv-spill', 'f'], '--session must be a string of 1 to 256 bytes, got 0 bytes'],
     [['--timeout', '0'], '--timeout must be a number of seconds from 0.001 to 2147483, got 0'],
   ])('run %j is refused', async (flags, message) => {
-    const { code, document } = await json(['run', plain, 'hi', ...flags]);
-    expect({ code, message: document.error.message }).toEqual({ code: 2, message });
+    const { status, stdout } = await runCommand(['run', plain, 'hi', ...flags, '--json'], { environment });
+    expect([status, (JSON.parse(stdout) as { error: { message: string } }).error.message]).toEqual([2, message]);
   });
 
   test('an answer that takes longer than --timeout is given up', async () => {

@@ -72,7 +72,7 @@ function runBlock(page: PageFolder, { language, text }: CodeBlock): string {
   const file = join(folder, language === 'js' ? 'block.mjs' : 'block.sh');
   writeFileSync(file, filled(page, text));
   const [program, args] = language === 'js' ? [process.execPath, [file]] : ['bash', ['-eu', '-o', 'pipefail', file]];
-  const { status, stdout, stderr } = spawnSync(program, args, { cwd: folder, env, encoding: 'utf8', timeout: 120_000 });
+  const { status, stdout, stderr } = spawnSync(program, args, { cwd: folder, env, encoding: 'utf8', timeout: 600_000 });
   expect(status, `${text}\n${stdout}${stderr}`).toBe(0);
   const printed = stdout.replaceAll('\r', ''); // headers end in it
   return page.url === null ? printed : printed.replaceAll(page.url, DOCUMENTED_URL);

@@ -189,7 +189,9 @@ const once = (make: () => string): (() => string) => {
   return () => (text ??= make());
 };
 const scriptText = once(() => [...filesIn('scripts', '.mjs'), ...filesIn('bench', '.ts')].map(read).join('\n'));
-const sources = once(() => [...filesIn('src', '.ts'), ...filesIn('scripts', '.mjs')].map(read).join('\n'));
+const sources = once(() =>
+  [...filesIn('src', '.ts'), ...filesIn('test/support', '.ts'), ...filesIn('scripts', '.mjs')].map(read).join('\n'),
+);
 const slashCommands = once(() => read('src/cli/chat/slash-commands.ts'));
 
 const { paths } = describeRoutes(ROUTES, '0') as { paths: Record<string, Record<string, object>> };

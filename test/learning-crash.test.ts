@@ -1,14 +1,13 @@
 // A server that is killed while a loop runs, as a process with a real model: the old version serves, to the bit.
-import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isHeldOut } from '../src/learning/sona/examples.ts';
 import { isServerBuilt } from './support/dist-server.ts';
+import { runCommand } from './support/run-command.ts';
 import { createServeFolder, type ServeFolder, type ServeProcess } from './support/serve-process.ts';
 
-const bin = fileURLToPath(new URL('../bin/ruvllm.mjs', import.meta.url));
 const model = fileURLToPath(new URL('../../shared/models/stories260K-f32.gguf', import.meta.url));
 const canRun = isServerBuilt && existsSync(model);
 if (!canRun) console.log('skipped: they need dist/ and ../shared/models/stories260K-f32.gguf');
@@ -154,12 +153,12 @@ describe.skipIf(!canRun)('a server that is killed', () => {
     server.process.kill('SIGTERM');
     expect(await server.exit).toBe(0);
     const command = (...args: string[]) =>
-      spawnSync(process.execPath, [bin, ...args, '--json'], { env: { ...serving.environment, HF_HUB_OFFLINE: '1' }, encoding: 'utf8', input: '' }); // prettier-ignore
-    const json = (...args: string[]): Record<string, unknown> =>
-      JSON.parse(command(...args).stdout) as Record<string, unknown>;
+      runCommand([...args, '--json'], { environment: { ...serving.environment, HF_HUB_OFFLINE: '1' } });
+    const json = async (...args: string[]): Promise<Record<string, unknown>> =>
+      JSON.parse((await command(...args)).stdout) as Record<string, unknown>;
     const named = ['--model', `stories=${model}`];
     const known = 'nothing was rated since the version that serves';
-    expect(json('learn', 'run', ...named)).toMatchObject({
+    expect(await json('learn', 'run', ...named)).toMatchObject({
       state: 'done',
       reason: known,
       parts: [
@@ -168,17 +167,17 @@ describe.skipIf(!canRun)('a server that is killed', () => {
         { part: 'routing', state: 'absent', reason: expect.stringContaining('needs a server') as string },
       ],
     });
-    expect(command('learn', 'run', '--of', 'routing')).toMatchObject({
+    expect(await command('learn', 'run', '--of', 'routing')).toMatchObject({
       status: 1,
       stdout: expect.stringContaining('needs a server') as string,
     });
     const out = `${serving.data}-learned.gguf`;
-    expect(json('learn', 'export', out, ...named)).toMatchObject({ path: out, version: 2 });
-    const answer = (...more: string[]): unknown =>
-      json('run', model, promptOf(NAMES[0]!), '--temperature', '0', '--max-tokens', '8', ...more)['text'];
-    expect(answer('--adapter', out)).toBe(learned![0]!.text);
+    expect(await json('learn', 'export', out, ...named)).toMatchObject({ path: out, version: 2 });
+    const answer = async (...more: string[]): Promise<unknown> =>
+      (await json('run', model, promptOf(NAMES[0]!), '--temperature', '0', '--max-tokens', '8', ...more))['text'];
+    expect(await answer('--adapter', out)).toBe(learned![0]!.text);
     expect(plain![0]!.text).not.toBe(learned![0]!.text);
-    expect(json('learn', 'rollback', '0', ...named)).toEqual({ model: 'stories', serves: null });
-    expect(command('learn', 'export', out, ...named)).toMatchObject({ status: 1 });
+    expect(await json('learn', 'rollback', '0', ...named)).toEqual({ model: 'stories', serves: null });
+    expect(await command('learn', 'export', out, ...named)).toMatchObject({ status: 1 });
   });
 });

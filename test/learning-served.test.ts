@@ -1,14 +1,13 @@
-// What people touch of learning: feedback over HTTP, `ruvllm feedback`, `learn` and `adapters train`, as processes.
-import { spawnSync } from 'node:child_process';
+// What people touch of learning: feedback over HTTP to a server process, `ruvllm feedback`, `learn` and `adapters train`.
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isServerBuilt } from './support/dist-server.ts';
+import { type CommandOutcome, runCommand } from './support/run-command.ts';
 import { createServeFolder, type ServeFolder, type ServeProcess } from './support/serve-process.ts';
 
-const bin = fileURLToPath(new URL('../bin/ruvllm.mjs', import.meta.url));
 const model = fileURLToPath(new URL('../../shared/models/stories15M-q8_0.gguf', import.meta.url));
 const canRun = isServerBuilt && existsSync(model);
 if (!canRun) console.log('skipped: they need dist/ and ../shared/models/stories15M-q8_0.gguf');
@@ -39,12 +38,10 @@ async function ask(who: string): Promise<{ id: string; text: string }> {
   return { id: body['id'] as string, text: (body['choices'] as { text: string }[])[0]!.text };
 }
 
-function run(...args: string[]): { status: number | null; stdout: string; stderr: string } {
-  const env = { ...serving.environment, HF_HUB_OFFLINE: '1' };
-  return spawnSync(process.execPath, [bin, ...args], { env, encoding: 'utf8', input: '' });
-}
-const json = (...args: string[]): Record<string, unknown> =>
-  JSON.parse(run(...args, '--json').stdout) as Record<string, unknown>;
+const run = (...args: string[]): Promise<CommandOutcome> =>
+  runCommand(args, { environment: { ...serving.environment, HF_HUB_OFFLINE: '1' } });
+const json = async (...args: string[]): Promise<Record<string, unknown>> =>
+  JSON.parse((await run(...args, '--json')).stdout) as Record<string, unknown>;
 
 async function stop(): Promise<void> {
   server.process.kill('SIGTERM');
@@ -96,29 +93,32 @@ describe.skipIf(!canRun)('a server that learns', () => {
 
   test('[LE3] the commands speak with the server', async () => {
     const { id } = await ask('bob');
-    expect(json('feedback', id, '--thumbs', 'up', ...remote('bob'))).toMatchObject({ verdict: 'success', quality: 1 });
-    expect(json('learn', 'status', ...remote('bob'))).toMatchObject({
+    expect(await json('feedback', id, '--thumbs', 'up', ...remote('bob'))).toMatchObject({
+      verdict: 'success',
+      quality: 1,
+    });
+    expect(await json('learn', 'status', ...remote('bob'))).toMatchObject({
       tenant: 'bob',
       numRequests: { success: 1 },
       models: [{ model: 'stories', isLoaded: true, serves: null }],
       health: null,
     });
-    expect(json('learn', 'status', '--tenant', 'bob', ...remote('root'))).toMatchObject({
+    expect(await json('learn', 'status', '--tenant', 'bob', ...remote('root'))).toMatchObject({
       tenant: 'bob',
       health: { numInstantRefused: expect.any(Number) as number },
     });
-    const unknown = run('feedback', crypto.randomUUID(), '--thumbs', 'up', ...remote('bob'));
+    const unknown = await run('feedback', crypto.randomUUID(), '--thumbs', 'up', ...remote('bob'));
     expect(unknown).toMatchObject({
       status: 1,
       stderr: expect.stringContaining('next: ruvllm audit search') as string,
     });
-    expect(run('learn', 'rollback', '0', ...remote('bob'))).toMatchObject({ status: 2 });
-    expect(json('learn', 'run', '--tenant', 'bob', ...remote('root'))).toMatchObject({
+    expect(await run('learn', 'rollback', '0', ...remote('bob'))).toMatchObject({ status: 2 });
+    expect(await json('learn', 'run', '--tenant', 'bob', ...remote('root'))).toMatchObject({
       state: 'done',
       reason: expect.stringContaining('examples to train on') as string,
     });
-    expect(run('feedback', id, ...remote('bob')).status).toBe(2);
-    expect(run('learn', 'history', '--loop', 'deep', ...remote('bob'))).toMatchObject({ status: 2 });
+    expect((await run('feedback', id, ...remote('bob'))).status).toBe(2);
+    expect(await run('learn', 'history', '--loop', 'deep', ...remote('bob'))).toMatchObject({ status: 2 });
   });
 
   test('[LE4] a restart keeps what was learned; without learning the model is as in its file', async () => {
@@ -135,9 +135,14 @@ describe.skipIf(!canRun)('a server that learns', () => {
   });
 
   test('[LE5] with the server gone, the folder can be asked, and the model reset', async () => {
-    expect(json('learn', 'status', '--tenant', 'bob')).toMatchObject({ tenant: 'bob', numRequests: { success: 1 } });
-    expect(json('learn', 'history', '--tenant', 'alice', '--model', 'stories=x.gguf')).toMatchObject({ versions: [] });
-    expect(json('learn', 'reset', '--tenant', 'alice', '--model', `stories=${model}`)).toEqual({ model: 'stories', serves: null }); // prettier-ignore
+    expect(await json('learn', 'status', '--tenant', 'bob')).toMatchObject({
+      tenant: 'bob',
+      numRequests: { success: 1 },
+    });
+    expect(await json('learn', 'history', '--tenant', 'alice', '--model', 'stories=x.gguf')).toMatchObject({
+      versions: [],
+    });
+    expect(await json('learn', 'reset', '--tenant', 'alice', '--model', `stories=${model}`)).toEqual({ model: 'stories', serves: null }); // prettier-ignore
     server = await start();
     expect((await ask('alice')).text).toBe(plain);
     await stop();
@@ -145,35 +150,35 @@ describe.skipIf(!canRun)('a server that learns', () => {
 });
 
 describe.skipIf(!canRun)('adapters train', () => {
-  test('[LE6] lowers the loss of pairs it never saw, and writes a LoRA that changes the answer', () => {
+  test('[LE6] lowers the loss of pairs it never saw, and writes a LoRA that changes the answer', async () => {
     const [data, out] = [join(folder, 'pairs.jsonl'), join(folder, 'mine.gguf')];
     const names = ['zog', 'mip', 'tarn', 'bell', 'dorf', 'hut', 'lamp', 'pond', 'rock', 'sled'];
     const pairs = names.map((name) => ({ prompt: `Once upon a time there was a ${name}. The ${name} was`, answer: ' purple.' })); // prettier-ignore
     writeFileSync(data, pairs.map((one) => JSON.stringify(one)).join('\n'));
     const options = ['--model', model, '--data', data, '--output', out, '--epochs', '6', '--learning-rate', '0.01'];
-    const report = json('adapters', 'train', ...options) as { lossBefore: number; lossAfter: number };
+    const report = (await json('adapters', 'train', ...options)) as { lossBefore: number; lossAfter: number };
     expect(report).toMatchObject({ numTrained: 8, numHeldOut: 2, numSteps: 12 });
     expect(report.lossAfter).toBeLessThan(report.lossBefore / 2);
-    const answer = (...more: string[]): string =>
-      json('run', model, PROMPT, '--temperature', '0', '--max-tokens', '4', ...more)['text'] as string;
-    expect(answer('--adapter', out)).toContain('purple');
-    expect(answer()).not.toContain('purple');
+    const answer = async (...more: string[]): Promise<string> =>
+      (await json('run', model, PROMPT, '--temperature', '0', '--max-tokens', '4', ...more))['text'] as string;
+    expect(await answer('--adapter', out)).toContain('purple');
+    expect(await answer()).not.toContain('purple');
   });
 
-  test('[LE7] bad lines, names and numbers are told before anything is trained', () => {
+  test('[LE7] bad lines, names and numbers are told before anything is trained', async () => {
     const data = join(folder, 'bad.jsonl');
     writeFileSync(data, '{"prompt": "a", "answer": "b"}\n{"prompt": "a", "answer": "b", "wieght": 1}\n');
     const train = (...more: string[]) => run('adapters', 'train', '--model', model, ...more, '--json');
     const out = ['--output', join(folder, 'no.gguf')];
-    expect(train('--data', data, ...out)).toMatchObject({
+    expect(await train('--data', data, ...out)).toMatchObject({
       status: 2,
       stdout: expect.stringContaining('line 2') as string,
     });
     writeFileSync(data, '{"prompt": "a", "answer": "b"}\n');
-    expect(train('--data', data, ...out).stdout).toContain('1 different prompts');
-    expect(train('--data', data, '--output', join(folder, 'no.bin')).stdout).toContain('must end with .gguf');
-    expect(train('--data', data, ...out, '--epochs', '0').stdout).toContain('--epochs must be from 1');
-    expect(train(...out).stdout).toContain('needs --data');
+    expect((await train('--data', data, ...out)).stdout).toContain('1 different prompts');
+    expect((await train('--data', data, '--output', join(folder, 'no.bin'))).stdout).toContain('must end with .gguf');
+    expect((await train('--data', data, ...out, '--epochs', '0')).stdout).toContain('--epochs must be from 1');
+    expect((await train(...out)).stdout).toContain('needs --data');
     expect(existsSync(join(folder, 'no.gguf'))).toBe(false);
   });
 });

@@ -1,4 +1,4 @@
-// `ruvllm memory`, `audit` and `sessions` as a user types them: processes, folders, a served memory.
+// `ruvllm memory`, `audit` and `sessions` as a user types them: folders, a served memory, one command as a process.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,18 +6,17 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { isServerBuilt } from './support/dist-server.ts';
+import { type CommandOutcome, runCommand } from './support/run-command.ts';
 import { createServeFolder, type ServeFolder } from './support/serve-process.ts';
 
 const bin = fileURLToPath(new URL('../bin/ruvllm.mjs', import.meta.url));
-const model = fileURLToPath(new URL('../../shared/models/stories15M-q8_0.gguf', import.meta.url));
-const canRun = isServerBuilt && existsSync(model);
-if (!canRun) console.log('memory commands skipped: they need dist/ and ../shared/models/stories15M-q8_0.gguf');
-
-interface Outcome {
-  readonly status: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+const models = fileURLToPath(new URL('../../shared/models', import.meta.url));
+/** Knows what is alike. */
+const wise = join(models, 'stories15M-q8_0.gguf');
+/** Enough where nothing is compared. */
+const model = join(models, 'stories260K-f32.gguf');
+const canRun = isServerBuilt && existsSync(wise) && existsSync(model);
+if (!canRun) console.log(`memory commands skipped: they need dist/, ${wise} and ${model}`);
 
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-memory-commands-'));
 const at = (name: string): string => join(folder, name);
@@ -32,29 +31,29 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function run(args: readonly string[], more: { input?: string; env?: Record<string, string> } = {}): Outcome {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [bin, ...args], {
-    env: { ...serving.environment, HF_HUB_OFFLINE: '1', ...more.env },
-    encoding: 'utf8',
-    input: more.input ?? '',
-  });
-  return { status, stdout, stderr };
-}
-const json = (outcome: Outcome): Record<string, unknown> => JSON.parse(outcome.stdout) as Record<string, unknown>;
+type More = { input?: string; env?: Record<string, string> };
+const environment = (more: More): NodeJS.ProcessEnv => ({ ...serving.environment, HF_HUB_OFFLINE: '1', ...more.env });
+const run = (args: readonly string[], more: More = {}): Promise<CommandOutcome> =>
+  runCommand(args, { environment: environment(more), input: more.input ?? '' });
+/** As a process of its own. */
+const spawned = (args: readonly string[], more: More = {}) =>
+  spawnSync(process.execPath, [bin, ...args], { env: environment(more), encoding: 'utf8', input: more.input ?? '' });
+const json = (outcome: Pick<CommandOutcome, 'stdout'>): Record<string, unknown> =>
+  JSON.parse(outcome.stdout) as Record<string, unknown>;
 
 const TEXTS = ['The dog ran in the park with a red ball', 'Mom made a big cake for the birthday party'];
 
 describe.skipIf(!canRun)('a memory in a folder', () => {
-  test('[OP3] [OP12] what is added is found by meaning, and again in another folder after an export and import', () => {
+  test('[OP3] [OP12] what is added is found by meaning, and again in another folder after an export and import', async () => {
     const place = ['--memory', at('one')];
-    const added = run([
+    const added = spawned([
       'memory',
       'add',
       ...TEXTS,
       '\u001b[31mred\u0007',
       ...place,
       '--model',
-      model,
+      wise,
       '--topic',
       'kids',
     ]);
@@ -62,43 +61,43 @@ describe.skipIf(!canRun)('a memory in a folder', () => {
     const ids = added.stdout.trim().split('\n');
     expect(ids).toHaveLength(3);
 
-    const question = ['memory', 'search', 'a puppy played outside with its ball', '--model', model, '--k', '1'];
-    const found = json(run([...question, ...place, '--json']));
+    const question = ['memory', 'search', 'a puppy played outside with its ball', '--model', wise, '--k', '1'];
+    const found = json(await run([...question, ...place, '--json']));
     expect(found).toMatchObject({ results: [{ id: ids[0], text: TEXTS[0], kind: 'document' }] });
     // For people nothing of a stranger's text reaches the terminal as it is.
-    const shown = run(['memory', 'search', 'red', '--model', model, ...place]);
+    const shown = await run(['memory', 'search', 'red', '--model', wise, ...place]);
     expect(shown.stdout).toContain('\\x1b[31mred\\x07');
     expect(shown.stdout).not.toContain('\u001b');
 
-    const exported = run(['memory', 'export', ...place]);
+    const exported = await run(['memory', 'export', ...place]);
     expect(exported.stderr).toBe('3 records\n');
     expect(exported.stdout).not.toContain('"vector"');
     const into = ['--memory', at('two')];
-    const imported = run(['memory', 'import', ...into, '--model', model, '--json'], { input: exported.stdout });
+    const imported = await run(['memory', 'import', ...into, '--model', wise, '--json'], { input: exported.stdout });
     expect([imported.status, json(imported)]).toEqual([
       0,
       { numAdded: 3, numReplaced: 0, numRefused: 0, numEmbedded: 3 },
     ]);
-    expect(json(run([...question, ...into, '--json']))).toEqual(found);
+    expect(json(await run([...question, ...into, '--json']))).toEqual(found);
     const whole = (text: string) => text.replaceAll(/"(updatedMs|version)":\d+/g, '');
-    expect(whole(run(['memory', 'export', ...into]).stdout)).toBe(whole(exported.stdout));
+    expect(whole((await run(['memory', 'export', ...into])).stdout)).toBe(whole(exported.stdout));
 
     const withVectors = at('vectors.jsonl');
-    expect(run(['memory', 'export', ...place, '--vectors', '--output', withVectors]).stdout).toBe('');
-    const last = json(run(['memory', 'import', withVectors, ...into, '--model', model, '--json']));
+    expect((await run(['memory', 'export', ...place, '--vectors', '--output', withVectors])).stdout).toBe('');
+    const last = json(await run(['memory', 'import', withVectors, ...into, '--model', wise, '--json']));
     expect(last).toEqual({ numAdded: 0, numReplaced: 3, numRefused: 0, numEmbedded: 0 });
-    expect(json(run(['memory', 'rm', ids[2]!, ...into, '--json']))).toEqual({ numRemoved: 1 });
-    expect(json(run(['memory', 'stats', ...into, '--json']))).toMatchObject({
+    expect(json(await run(['memory', 'rm', ids[2]!, ...into, '--json']))).toEqual({ numRemoved: 1 });
+    expect(json(await run(['memory', 'stats', ...into, '--json']))).toMatchObject({
       numRecords: { document: 2 },
       isDegraded: false,
     });
-    expect(run(['audit', 'verify', ...into])).toMatchObject({
+    expect(await run(['audit', 'verify', ...into])).toMatchObject({
       status: 0,
       stdout: expect.stringMatching(/^intact: 0 entries/) as string,
     });
   });
 
-  test('[OP5] what is wrong is named, and nothing is done', () => {
+  test('[OP5] what is wrong is named, and nothing is done', async () => {
     const place = ['--memory', at('wrong'), '--model', model];
     // A name that was mistyped is no empty memory, and no intact log.
     for (const args of [
@@ -107,21 +106,21 @@ describe.skipIf(!canRun)('a memory in a folder', () => {
       ['audit', 'verify'],
       ['sessions', 'list'],
     ]) {
-      const typed = run([...args, '--memory', at('wrong')]);
+      const typed = await run([...args, '--memory', at('wrong')]);
       expect([args, typed.status, typed.stderr]).toEqual([args, 1, `error: there is no memory at ${at('wrong')}\n`]);
     }
     expect(existsSync(at('wrong'))).toBe(false);
-    expect(run(['memory', 'add', 'x', ...place]).status).toBe(0);
-    const unknown = run(['memory', 'search', 'x', '--where', 'colour=red', ...place]);
+    expect((await run(['memory', 'add', 'x', ...place])).status).toBe(0);
+    const unknown = await run(['memory', 'search', 'x', '--where', 'colour=red', ...place]);
     expect([unknown.status, unknown.stdout]).toEqual([2, '']);
     expect(unknown.stderr).toMatch(/^error: unknown field "colour".*known: .*topic.*\nnext: ruvllm memory --help\n$/);
     const bad = `${JSON.stringify({ id: 'none', kind: 'fact' })}\n`;
-    const refused = run(['memory', 'import', ...place, '--json'], { input: `\n${bad}` });
+    const refused = await run(['memory', 'import', ...place, '--json'], { input: `\n${bad}` });
     expect([refused.status, json(refused)]).toMatchObject([
       2,
       { error: { message: expect.stringMatching(/0 added, 0 replaced, 1 refused: line 2: .*id/) as string, data: { numRefused: 1 } } }, // prettier-ignore
     ]);
-    expect(run(['memory', 'import', ...place], { input: 'no\n' })).toMatchObject({ status: 2, stderr: expect.stringContaining('line 1 is not JSON') as string }); // prettier-ignore
+    expect(await run(['memory', 'import', ...place], { input: 'no\n' })).toMatchObject({ status: 2, stderr: expect.stringContaining('line 1 is not JSON') as string }); // prettier-ignore
     for (const args of [
       ['memory', 'forget'],
       ['memory', 'add', 'x', '--k', '3'],
@@ -130,46 +129,48 @@ describe.skipIf(!canRun)('a memory in a folder', () => {
       ['audit', 'search', '--from', 'soon'],
       ['memory', 'stats', '--api-key', 'x'],
     ]) {
-      expect([args, run([...args, '--memory', at('wrong')]).status]).toEqual([args, 2]);
+      expect([args, (await run([...args, '--memory', at('wrong')])).status]).toEqual([args, 2]);
     }
-    expect(run(['sessions', 'show', 'nobody', '--memory', at('wrong')])).toMatchObject({ status: 1, stderr: 'error: there is no session "nobody"\n' }); // prettier-ignore
+    expect(await run(['sessions', 'show', 'nobody', '--memory', at('wrong')])).toMatchObject({ status: 1, stderr: 'error: there is no session "nobody"\n' }); // prettier-ignore
   });
 
-  test('[OP10] [GR1] policies and links are shown', () => {
+  test('[OP10] [GR1] policies and links are shown', async () => {
     const place = ['--memory', at('look')];
     const id = (n: number) => `0199a0b4-7c00-7000-8000-00000000000${n}`;
     const edges = [{ from: id(1), to: id(2), relation: 'cites', weight: 1, confidence: 1 }];
     const line = (n: number) =>
       JSON.stringify({ id: id(n), kind: 'fact', createdMs: n, body: { text: `fact ${n}`, metadata: {} }, edges });
-    const imported = run(['memory', 'import', ...place, '--model', model], { input: `${line(1)}\n${line(2)}\n` });
+    const imported = await run(['memory', 'import', ...place, '--model', model], { input: `${line(1)}\n${line(2)}\n` });
     expect(imported).toMatchObject({ status: 0, stdout: '2 added, 0 replaced, 0 refused\n' });
-    const linked = run(['memory', 'neighbours', id(2), ...place]);
+    const linked = await run(['memory', 'neighbours', id(2), ...place]);
     expect(linked.stdout).toMatch(new RegExp(`^1\\.000  <- cites  ${id(1)}  .*  fact\n    fact 1\n$`));
-    expect(json(run(['memory', 'neighbours', id(1), ...place, '--relation', 'follows', '--json']))).toEqual({ neighbours: [] }); // prettier-ignore
-    expect(run(['memory', 'neighbours', id(3), ...place])).toMatchObject({ status: 1, stderr: `error: there is no record ${id(3)}\n` }); // prettier-ignore
-    expect(run(['memory', 'policies', ...place]).stdout).toMatch(/^TYPE .*\n(?:\w+ +main +0 .* default .*\n)+$/);
-    expect(json(run(['memory', 'policies', 'ewc', ...place, '--json']))).toMatchObject({ policies: [], defaults: [{ policyType: 'ewc' }] }); // prettier-ignore
-    expect(run(['memory', 'policies', 'taste', ...place]).status).toBe(2);
-    expect(run(['memory', 'policy-history', 'ewc', ...place])).toMatchObject({ status: 0, stderr: 'nothing was learned; the default holds\n' }); // prettier-ignore
-    expect(run(['memory', 'policy-rollback', 'ewc', '1', ...place]).status).toBe(1);
-    expect(run(['memory', 'policy-rollback', 'ewc', 'one', ...place]).status).toBe(2);
+    expect(json(await run(['memory', 'neighbours', id(1), ...place, '--relation', 'follows', '--json']))).toEqual({ neighbours: [] }); // prettier-ignore
+    expect(await run(['memory', 'neighbours', id(3), ...place])).toMatchObject({ status: 1, stderr: `error: there is no record ${id(3)}\n` }); // prettier-ignore
+    expect((await run(['memory', 'policies', ...place])).stdout).toMatch(
+      /^TYPE .*\n(?:\w+ +main +0 .* default .*\n)+$/,
+    );
+    expect(json(await run(['memory', 'policies', 'ewc', ...place, '--json']))).toMatchObject({ policies: [], defaults: [{ policyType: 'ewc' }] }); // prettier-ignore
+    expect((await run(['memory', 'policies', 'taste', ...place])).status).toBe(2);
+    expect(await run(['memory', 'policy-history', 'ewc', ...place])).toMatchObject({ status: 0, stderr: 'nothing was learned; the default holds\n' }); // prettier-ignore
+    expect((await run(['memory', 'policy-rollback', 'ewc', '1', ...place])).status).toBe(1);
+    expect((await run(['memory', 'policy-rollback', 'ewc', 'one', ...place])).status).toBe(2);
   });
 
-  test('[MS23] another key is refused before anything is touched; rotating makes it the only one; erasing needs the name twice', () => {
+  test('[MS23] another key is refused before anything is touched; rotating makes it the only one; erasing needs the name twice', async () => {
     const place = ['--memory', at('keys')];
-    expect(run(['memory', 'add', 'one', ...place, '--model', model]).status).toBe(0);
+    expect((await run(['memory', 'add', 'one', ...place, '--model', model])).status).toBe(0);
     const stats = ['memory', 'stats', ...place, '--json'];
     const other = { RUVLLM_MASTER_KEY: Buffer.alloc(32, 7).toString('base64') };
-    expect(run(stats, { env: other })).toMatchObject({ status: 2, stdout: expect.stringContaining('another master key') as string }); // prettier-ignore
+    expect(await run(stats, { env: other })).toMatchObject({ status: 2, stdout: expect.stringContaining('another master key') as string }); // prettier-ignore
     writeFileSync(at('new.key'), Buffer.alloc(32, 7));
-    expect(run(['memory', 'rotate-key', ...place]).status).toBe(2);
-    expect(run(['memory', 'rotate-key', ...place, '--new-key-file', at('new.key')]).status).toBe(0);
-    expect(run(stats).status).toBe(2);
-    expect(json(run(stats, { env: other }))).toMatchObject({ numRecords: { document: 1 } });
+    expect((await run(['memory', 'rotate-key', ...place])).status).toBe(2);
+    expect((await run(['memory', 'rotate-key', ...place, '--new-key-file', at('new.key')])).status).toBe(0);
+    expect((await run(stats)).status).toBe(2);
+    expect(json(await run(stats, { env: other }))).toMatchObject({ numRecords: { document: 1 } });
     const erase = ['memory', 'erase-tenant', 'local', ...place];
-    expect(run(erase, { env: other })).toMatchObject({ status: 2, stderr: expect.stringContaining('--confirm local') as string }); // prettier-ignore
-    expect(run([...erase, '--confirm', 'local'], { env: other }).status).toBe(0);
-    expect(json(run(stats, { env: other }))).toMatchObject({ numRecords: {} });
+    expect(await run(erase, { env: other })).toMatchObject({ status: 2, stderr: expect.stringContaining('--confirm local') as string }); // prettier-ignore
+    expect((await run([...erase, '--confirm', 'local'], { env: other })).status).toBe(0);
+    expect(json(await run(stats, { env: other }))).toMatchObject({ numRecords: {} });
   });
 });
 
@@ -182,33 +183,47 @@ describe.skipIf(!canRun)('a memory behind a server', () => {
     expect(server).toMatchObject({ memory: place });
     const remote = (key: string): string[] => ['--url', `${server.url}/v1`, '--api-key', key];
     const text = TEXTS[0]!;
-    const [id] = json(run(['memory', 'add', text, '--source', 'test', ...remote(alice), '--json']))['ids'] as string[];
+    const [id] = json(await run(['memory', 'add', text, '--source', 'test', ...remote(alice), '--json']))[
+      'ids'
+    ] as string[];
     const search = ['memory', 'search', 'a puppy with a ball', '--where', 'source=test', '--json'];
-    expect(json(run([...search, ...remote(alice)]))).toMatchObject({ results: [{ id, text }] });
-    expect(json(run([...search, ...remote(root)]))).toMatchObject({ results: [] });
-    expect(json(run([...search, ...remote(root), '--tenant', 'alice']))).toMatchObject({ results: [{ id }] });
-    expect(run([...search, ...remote(alice), '--tenant', 'root'])).toMatchObject({ status: 2, stdout: expect.stringContaining('only an admin key') as string }); // prettier-ignore
+    expect(json(await run([...search, ...remote(alice)]))).toMatchObject({ results: [{ id, text }] });
+    expect(json(await run([...search, ...remote(root)]))).toMatchObject({ results: [] });
+    expect(json(await run([...search, ...remote(root), '--tenant', 'alice']))).toMatchObject({ results: [{ id }] });
+    expect(await run([...search, ...remote(alice), '--tenant', 'root'])).toMatchObject({ status: 2, stdout: expect.stringContaining('only an admin key') as string }); // prettier-ignore
     // What concerns all tenants is left out where the key does not allow it.
-    expect(json(run(['memory', 'stats', ...remote(alice), '--json']))).toMatchObject({ tenant: 'alice', health: null });
-    expect(json(run(['audit', 'stats', ...remote(root), '--json']))).toMatchObject({ log: { numDropped: 0 } });
-    expect(json(run(['audit', 'verify', ...remote(alice), '--json']))).toMatchObject({ isIntact: true });
-    const exported = run(['memory', 'export', '--url', server.url], { env: { RUVLLM_API_KEY: alice } });
+    expect(json(await run(['memory', 'stats', ...remote(alice), '--json']))).toMatchObject({
+      tenant: 'alice',
+      health: null,
+    });
+    expect(json(await run(['audit', 'stats', ...remote(root), '--json']))).toMatchObject({ log: { numDropped: 0 } });
+    expect(json(await run(['audit', 'verify', ...remote(alice), '--json']))).toMatchObject({ isIntact: true });
+    const exported = await run(['memory', 'export', '--url', server.url], { env: { RUVLLM_API_KEY: alice } });
     expect(exported.stdout).toContain(text);
-    expect(run(['memory', 'stats', ...remote('rk-wrong')])).toMatchObject({ status: 2, stderr: expect.stringContaining('the API key is not valid') as string }); // prettier-ignore
-    expect(run(['memory', 'search', 'x', '--where', 'colour=1', ...remote(alice)])).toMatchObject({ status: 2, stderr: expect.stringContaining('unknown field "colour"') as string }); // prettier-ignore
-    expect(run(['memory', 'stats', '--url', 'http://127.0.0.1:9'])).toMatchObject({ status: 1, stderr: expect.stringContaining('cannot be reached') as string }); // prettier-ignore
+    expect(await run(['memory', 'stats', ...remote('rk-wrong')])).toMatchObject({ status: 2, stderr: expect.stringContaining('the API key is not valid') as string }); // prettier-ignore
+    expect(await run(['memory', 'search', 'x', '--where', 'colour=1', ...remote(alice)])).toMatchObject({ status: 2, stderr: expect.stringContaining('unknown field "colour"') as string }); // prettier-ignore
+    expect(await run(['memory', 'stats', '--url', 'http://127.0.0.1:9'])).toMatchObject({ status: 1, stderr: expect.stringContaining('cannot be reached') as string }); // prettier-ignore
 
-    const locked = run(['memory', 'stats', '--memory', place]);
+    const locked = spawned(['memory', 'stats', '--memory', place]);
     expect(locked.status).toBe(1);
     expect(locked.stderr).toMatch(/^error: the memory cannot be opened: .* is in use by process \d+ .*\nnext: .*--url http:\/\/127\.0\.0\.1:8080/); // prettier-ignore
     const second = await serving.start(model, '--no-memory');
     expect(second).toMatchObject({ memory: null });
-    const none = run(['memory', 'stats', '--url', second.url, '--api-key', alice]);
+    const none = await run(['memory', 'stats', '--url', second.url, '--api-key', alice]);
     expect(none).toMatchObject({ status: 1, stderr: expect.stringContaining('runs without a memory') as string });
     server.process.kill('SIGTERM');
     expect(await server.exit).toBe(0);
     // It was closed properly: the folder is free at once, and knows what was added.
-    const after = run(['memory', 'export', '--memory', place, '--tenant', 'alice', '--output', at('after.jsonl')]);
+    const after = await run([
+      'memory',
+      'export',
+      '--memory',
+      place,
+      '--tenant',
+      'alice',
+      '--output',
+      at('after.jsonl'),
+    ]);
     expect([after.status, readFileSync(at('after.jsonl'), 'utf8')]).toEqual([0, exported.stdout]);
   });
 
@@ -216,7 +231,7 @@ describe.skipIf(!canRun)('a memory behind a server', () => {
     const first = await serving.start(model);
     const second = await serving.start(model);
     expect([first, second]).toMatchObject([{ memory: join(serving.data, 'memory') }, { memory: null }]);
-    const typed = run(['serve', model, '--port', '0', '--memory', join(serving.data, 'memory')]);
+    const typed = spawned(['serve', model, '--port', '0', '--memory', join(serving.data, 'memory')]);
     expect([typed.status, typed.stderr]).toEqual([1, expect.stringContaining('is in use by process')]);
   });
 });

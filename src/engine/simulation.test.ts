@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
+import { campaign } from '../../test/support/campaign.ts';
 import { simulate, type SimulationCounts } from '../../test/support/simulation.ts';
 
-const NUM_SIMULATIONS = 1000;
+/** In the short form each event happens; what takes two rare ones together is for the long form. */
+const NUM_SIMULATIONS = campaign({ short: 250, long: 2000 });
 
-test('[E1] [E3] [E8] [E10] [E13] [E14] [E15] a thousand days of small engines: every token is what the request gets alone', async () => {
+test('[E1] [E3] [E8] [E10] [E13] [E14] [E15] days of small engines: every token is what the request gets alone', async () => {
   const totals: Partial<SimulationCounts> = {};
   for (let seed = 0; seed < NUM_SIMULATIONS; seed++) {
     const counts = await simulate(seed).catch((error: unknown) => {
@@ -14,5 +16,5 @@ test('[E1] [E3] [E8] [E10] [E13] [E14] [E15] a thousand days of small engines: e
     }
   }
   // The simulations show nothing about what did not happen in them.
-  for (const [name, count] of Object.entries(totals)) expect(count, name).toBeGreaterThan(25);
+  for (const [name, count] of Object.entries(totals)) expect(count, name).toBeGreaterThan(NUM_SIMULATIONS / 40);
 });

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { campaign } from '../../test/support/campaign.ts';
 import { topOfRow } from '../../test/support/top-logits.ts';
 import { createRandom } from '../core/random.ts';
 import { TOP_SUM_TOLERANCE } from '../core/top-logits.ts';
@@ -89,7 +90,7 @@ describe('the best logits alone', () => {
         }
       },
     );
-    fc.assert(property, { numRuns: 4000 });
+    fc.assert(property, { numRuns: campaign({ short: 1000, long: 20_000 }) });
   });
 
   const settled: GenerateParams[] = [

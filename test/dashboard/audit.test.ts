@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { canRun, closeBrowser, type DashboardServer, findBarriers, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
 
-const TIMEOUT_MS = 180_000;
+const TIMEOUT_MS = 600_000;
 const NUM_ROWS = 10_000;
 const HOSTILE =
   '<img src=x onerror="document.title=1"> [click](javascript:document.title=2) \u001b[31mred \u202Egnirts';
@@ -32,7 +32,7 @@ describe.skipIf(!canRun)('the audit view', () => {
       ids.push(((await answer.json()) as { id: string }).id.replace('chatcmpl-', ''));
     }
     // What is written down comes a moment after the answer.
-    await vi.waitFor(async () => expect(await numEntries()).toBe(ids.length), { timeout: 20_000, interval: 100 });
+    await vi.waitFor(async () => expect(await numEntries()).toBe(ids.length), { timeout: 300_000, interval: 100 });
   }, TIMEOUT_MS);
   afterAll(async () => {
     await closeBrowser();

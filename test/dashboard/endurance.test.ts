@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { answerEndlessly, canRun, closeBrowser, type DashboardServer, openBrowser, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
 
-const TIMEOUT_MS = 180_000;
+const TIMEOUT_MS = 600_000;
 const HOSTILE =
   '<img src=x onerror="globalThis.pwned=1">[x](javascript:globalThis.pwned=2)\u001b[31m\u202E' + 'W'.repeat(40);
 const ALL = ['live', 'audit', 'memory', 'learning', 'models', 'keys'];

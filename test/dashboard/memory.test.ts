@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { canRun, closeBrowser, type DashboardServer, findBarriers, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
 
-const TIMEOUT_MS = 180_000;
+const TIMEOUT_MS = 600_000;
 
 describe.skipIf(!canRun)('the memory view', () => {
   let server: DashboardServer & { tokens: ReadonlyMap<string, { token: string }> };

@@ -47,7 +47,7 @@ async function begun(response: Promise<Response>): Promise<{ rest: () => Promise
 
 describe.skipIf(!isServerBuilt)('the end of ruvllm serve', () => {
   test('[E1] after the signal nobody is let in, who is inside finishes, and it ends well', async () => {
-    const server = await folder.start(folder.model, '--kv-packing', 'off');
+    const server = await folder.start(folder.model, '--kv-packing', 'off', '--shutdown-timeout', '600');
     const body = { ...long, max_tokens: 1500 };
     const reference = await (await call(server, 'POST', '/v1/chat/completions', { body })).text();
     const stream = await begun(call(server, 'POST', '/v1/chat/completions', { body }));

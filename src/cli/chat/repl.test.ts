@@ -16,7 +16,7 @@ function start({ isTerminal = true, maxContext = 100, history = null as History 
   const host = createChatHost({ io, output }, model, session);
   const done = isTerminal ? runRepl({ io, output }, host, history) : runPiped(io, host);
   const heard = (text: string) =>
-    vi.waitFor(() => expect(io.written.stdout + io.written.stderr).toContain(text), { timeout: 30_000 });
+    vi.waitFor(() => expect(io.written.stdout + io.written.stderr).toContain(text), { timeout: 300_000 });
   return { io, model, session, host, done, heard };
 }
 

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { campaign } from '../../../test/support/campaign.ts';
 import { MEMORY_FIELDS } from '../fields.ts';
 import type {
   FieldCondition,
@@ -104,7 +105,7 @@ export function testQueries(open: OpenStore): void {
         expect(found.toSorted((a, b) => a - b)).toEqual(expected.map(({ id }) => numberOf(id)));
         expect(await store.count('alpha', { kinds: ['witness'], filter })).toBe(expected.length);
       }),
-      { numRuns: 150 },
+      { numRuns: campaign({ short: 40, long: 600 }) },
     );
   });
 

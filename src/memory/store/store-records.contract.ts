@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { campaign } from '../../../test/support/campaign.ts';
 import { RECORD_KINDS, type JsonValue, type MemoryStore } from '../types.ts';
 import { expectRefusal, idOf, recordOf, START_MS, vectorOf, type OpenStore } from './store-setup.contract.ts';
 
@@ -37,7 +38,7 @@ export function testRecords(open: OpenStore): void {
         const [record] = await store.get('alpha', [idOf(100)]);
         expect(record!.body).toEqual(JSON.parse(JSON.stringify(body)));
       }),
-      { numRuns: 60 },
+      { numRuns: campaign({ short: 20, long: 300 }) },
     );
   });
 

@@ -4,11 +4,12 @@ import { deserializeError, RuvLLMError, type SerializedError } from '../../core/
 import { raceAbort } from '../../runtime/engine-client.ts';
 import type { PrepareGrammar } from '../../runtime/generation.ts';
 import type { GrammarSource } from '../../sampling/grammar/index.ts';
+import { startComputeDeadline } from './compute-deadline.ts';
 
 export interface GrammarPreparerOptions {
   /** A thread that says `ready`, then answers each text with a `PreparerAnswer`. Default: grammar-worker.js, built. */
   readonly spawn?: () => Worker;
-  /** Milliseconds for one grammar; then its thread is ended. Default 2 000: a loaded machine, code that never ran before. */
+  /** Milliseconds of computing for one grammar; then its thread is ended. Default 2 000: code that never ran before. */
   readonly deadlineMs?: number;
   /** Grammars that wait; more are refused. Default 256. */
   readonly maxWaiting?: number;
@@ -53,7 +54,7 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
   let knownBytes = 0;
   let thread: { readonly worker: Worker; isReady: boolean } | null = null;
   let current: Job | null = null;
-  let timer: NodeJS.Timeout | undefined;
+  let cancelTimer = (): void => {};
 
   function keep(key: string, automata: Int32Array): void {
     known.set(key, automata);
@@ -68,14 +69,14 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
   function endThread(): void {
     const ended = thread;
     thread = null;
-    clearTimeout(timer);
+    cancelTimer();
     void ended?.worker.terminate();
   }
 
   function finish(answer: PreparerAnswer): void {
     const job = current;
     current = null;
-    clearTimeout(timer);
+    cancelTimer();
     if (job === null) return;
     jobs.delete(job.key);
     if ('automata' in answer) keep(job.key, answer.automata);
@@ -113,7 +114,7 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
     if (current === null) return rest();
     if (thread === null) startThread();
     thread!.worker.ref();
-    clearTimeout(timer);
+    cancelTimer();
     if (thread!.isReady) begin();
   }
 
@@ -134,15 +135,16 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
   /** Not before the thread is there: its start is not the grammar's time. */
   function begin(): void {
     if (current === null) return;
-    timer = setTimeout(() => fail(tooLong(deadlineMs)), deadlineMs);
+    cancelTimer = startComputeDeadline(deadlineMs, () => fail(tooLong(deadlineMs)));
     thread!.worker.postMessage(current.text);
   }
 
   function rest(): void {
     turns.clear();
     thread?.worker.unref();
-    clearTimeout(timer);
-    timer = setTimeout(endThread, idleMs).unref();
+    cancelTimer();
+    const idle = setTimeout(endThread, idleMs).unref();
+    cancelTimer = () => clearTimeout(idle);
   }
 
   function enqueue(key: string, text: string): Job {

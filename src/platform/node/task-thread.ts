@@ -1,13 +1,14 @@
 import type { Worker } from 'node:worker_threads';
 import { deserializeError, RuvLLMError, type SerializedError } from '../../core/errors.ts';
 import { abortError } from '../../runtime/engine-client.ts';
+import { startComputeDeadline } from './compute-deadline.ts';
 
 export interface TaskThreadOptions {
   /** What it does, for messages: 'the text thread'. */
   readonly name: string;
   /** A thread that says `ready`, or `unable` when it cannot do its work, then answers each task with a `TaskAnswer`. */
   readonly spawn: () => Worker;
-  /** Milliseconds for one task; then its thread is ended. */
+  /** Milliseconds of computing for one task; then its thread is ended. */
   readonly deadlineMs: number;
   /** Tasks that wait; more are refused. */
   readonly maxWaiting: number;
@@ -36,19 +37,19 @@ export function createTaskThread<Task, Result>(options: TaskThreadOptions): Task
   let current: Job<Task, Result> | null = null;
   let isUnable = false;
   let isDisposed = false;
-  let timer: NodeJS.Timeout | undefined;
+  let cancelTimer = (): void => {};
 
   async function endThread(): Promise<void> {
     const ended = thread;
     thread = null;
-    clearTimeout(timer);
+    cancelTimer();
     await ended?.worker.terminate();
   }
 
   function finish(outcome: Result | null | RuvLLMError): void {
     const job = current;
     current = null;
-    clearTimeout(timer);
+    cancelTimer();
     job?.settle(outcome);
     next();
   }
@@ -91,14 +92,14 @@ export function createTaskThread<Task, Result>(options: TaskThreadOptions): Task
     current = job;
     thread ??= startThread();
     thread.worker.ref();
-    clearTimeout(timer);
+    cancelTimer();
     if (thread.isReady) begin();
   }
 
   /** Not before the thread is there: its start is not the task's time. */
   function begin(): void {
     if (current === null) return rest(); // whoever asked has left meanwhile
-    timer = setTimeout(() => lose(true, tooLong(name, deadlineMs)), deadlineMs);
+    cancelTimer = startComputeDeadline(deadlineMs, () => lose(true, tooLong(name, deadlineMs)));
     try {
       thread!.worker.postMessage(current.task);
     } catch {
@@ -108,8 +109,9 @@ export function createTaskThread<Task, Result>(options: TaskThreadOptions): Task
 
   function rest(): void {
     thread?.worker.unref();
-    clearTimeout(timer);
-    timer = setTimeout(() => void endThread(), idleMs).unref();
+    cancelTimer();
+    const idle = setTimeout(() => void endThread(), idleMs).unref();
+    cancelTimer = () => clearTimeout(idle);
   }
 
   return {

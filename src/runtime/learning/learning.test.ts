@@ -86,7 +86,7 @@ describe('[LB8] loops that are due', () => {
       },
     });
     planned.shift()!();
-    await vi.waitFor(() => expect(numSlices).toBeGreaterThan(0), { timeout: 30_000, interval: 5 });
+    await vi.waitFor(() => expect(numSlices).toBeGreaterThan(0), { timeout: 300_000, interval: 5 });
     await learning.close();
     expect(learning.sona.stats()).toMatchObject({ numAccepted: 0, numRefused: 0 });
   });

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { campaign } from '../../../test/support/campaign.ts';
 import { readSuiteGroups, SUITE_DRAFTS, type SuiteGroup } from '../../../test/support/schema-suite.ts';
 import { createMemorySource } from '../../core/byte-source.ts';
 import { RuvLLMError } from '../../core/errors.ts';
@@ -100,7 +101,9 @@ test.skipIf(!hasSuite || !hasVocabulary)(
     const wrong: string[] = [];
     const has = (mask: Uint32Array, id: number): boolean => ((mask[id >>> 5]! >>> (id & 31)) & 1) === 1;
     let numTokens = 0;
-    for (const { grammar, where, group } of main!.accepted) {
+    // Masks of a whole vocabulary take a while: the short form has every fourth schema. [G4] has all of them, by bytes.
+    const step = campaign({ short: 4, long: 1 });
+    for (const { grammar, where, group } of main!.accepted.filter((_, i) => i % step === 0)) {
       for (const { description, data, valid } of group.tests) {
         const text = JSON.stringify(data, null, valid ? 2 : 0);
         const matcher = createTokenMatcher(grammar, table, { cacheBytes: 4 << 20 });

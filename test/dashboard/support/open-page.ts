@@ -2,7 +2,7 @@ import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-cor
 import { openBrowser } from './browser.ts';
 
 /** Twice what Playwright gives: the browser, the server and the test share the machine with other tests. */
-const WAIT_MS = 60_000;
+const WAIT_MS = 180_000;
 
 /** A page that remembers what must not happen. */
 export interface WatchedPage extends AsyncDisposable {

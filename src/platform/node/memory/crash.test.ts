@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { campaign } from '../../../../test/support/campaign.ts';
 import { createRandom } from '../../../core/random.ts';
 import type { MemoryStore } from '../../../memory/types.ts';
 import type { WitnessMemory } from '../../../memory/witness/index.ts';
@@ -13,8 +14,8 @@ import { openWholeMemory, SPACE } from './crash-memory.contract.ts';
 import { counterId, pairIds, pairOf, tenantOf } from './crash-writer.contract.ts';
 import { DRIVERS, masterKey, newFolder, openAt } from './memory-setup.contract.ts';
 
-/** `RUVLLM_CRASH_ROUNDS=200` for all of them. */
-const NUM_ROUNDS = Number(process.env['RUVLLM_CRASH_ROUNDS'] ?? 12);
+/** The short form kills at each of the four moments twice; a kill inside of a save or a segment is certain in the long form only. */
+const NUM_ROUNDS = campaign({ short: 8, long: 200 });
 /** Longer than opening takes: so some die before they are open, and some with many pages in the WAL. */
 const MAX_DELAY_MS = 400;
 /** Then another folder: what is looked at after each kill grows with each round. */
@@ -171,7 +172,7 @@ test.each(DRIVERS)(
 
 /** KiB that no file may outgrow: the database's first pages, its WAL, and on to those of an index. */
 const ALL_LIMITS_KIB = [8, 24, 40, 64, 100, 160, 260, 420, 700, 1100, 1800, 2600, 4000];
-const LIMITS_KIB = ALL_LIMITS_KIB.filter((_, i) => NUM_ROUNDS >= 100 || i % 4 === 1);
+const LIMITS_KIB = campaign({ short: [24, 160, 1100], long: ALL_LIMITS_KIB });
 
 test.skipIf(process.platform === 'win32').each(DRIVERS)(
   '[MS25] a process whose files must not grow: a write is cut short, then refused; what it acknowledged is there (%s)',

@@ -1,5 +1,6 @@
 import { cpSync, rmSync } from 'node:fs';
 import { afterEach, beforeAll, expect, test } from 'vitest';
+import { campaign, repeatedCase } from '../../../../test/support/campaign.ts';
 import { RuvLLMError } from '../../../core/errors.ts';
 import { createRandom } from '../../../core/random.ts';
 import { idOf, recordOf } from '../../../memory/store/store-setup.contract.ts';
@@ -9,17 +10,16 @@ import type { Fault, Persistence } from './faults.contract.ts';
 import { countConcerned, watchDisk, type WatchedDisk } from './faulty-files.contract.ts';
 import { newFolder } from './memory-setup.contract.ts';
 
-/** So many calls of each kind of fault, spread over all, where `RUVLLM_FAULTS` does not say `all`, `2/6` (each sixth) or `69` (that one). */
-const SAMPLE = 4;
+/** So many calls of each kind of fault, spread over all; the long form has every call. */
+const SAMPLE = campaign({ short: 3, long: Infinity });
 
 /** Exactly which calls, so that it takes as long each time. */
-function chooseCalls(numCalls: number, seed: number, wish = process.env['RUVLLM_FAULTS'] ?? ''): number[] {
-  const all = Array.from({ length: numCalls }, (_, i) => i + 1);
-  const [first = Number.NaN, step = null] = wish.split('/').map(Number);
-  if (wish === 'all') return all;
-  if (wish !== '') return all.filter((n) => (step === null ? n === first : n % step === first % step));
-  const shift = createRandom(seed).next();
-  return Array.from({ length: SAMPLE }, (_, i) => 1 + Math.floor(((i + shift) * numCalls) / SAMPLE));
+function chooseCalls(numCalls: number, seed: number): number[] {
+  const one = repeatedCase();
+  if (one !== null) return one <= numCalls ? [one] : [];
+  const numChosen = Math.min(SAMPLE, numCalls);
+  const shift = numChosen === numCalls ? 0 : createRandom(seed).next();
+  return Array.from({ length: numChosen }, (_, i) => 1 + Math.floor(((i + shift) * numCalls) / numChosen));
 }
 const NUM_OLD = 60;
 const NUM_ENTRIES = 30;

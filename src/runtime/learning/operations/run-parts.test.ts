@@ -66,7 +66,7 @@ describe('[LO17] a run', () => {
       versions: [{ version: 2, isAccepted: false, reason: again.parts[2]!.reason }, { version: 1 }],
     });
     expect(await who()).toBe('large');
-  }, 60_000);
+  });
 
   test('of loop C has patterns, too, and each part once', async () => {
     openRoutes();
@@ -78,7 +78,7 @@ describe('[LO17] a run', () => {
       reason: expect.stringContaining('examples to train on') as string,
     });
     expect(parts[3]).toMatchObject({ state: 'trained', version: 1 });
-  }, 60_000);
+  });
 
   test('is of one part where that is named, and needs no model for it', async () => {
     openRoutes();
@@ -153,5 +153,5 @@ describe('[LO17] a run', () => {
     ]);
     expect(await desk.run('learn.history', { of: 'routing' })).toMatchObject({ versions: [] });
     expect(await who()).toBe('small');
-  }, 60_000);
+  });
 });

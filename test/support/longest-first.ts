@@ -1,0 +1,32 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Files of half a minute and more. Vitest orders by size where it has no durations yet, and some of these are short. */
+const LONGEST = [
+  'src/kernels/wasm/wasm-pack.test.ts',
+  'src/kernels/reference/reference.test.ts',
+  'src/kernels/native/native-pack.test.ts',
+  'test/memory-commands.test.ts',
+  'test/cli.test.ts',
+  'src/platform/node/memory/postgres-store.test.ts',
+  'test/learning-served.test.ts',
+  'test/learning-crash.test.ts',
+  'test/learning.test.ts',
+  'test/minilm.test.ts',
+  'test/bench-routing.test.ts',
+  'test/dashboard/endurance.test.ts',
+  'src/runtime/learning/reranking.test.ts',
+  'src/platform/node/memory/crash.test.ts',
+];
+
+/** Starts the longest files first: one that starts last leaves the other worker with nothing to do. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rankOf = ({ project, moduleId }: TestSpecification): number => {
+      // Between two shared files an isolated one would end the process that they share.
+      if (project.config.isolate) return -1;
+      const rank = LONGEST.findIndex((name) => moduleId.endsWith(`/${name}`));
+      return rank < 0 ? LONGEST.length : rank;
+    };
+    return (await super.sort(files)).sort((a, b) => rankOf(a) - rankOf(b));
+  }
+}
