@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createRandom } from '../core/random.ts';
 import { expectPlain, makeRegion, sequencesOf, type Part, runStep, type Shape } from './attention-fixture.contract.ts';
 import { type KernelPackFactory, PAGE_TOKENS } from './contract.ts';
-import { expectSameBits, withPack } from './pack-fixture.contract.ts';
+import { expectSameBits, withSmallPack } from './pack-fixture.contract.ts';
 
 /** Around one page, four pages, and eight; and some more. */
 const contexts = [1, 15, 16, 17, 63, 64, 65, 127, 128, 129, 200];
@@ -38,7 +38,7 @@ const rowsOf = (values: Float32Array, { numHeads, headDim }: Shape, from: number
 export function describeAttentionEdges(makeFactory: () => KernelPackFactory): void {
   describe('attention at edges of pages, spans, windows and batches', () => {
     test.each(headShapes)('the last rows of every context, together and alone: %o', async (shape) => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const kv = makeRegion(fixture, shape, pagesOf(contexts));
         const sequences = sequencesOf(shape, contexts, kv.numPages);
         const parts = sequences.map((sequence, i): Part => {
@@ -58,7 +58,7 @@ export function describeAttentionEdges(makeFactory: () => KernelPackFactory): vo
 
     test.each(windows)('a window of %d at every position', async (window) => {
       const shape = { ...small, window };
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const kv = makeRegion(fixture, shape, pagesOf([200]));
         const [sequence] = sequencesOf(shape, [200], kv.numPages);
         const part = { sequence: sequence!, start: 0, end: 200 };
@@ -76,7 +76,7 @@ export function describeAttentionEdges(makeFactory: () => KernelPackFactory): vo
       { ...small, window: 40 },
       { ...small, numHeads: 4, numKvHeads: 2, headDim: 8, softcap: 10 },
     ])('any number of last rows, 1 to 70, has the bits of all rows: %o', async (shape) => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const kv = makeRegion(fixture, shape, pagesOf([130, 75]));
         const [long, other] = sequencesOf(shape, [130, 75], kv.numPages);
         const ends = { long: { sequence: long!, start: 0, end: 130 }, other: { sequence: other!, start: 0, end: 75 } };
@@ -102,7 +102,7 @@ export function describeAttentionEdges(makeFactory: () => KernelPackFactory): vo
       { ...small, numHeads: 8, headDim: 4, precision: 'f32' as const },
     ])('any split of prompts over calls gives the bits of one call: %o', async (shape) => {
       const lengths = [200, 70, 33];
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const first = makeRegion(fixture, shape, pagesOf(lengths));
         const sequences = sequencesOf(shape, lengths, first.numPages);
         const all = sequences.map((sequence) => ({ sequence, start: 0, end: sequence.length }));
@@ -140,7 +140,7 @@ export function describeAttentionEdges(makeFactory: () => KernelPackFactory): vo
       'a NaN in one key or value reaches the rows that see it only; window %d',
       async (window) => {
         const shape = { ...small, headDim: 12, window };
-        await withPack(makeFactory(), async (fixture) => {
+        await withSmallPack(makeFactory(), async (fixture) => {
           const kv = makeRegion(fixture, shape, pagesOf([200]));
           const sequence = sequencesOf(shape, [200], kv.numPages)[0]!;
           const healthy = await runStep(fixture, kv, shape, [{ sequence, start: 0, end: 200 }]);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { floatToHalf } from '../core/half.ts';
 import { expectPlain, LAYER, makeRegion, sequencesOf, runStep, type Shape } from './attention-fixture.contract.ts';
 import { type KernelPackFactory, PAGE_TOKENS } from './contract.ts';
-import { expectSameBits, withPack } from './pack-fixture.contract.ts';
+import { expectSameBits, withSmallPack } from './pack-fixture.contract.ts';
 
 const plain: Shape = { numHeads: 4, numKvHeads: 2, headDim: 16, window: 0, softcap: 0 };
 const shapes: Shape[] = [
@@ -22,7 +22,7 @@ export function describeAttention(makeFactory: () => KernelPackFactory): void {
   describe('writeKv and attention', () => {
     test('writeKv rounds to f16 in the documented places and touches nothing else', async () => {
       const shape: Shape = { ...plain, headDim: 20 };
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const kv = makeRegion(fixture, shape, 3);
         const sequence = { ...sequencesOf(shape, [18], 3)[0]!, pageIds: [2, 0] };
         await runStep(fixture, kv, shape, [{ sequence, start: 0, end: 18 }]);
@@ -43,7 +43,7 @@ export function describeAttention(makeFactory: () => KernelPackFactory): void {
     });
 
     test.each(shapes)('equals plain softmax attention: %o', async (shape) => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const kv = makeRegion(fixture, shape, 12);
         const sequences = sequencesOf(shape, [1, 16, 17, 37], 12);
         const parts = sequences.map((sequence) => ({ sequence, start: 0, end: sequence.length }));
@@ -54,7 +54,7 @@ export function describeAttention(makeFactory: () => KernelPackFactory): void {
     test.each(shapes)('chunked equals whole and batched equals alone, bit for bit: %o', async (shape) => {
       const width = shape.numHeads * shape.headDim;
       const lengths = [37, 3, 20];
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const sequences = sequencesOf(shape, lengths, 12);
         const whole: Float32Array[] = [];
         const first = makeRegion(fixture, shape, 12);

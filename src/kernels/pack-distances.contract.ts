@@ -2,7 +2,14 @@ import { describe, expect, test } from 'vitest';
 import { createRandom } from '../core/random.ts';
 import { normals } from '../../test/support/random-values.ts';
 import { type DistancesOp, type KernelPackFactory, MAX_VECTOR_DIM } from './contract.ts';
-import { EPSILON, expectClose, expectSameBits, norm, type PackFixture, withPack } from './pack-fixture.contract.ts';
+import {
+  EPSILON,
+  expectClose,
+  expectSameBits,
+  norm,
+  type PackFixture,
+  withSmallPack,
+} from './pack-fixture.contract.ts';
 
 type Metric = DistancesOp['metric'];
 const metrics: Metric[] = ['dot', 'l2'];
@@ -61,7 +68,7 @@ function roundPlainly(query: Float32Array): { q: number[]; scale: number } {
 export function describeDistances(makeFactory: () => KernelPackFactory): void {
   describe('distances', () => {
     test.each(metrics)('%s of f32 vectors, at every length', async (metric) => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         for (const dim of dims) {
           const query = normals(dim, dim);
           const vectors = normals(5 * dim, dim + 1);
@@ -78,7 +85,7 @@ export function describeDistances(makeFactory: () => KernelPackFactory): void {
     test.each(metrics)(
       '%s of int8 vectors is the exact one of the rounded numbers, at every length',
       async (metric) => {
-        await withPack(makeFactory(), async (fixture) => {
+        await withSmallPack(makeFactory(), async (fixture) => {
           for (const dim of dims) {
             const query = normals(dim, dim, 3);
             const vectors = bytesOf(5 * dim, dim);
@@ -99,7 +106,7 @@ export function describeDistances(makeFactory: () => KernelPackFactory): void {
     );
 
     test('the longest vectors do not overflow, and the query comes back from rounding at distance 0', async () => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const query = new Float32Array(MAX_VECTOR_DIM).fill(127);
         const vectors = new Int8Array(2 * MAX_VECTOR_DIM).fill(127);
         vectors.fill(-128, MAX_VECTOR_DIM);
@@ -114,7 +121,7 @@ export function describeDistances(makeFactory: () => KernelPackFactory): void {
     test.each(['f32', 'int8'] as const)(
       '%s: ids choose vectors, in any order and twice; alone equals in a scan',
       async (format) => {
-        await withPack(makeFactory(), async (fixture) => {
+        await withSmallPack(makeFactory(), async (fixture) => {
           const [dim, numVectors] = [100, 300];
           const query = normals(dim, 1);
           const vectors = format === 'f32' ? normals(numVectors * dim, 2) : bytesOf(numVectors * dim, 2);
@@ -137,7 +144,7 @@ export function describeDistances(makeFactory: () => KernelPackFactory): void {
     );
 
     test('zeros are zeros, NaN shows where it is and a query that is not finite everywhere', async () => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const dim = 40;
         const scales = Float32Array.of(0.5, NaN, 0.25);
         const vectors = bytesOf(3 * dim, 1);
@@ -169,7 +176,7 @@ export function describeDistances(makeFactory: () => KernelPackFactory): void {
     });
 
     test('vectors without values or beyond the limit are refused, and bytes without scales', async () => {
-      await withPack(makeFactory(), async ({ pack, put }) => {
+      await withSmallPack(makeFactory(), async ({ pack, put }) => {
         const at = put([1]);
         const op = { query: at, vectors: at, numVectors: 1, ids: null, metric: 'dot' as const, out: at };
         for (const dim of [0, MAX_VECTOR_DIM + 1]) {

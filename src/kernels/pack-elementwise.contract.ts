@@ -3,7 +3,14 @@ import { normals } from '../../test/support/random-values.ts';
 import { floatToHalf, halfToFloat } from '../core/half.ts';
 import { quantFormats } from '../quant/index.ts';
 import type { KernelPackFactory } from './contract.ts';
-import { allTypes, EPSILON, expectClose, expectSameBits, randomMatrix, withPack } from './pack-fixture.contract.ts';
+import {
+  allTypes,
+  EPSILON,
+  expectClose,
+  expectSameBits,
+  randomMatrix,
+  withSmallPack,
+} from './pack-fixture.contract.ts';
 
 /** Every length up to two steps of four unrolled four-lane vectors, and odd ones beyond. */
 const lengths = [...Array.from({ length: 35 }, (_, i) => i), 63, 64, 65, 257, 4099];
@@ -20,7 +27,7 @@ export function describeElementwise(makeFactory: () => KernelPackFactory): void 
   test.each(allTypes)('gatherRows reads rows of %s in any order and scales them', async (type) => {
     const { blockSize } = quantFormats[type];
     const ids = [6, 0, 3, 3, 1];
-    await withPack(makeFactory(), async ({ pack, putInts, output, matrix }) => {
+    await withSmallPack(makeFactory(), async ({ pack, putInts, output, matrix }) => {
       for (const numCols of blockSize === 1 ? [1, 2, 3, 7, 16, 33] : [blockSize, 3 * blockSize]) {
         const { bytes, values } = randomMatrix(type, 7, numCols, numCols);
         const table = matrix(type, 7, numCols, bytes);
@@ -45,7 +52,7 @@ export function describeElementwise(makeFactory: () => KernelPackFactory): void 
   });
 
   test('rmsNorm divides by the root mean square at every width', async () => {
-    await withPack(makeFactory(), async ({ pack, put, output }) => {
+    await withSmallPack(makeFactory(), async ({ pack, put, output }) => {
       for (const dim of lengths.slice(1)) {
         const numRows = 3;
         const x = normals(numRows * dim, dim);
@@ -76,7 +83,7 @@ export function describeElementwise(makeFactory: () => KernelPackFactory): void 
   test.each(['adjacent', 'halves'] as const)(
     'rope rotates %s pairs and leaves the rest of the head',
     async (pairing) => {
-      await withPack(makeFactory(), async ({ pack, put, output }) => {
+      await withSmallPack(makeFactory(), async ({ pack, put, output }) => {
         for (const [headDim, rotaryDim] of [
           [2, 2],
           [16, 16],
@@ -120,7 +127,7 @@ export function describeElementwise(makeFactory: () => KernelPackFactory): void 
     },
   };
   test.each(['silu', 'gelu'] as const)('gatedActivation %s at every length, in place too', async (activation) => {
-    await withPack(makeFactory(), async ({ pack, put, output }) => {
+    await withSmallPack(makeFactory(), async ({ pack, put, output }) => {
       for (const count of lengths) {
         const gate = wideValues(count, count);
         const up = normals(count, count + 1);
@@ -142,7 +149,7 @@ export function describeElementwise(makeFactory: () => KernelPackFactory): void 
   });
 
   test('add, scale and softcap at every length', async () => {
-    await withPack(makeFactory(), async ({ pack, put, output }) => {
+    await withSmallPack(makeFactory(), async ({ pack, put, output }) => {
       for (const count of lengths) {
         const [x, y] = [wideValues(count, count), normals(count, count + 1)];
         const sum = output(count);
@@ -176,7 +183,7 @@ export function describeElementwise(makeFactory: () => KernelPackFactory): void 
 
   test('copyRows picks rows in any order, repeats included', async () => {
     const rows = [4, 0, 2, 2, 1];
-    await withPack(makeFactory(), async ({ pack, put, putInts, output }) => {
+    await withSmallPack(makeFactory(), async ({ pack, put, putInts, output }) => {
       for (const dim of [1, 2, 3, 5, 15, 16, 33]) {
         const x = normals(5 * dim, dim);
         for (const numRows of [0, 1, rows.length]) {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { normals } from '../../test/support/random-values.ts';
 import { expectPlain, makeRegion, runStep, sequencesOf, type Shape } from './attention-fixture.contract.ts';
 import type { KernelPackFactory } from './contract.ts';
-import { EPSILON, expectClose, expectSameBits, withPack } from './pack-fixture.contract.ts';
+import { EPSILON, expectClose, expectSameBits, withSmallPack, type PackFixture } from './pack-fixture.contract.ts';
 
 const lengths = [...Array.from({ length: 35 }, (_, i) => i), 63, 64, 65, 257, 4099];
 
@@ -30,7 +30,7 @@ const shapes: Shape[] = [
 /** What encoders need beside the operations of decoders. */
 export function describeEncoderOps(makeFactory: () => KernelPackFactory): void {
   test('layerNorm centers, divides by the deviation and shifts at every width', async () => {
-    await withPack(makeFactory(), async ({ pack, put, output }) => {
+    await withSmallPack(makeFactory(), async ({ pack, put, output }) => {
       for (const dim of lengths.slice(1)) {
         const numRows = 11; // more than one chunk of any pack
         const x = normals(numRows * dim, dim).map((value) => value + 3);
@@ -61,7 +61,7 @@ export function describeEncoderOps(makeFactory: () => KernelPackFactory): void {
   });
 
   test('layerNorm shows what cannot be normalized instead of hiding it', async () => {
-    await withPack(makeFactory(), async ({ pack, put, output }) => {
+    await withSmallPack(makeFactory(), async ({ pack, put, output }) => {
       for (const bad of [NaN, Infinity, 3e38]) {
         const x = normals(16, 1);
         x.set([bad, -bad], 3);
@@ -77,7 +77,7 @@ export function describeEncoderOps(makeFactory: () => KernelPackFactory): void {
   });
 
   test('gelu is x times the normal distribution at every length, wherever a value stands', async () => {
-    await withPack(makeFactory(), async ({ pack, output }) => {
+    await withSmallPack(makeFactory(), async ({ pack, output }) => {
       for (const count of lengths) {
         const x = normals(count, count + 7, 3);
         [0, 1e-8, -1e-8, 1e-3, -1, -4, -6, 8, -8, 40, -40].forEach((value, i) => {
@@ -97,7 +97,7 @@ export function describeEncoderOps(makeFactory: () => KernelPackFactory): void {
   });
 
   test('gelu of NaN is NaN', async () => {
-    await withPack(makeFactory(), async ({ pack, output }) => {
+    await withSmallPack(makeFactory(), async ({ pack, output }) => {
       const out = output(5, Float32Array.of(1, NaN, 1, 1, NaN));
       pack.gelu({ x: out.offset, count: 5 });
       expect(Array.from(await out.read(), (value) => Number.isNaN(value))).toEqual([false, true, false, false, true]);
@@ -106,7 +106,7 @@ export function describeEncoderOps(makeFactory: () => KernelPackFactory): void {
 
   describe('attention that sees all', () => {
     test.each(shapes)('equals plain softmax attention over the whole sequence: %o', async (shape) => {
-      await withPack(makeFactory(), async (fixture) => {
+      const body = async (fixture: PackFixture): Promise<void> => {
         const kv = makeRegion(fixture, shape, 24);
         const parts = sequencesOf(shape, [1, 16, 17, 37, 130], 24).map((sequence) => ({
           sequence,
@@ -121,12 +121,13 @@ export function describeEncoderOps(makeFactory: () => KernelPackFactory): void {
           const alone = await runStep(fixture, makeRegion(fixture, shape, 24), shape, [part]);
           expectSameBits(alone, batched.slice(row * width, (row += part.end) * width), `${part.end} tokens alone`);
         }
-      });
+      };
+      await withSmallPack(makeFactory(), body, { arenaBytes: 2 ** 24 });
     });
 
     test('cannot have a window', async () => {
       const shape: Shape = { ...plain, window: 4 };
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const [sequence] = sequencesOf(plain, [3], 1);
         const step = runStep(fixture, makeRegion(fixture, plain, 1), shape, [
           { sequence: sequence!, start: 0, end: 3 },

@@ -15,7 +15,7 @@ import {
   norm,
   type PackFixture,
   randomMatrix,
-  withPack,
+  withSmallPack,
 } from './pack-fixture.contract.ts';
 
 const NUM_ROWS = 21;
@@ -93,7 +93,7 @@ export function describeExtremes(makeFactory: () => KernelPackFactory): void {
     const weights = new Float32Array(NUM_ROWS * NUM_COLS);
     quantFormats[type].dequantize(bytes, 0, weights, 0, weights.length / quantFormats[type].blockSize);
     const x = extremeTokens();
-    await withPack(makeFactory(), async (fixture) => {
+    await withSmallPack(makeFactory(), async (fixture) => {
       for (const numTokens of [1, NUM_TOKENS]) {
         const result = await product(fixture, type, bytes, x.subarray(0, numTokens * NUM_COLS));
         for (let t = 0; t < numTokens; t++) {
@@ -115,7 +115,7 @@ export function describeExtremes(makeFactory: () => KernelPackFactory): void {
     const x = normals(NUM_TOKENS * NUM_COLS, 4);
 
     test('hands a NaN or an infinity in a token on to all its results, and to no other', async () => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const healthy = await product(fixture, type, bytes, x);
         for (const [bad, at] of [NaN, Infinity, -Infinity].flatMap((bad) => [0, 31, 300, 767].map((at) => [bad, at]))) {
           const sick = x.slice();
@@ -137,7 +137,7 @@ export function describeExtremes(makeFactory: () => KernelPackFactory): void {
     });
 
     test('keeps magnitudes: right or visibly wrong, up to the largest floats and down to the smallest', async () => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const healthy = await product(fixture, type, bytes, rowOf(x, 0, NUM_COLS));
         const peak = Math.max(...healthy.map(Math.abs));
         for (const exponent of [-149, -140, -126, -30, 30, 60, 100, 120]) {
@@ -166,7 +166,7 @@ export function describeExtremes(makeFactory: () => KernelPackFactory): void {
       const bits = plainBits[type];
       if (type === 'F32') view.setUint32(last, bits!, true);
       else view.setUint16(last + (scaleFields[type]?.scale ?? 0), bits ?? 0x7c00, true);
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         try {
           fixture.matrix(type, NUM_ROWS, NUM_COLS, sick);
         } catch (error) {
@@ -190,7 +190,7 @@ export function describeExtremes(makeFactory: () => KernelPackFactory): void {
   });
 
   test.each([NaN, Infinity, 3e19, -3e38])('rmsNorm of a row with %d is right or not finite', async (bad) => {
-    await withPack(makeFactory(), async ({ pack, put, output }) => {
+    await withSmallPack(makeFactory(), async ({ pack, put, output }) => {
       const x = normals(2 * 70, 5);
       x[75] = bad;
       const out = output(x.length);
@@ -210,7 +210,7 @@ export function describeExtremes(makeFactory: () => KernelPackFactory): void {
   test.each(attentionCases)('attention over %s pages shows a bad %s (%d) to later tokens only', async (...args) => {
     const [precision, field, bad] = args;
     const [numTokens, headDim, badToken] = [40, 16, 20];
-    await withPack(makeFactory(), async ({ pack, put, putInts, output }) => {
+    await withSmallPack(makeFactory(), async ({ pack, put, putInts, output }) => {
       const layerBytes = kvLayerBytes(1, headDim, precision);
       const base = pack.arena.allocate(3 * layerBytes, 'pages');
       const kv: KvRegion = { base, pageBytes: layerBytes, layerBytes, numPages: 3, numKvHeads: 1, headDim, precision };

@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import { createMemorySource } from '../core/byte-source.ts';
 import type { TensorTypeName } from '../core/tensor-type.ts';
 import { quantFormats } from '../quant/index.ts';
+import { campaign } from '../../test/support/campaign.ts';
 import { randomBlocks } from '../../test/support/random-blocks.ts';
 import type { KernelPack, KernelPackFactory, KernelPackOptions, Offset, WeightMatrix } from './contract.ts';
 
@@ -35,6 +36,18 @@ export async function withPack(
   } finally {
     await pack.dispose();
   }
+}
+
+/**
+ * The same with a small arena, which is cheaper to make and to collect. Starting a thread takes longer than most bodies:
+ * the short form has one, unless the test names a number. Programs of all operations have the same bits on 1 to 8.
+ */
+export function withSmallPack(
+  factory: KernelPackFactory,
+  body: (fixture: PackFixture) => Promise<void>,
+  options: Partial<KernelPackOptions> = {},
+): Promise<void> {
+  return withPack(factory, body, { arenaBytes: 2 ** 23, numThreads: campaign({ short: 1, long: 2 }), ...options });
 }
 
 function createFixture(pack: KernelPack): PackFixture {

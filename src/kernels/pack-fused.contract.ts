@@ -11,7 +11,7 @@ import {
   PAGE_TOKENS,
   type WeightMatrix,
 } from './contract.ts';
-import { expectSameBits, type PackFixture, randomMatrix, withPack } from './pack-fixture.contract.ts';
+import { expectSameBits, type PackFixture, randomMatrix, withSmallPack } from './pack-fixture.contract.ts';
 
 /** Every width of a tile up to one more than a whole one, and around the second, third and fourth. */
 export const TOKEN_COUNTS = [...Array.from({ length: 17 }, (_, i) => i + 1), 31, 32, 33, 47, 64];
@@ -58,7 +58,7 @@ const gatePairs: [TensorTypeName, TensorTypeName][] = [
 export function describeFused(makeFactory: () => KernelPackFactory): void {
   describe('fused operations', () => {
     test.each(outputTypes)('matmul of normalized rows into %s %s %s %s', async (...types) => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const { pack, put, output } = fixture;
         const { x, norm, values } = normInputs(fixture);
         const outputs = types.map((type, i) => {
@@ -88,7 +88,7 @@ export function describeFused(makeFactory: () => KernelPackFactory): void {
     const gates = gatePairs.flatMap((pair) => (['silu', 'gelu'] as const).map((kind) => [...pair, kind] as const));
     test.each(gates)('gatedMatmul of %s and %s with %s', async (gateType, upType, activation) => {
       const numRows = 37;
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const { pack, put, output } = fixture;
         const { x, norm: someNorm, values } = normInputs(fixture);
         const gateWeight = weightOf(fixture, gateType, numRows, 3);
@@ -125,7 +125,7 @@ export function describeFused(makeFactory: () => KernelPackFactory): void {
     );
     test.each(turns)('rotateAndStore: %o', async ({ precision, pairing, hasNorms }) => {
       const [numHeads, numKvHeads, headDim, rotaryDim] = [6, 3, 20, 12];
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const { pack, put, putInts, output } = fixture;
         const layerBytes = kvLayerBytes(numKvHeads, headDim, precision);
         const numPages = MAX_TOKENS / PAGE_TOKENS + 1;

@@ -7,7 +7,7 @@ import {
   MAX_GRAPH_WIDTH,
   type VectorTable,
 } from './contract.ts';
-import { type PackFixture, withPack } from './pack-fixture.contract.ts';
+import { type PackFixture, withSmallPack } from './pack-fixture.contract.ts';
 
 type Metric = VectorTable['metric'];
 type Format = VectorTable['format'];
@@ -121,7 +121,7 @@ const queryOf = (dim: number, seed: number): number[] => [127, ...wholes(dim - 1
 export function describeGraph(makeFactory: () => KernelPackFactory): void {
   describe('graphs of vectors', () => {
     test.each(cases)('searchGraph, %s of %s: the walk of the contract, ties and all', async (metric, format) => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const { pack, put, output } = fixture;
         for (const [numNodes, dim] of [
           [60, 5],
@@ -173,7 +173,7 @@ export function describeGraph(makeFactory: () => KernelPackFactory): void {
     });
 
     test('searchGraph, alone or among others, and after 70 000 searches: always the same', async () => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const { pack, put, output } = fixture;
         const world = makeWorld(20, 4, 1);
         const { table, lanes, graph } = putWorld(fixture, world, 'dot', 'f32');
@@ -198,7 +198,7 @@ export function describeGraph(makeFactory: () => KernelPackFactory): void {
     });
 
     test.each(cases)('pickLinks, %s of %s: near ones in different directions, each once', async (metric, format) => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const { pack, putInts, output } = fixture;
         const world = makeWorld(150, 21, 9);
         const { table, lanes } = putWorld(fixture, world, metric, format);
@@ -231,7 +231,7 @@ export function describeGraph(makeFactory: () => KernelPackFactory): void {
     });
 
     test('a vector that gives no number is farthest', async () => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const { pack, put, putInts, output } = fixture;
         const rows = [
           [1, 1],
@@ -274,7 +274,7 @@ export function describeGraph(makeFactory: () => KernelPackFactory): void {
     });
 
     test('widths, degrees and lanes out of range are refused', async () => {
-      await withPack(makeFactory(), async ({ pack }) => {
+      await withSmallPack(makeFactory(), async ({ pack }) => {
         const table: VectorTable = { vectors: 64, dim: 1, format: 'f32', scales: null, metric: 'dot' };
         const lanes = { at: 64, laneBytes: graphLaneBytes(1, MAX_GRAPH_WIDTH, MAX_GRAPH_DEGREE), numNodes: 1 };
         const op = {

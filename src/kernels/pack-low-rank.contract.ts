@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { normals } from '../../test/support/random-values.ts';
 import { type KernelPackFactory, MAX_RANK } from './contract.ts';
-import { EPSILON, expectClose, expectSameBits, norm, type PackFixture, withPack } from './pack-fixture.contract.ts';
+import {
+  EPSILON,
+  expectClose,
+  expectSameBits,
+  norm,
+  type PackFixture,
+  withSmallPack,
+} from './pack-fixture.contract.ts';
 
 interface Delta {
   readonly numCols: number;
@@ -67,7 +74,7 @@ export function describeLowRank(makeFactory: () => KernelPackFactory): void {
     ) as [number, number, number][];
 
     test('adds scale * B (A x) to every token, at every width, height and rank', async () => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         for (const [numCols, numRows, rank] of shapes) {
           const delta = makeDelta(numCols, numRows, rank);
           const numTokens = 1 + ((numCols + numRows) % 3);
@@ -90,7 +97,7 @@ export function describeLowRank(makeFactory: () => KernelPackFactory): void {
     });
 
     test('a row list names the tokens of an adapter; batched equals alone, bit for bit', async () => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         for (const [numCols, numRows, rank] of [
           [48, 70, 8],
           [33, 16, 3],
@@ -118,7 +125,7 @@ export function describeLowRank(makeFactory: () => KernelPackFactory): void {
     });
 
     test('a NaN stays with its token, and ranks beyond the limits are refused', async () => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const delta = makeDelta(20, 18, 4);
         const x = normals(3 * 20, 1);
         x[25] = NaN;

@@ -11,7 +11,7 @@ import {
   expectSameBits,
   norm,
   randomMatrix,
-  withPack,
+  withSmallPack,
 } from './pack-fixture.contract.ts';
 
 const MAX_TOKENS = 17;
@@ -68,7 +68,7 @@ export function describeMatmul(makeFactory: () => KernelPackFactory): void {
         : [1, 2, 3].map((n) => ({ numCols: n * blockSize, tokens: tokenCounts, rows: rowCounts }));
 
     test('equals the plain product for every number of tokens, rows and columns', async () => {
-      await withPack(makeFactory(), async ({ pack, put, output, matrix }) => {
+      await withSmallPack(makeFactory(), async ({ pack, put, output, matrix }) => {
         for (const { numCols, tokens, rows } of shapes) {
           const { bytes, rowBytes, x, expected, tolerances } = makeCase(type, numCols, numCols);
           const offset = put(x);
@@ -100,7 +100,7 @@ export function describeMatmul(makeFactory: () => KernelPackFactory): void {
       const [numRows, perSlice] = [301, 7];
       const { bytes, rowBytes } = randomMatrix(type, numRows, numCols, 11);
       const bias = normals(numRows, 13);
-      await withPack(makeFactory(), async ({ pack, put, output, matrix }) => {
+      await withSmallPack(makeFactory(), async ({ pack, put, output, matrix }) => {
         const tall = matrix(type, numRows, numCols, bytes);
         for (const numTokens of [1, 5]) {
           const x = put(normals(numTokens * numCols, 12));
@@ -128,7 +128,7 @@ export function describeMatmul(makeFactory: () => KernelPackFactory): void {
       const numCols = blockSize === 1 ? 99 : 3 * blockSize;
       const numRows = 13;
       const { bytes, rowBytes, x } = makeCase(type, numCols, 5);
-      await withPack(makeFactory(), async ({ pack, put, output, matrix }) => {
+      await withSmallPack(makeFactory(), async ({ pack, put, output, matrix }) => {
         const weight = matrix(type, numRows, numCols, bytes.subarray(0, numRows * rowBytes));
         for (const numTokens of tokenCounts) {
           const together = output(numTokens * numRows);
@@ -164,7 +164,7 @@ export function describeMatmul(makeFactory: () => KernelPackFactory): void {
     const cases = types.map((type) => makeCase(type, numCols, 7));
     const { x } = cases[0]!;
     for (const numTokens of [1, 3, 8]) {
-      await withPack(makeFactory(), async ({ pack, put, output, matrix }) => {
+      await withSmallPack(makeFactory(), async ({ pack, put, output, matrix }) => {
         const outputs = cases.map(({ type, bytes, rowBytes }, i) => {
           const numRows = [64, 13, 7, 32, 1, 9][i]!;
           const bias = i % 2 === 0 ? normals(numRows, 30 + i, 10) : null;
@@ -200,7 +200,7 @@ export function describeMatmul(makeFactory: () => KernelPackFactory): void {
 
   test('matmul leaves its input alone and does nothing for no tokens', async () => {
     const { bytes, x } = makeCase('Q8_0', 64, 3);
-    await withPack(makeFactory(), async ({ pack, put, output, matrix }) => {
+    await withSmallPack(makeFactory(), async ({ pack, put, output, matrix }) => {
       const weight = matrix('Q8_0', MAX_ROWS, 64, bytes);
       const input = put(x);
       const out = output(0);

@@ -11,7 +11,14 @@ import {
   type PackedKvPrecision,
   PAGE_TOKENS,
 } from './contract.ts';
-import { EPSILON, expectClose, expectSameBits, norm, type PackFixture, withPack } from './pack-fixture.contract.ts';
+import {
+  EPSILON,
+  expectClose,
+  expectSameBits,
+  norm,
+  type PackFixture,
+  withSmallPack,
+} from './pack-fixture.contract.ts';
 import { packHead, unpackHead } from './packed-page-twin.contract.ts';
 
 const NUM_LAYERS = 3;
@@ -69,7 +76,7 @@ export function describePackedPages(makeFactory: () => KernelPackFactory): void 
     test.each(formats)(
       'packPages makes the documented bytes of $from in $to, and touches nothing else',
       async (kinds) => {
-        await withPack(makeFactory(), async (fixture) => {
+        await withSmallPack(makeFactory(), async (fixture) => {
           const { pack, putInts } = fixture;
           for (const headDim of [4, 20, 64]) {
             const shape = { ...plain, ...kinds, headDim };
@@ -107,7 +114,7 @@ export function describePackedPages(makeFactory: () => KernelPackFactory): void 
     );
 
     test.each(formats)('a number of $from in $to is off by half a step at most', async ({ from, to }) => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const { pack, putInts } = fixture;
         const shape = { ...plain, from, to, headDim: 32 };
         const [kv, packed] = [makeRegion(fixture, shape, from), makeRegion(fixture, shape, to)];
@@ -150,7 +157,7 @@ export function describePackedPages(makeFactory: () => KernelPackFactory): void 
       { ...small, headDim: 4, from: 'f32', to: 'q4', window: 17, softcap: 3 },
     ];
     test.each(shapes)('attention over mixed tables is plain softmax of what the pages mean: %o', async (shape) => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const context = await makeContext(fixture, shape);
         // Each remainder of a page, and each mixture of three pages and more: bit p of the mask: page p is packed.
         for (let length = 1; length <= 7 * PAGE_TOKENS; length += length < 18 ? 1 : 13) {
@@ -163,7 +170,7 @@ export function describePackedPages(makeFactory: () => KernelPackFactory): void 
     });
 
     test.each(shapes)('over packed pages batched equals alone, bit for bit: %o', async (shape) => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const context = await makeContext(fixture, shape);
         const width = shape.numHeads * shape.headDim;
         const parts = [
@@ -185,7 +192,7 @@ export function describePackedPages(makeFactory: () => KernelPackFactory): void 
     });
 
     test('packed pages are not written to, and match the pages beside them', async () => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const { pack, putInts } = fixture;
         const shape: Shape = { ...plain, from: 'f16', to: 'q8' };
         const [kv, packed] = [makeRegion(fixture, shape, 'f16'), makeRegion(fixture, shape, 'q8')];

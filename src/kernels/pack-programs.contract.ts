@@ -12,7 +12,7 @@ import {
   PAGE_TOKENS,
   type WeightMatrix,
 } from './contract.ts';
-import { expectSameBits, type PackFixture, randomMatrix, withPack } from './pack-fixture.contract.ts';
+import { expectSameBits, type PackFixture, randomMatrix, withSmallPack } from './pack-fixture.contract.ts';
 
 const DIM = 256;
 const HEADS = { numHeads: 4, headDim: 32 };
@@ -216,7 +216,7 @@ export function describePrograms(makeFactory: () => KernelPackFactory): void {
     const results = async (run: Run, numThreads: number): Promise<Float32Array> => {
       let values: Float32Array = new Float32Array();
       const body = async (fixture: PackFixture): Promise<void> => void (values = await runProgram(fixture, run));
-      await withPack(makeFactory(), body, { numThreads, maxCols: DIM, arenaBytes: 2 ** 22 });
+      await withSmallPack(makeFactory(), body, { numThreads, maxCols: DIM, arenaBytes: 2 ** 22 });
       return values;
     };
 
@@ -282,7 +282,7 @@ export function describePrograms(makeFactory: () => KernelPackFactory): void {
         expect(Buffer.compare(pagesOf(together), pagesOf(apart))).toBe(0);
       };
       // More threads than the machine may have: one that is not waited for is late.
-      await withPack(makeFactory(), body, { numThreads: 4 });
+      await withSmallPack(makeFactory(), body, { numThreads: 4 });
     });
   });
 }

@@ -12,7 +12,7 @@ import {
   norm,
   type PackFixture,
   randomMatrix,
-  withPack,
+  withSmallPack,
 } from './pack-fixture.contract.ts';
 
 /** A matrix, rows of activations, and their plain product: token t and row r at t * numRows + r. */
@@ -97,7 +97,7 @@ export function describeShapes(makeFactory: () => KernelPackFactory): void {
     test.each(wide)('%s of %d columns: the plain product, and a token the same bits in any batch', async (...shape) => {
       const [type, numCols] = shape;
       const [numRows, most] = [17, 40];
-      await withPack(
+      await withSmallPack(
         makeFactory(),
         async (fixture) => {
           const problem = problemOf(type, numRows, numCols, most);
@@ -124,7 +124,7 @@ export function describeShapes(makeFactory: () => KernelPackFactory): void {
     test.each(layoutTypes)('%s of more tokens than one pass takes', async (type) => {
       const numCols = Math.max(64, quantFormats[type].blockSize);
       const [numRows, most, perCall] = [19, 530, 53];
-      await withPack(
+      await withSmallPack(
         makeFactory(),
         async (fixture) => {
           const problem = problemOf(type, numRows, numCols, most);
@@ -146,7 +146,7 @@ export function describeShapes(makeFactory: () => KernelPackFactory): void {
     test.each(layoutTypes)('%s of every number of rows around five chunks', async (type) => {
       const numCols = Math.max(32, quantFormats[type].blockSize);
       const [least, numRows, most] = [256, 336, 40];
-      await withPack(
+      await withSmallPack(
         makeFactory(),
         async (fixture) => {
           const problem = problemOf(type, numRows, numCols, most);

@@ -3,7 +3,7 @@ import { createRandom } from '../core/random.ts';
 import { TOP_SUM_TOLERANCE } from '../core/top-logits.ts';
 import { normals } from '../../test/support/random-values.ts';
 import { type KernelPackFactory, MAX_TOP, TOP_STATS, topScratch } from './contract.ts';
-import { expectSameBits, type PackFixture, withPack } from './pack-fixture.contract.ts';
+import { expectSameBits, type PackFixture, withSmallPack } from './pack-fixture.contract.ts';
 
 interface Found {
   readonly ids: Int32Array;
@@ -56,7 +56,7 @@ export function describeTopLogits(makeFactory: () => KernelPackFactory): void {
     const lengths = [...Array.from({ length: 20 }, (_, i) => i + 1), 63, 64, 65, 127, 130, 260, 1000, 4095, 4096, 4097];
 
     test('finds the best, equal ones by id, with any number of logits, rows and k', async () => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         for (const length of lengths) {
           for (const k of new Set([1, 2, 7, 40, MAX_TOP, length].filter((k) => k <= Math.min(length, MAX_TOP)))) {
             const rows = [scaled(length, length, 3), coarse(length, k)];
@@ -80,12 +80,12 @@ export function describeTopLogits(makeFactory: () => KernelPackFactory): void {
           expectSameBits(alone.stats, all.stats.slice(TOP_STATS, 2 * TOP_STATS), 'alone');
           expect(alone.ids).toEqual(all.ids.slice(k, 2 * k));
         };
-        await withPack(makeFactory(), body, { numThreads });
+        await withSmallPack(makeFactory(), body, { numThreads });
       }
     });
 
     test('sums hold where a row is flat, steep, or far from zero, and leave masked logits out', async () => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         const length = 20_003;
         const masked = scaled(length, 4, 2).fill(-Infinity, 3000, 14_000);
         const oneLeft = new Float32Array(length).fill(-Infinity);
@@ -106,7 +106,7 @@ export function describeTopLogits(makeFactory: () => KernelPackFactory): void {
     });
 
     test('counts what is no logit, and says when all are masked', async () => {
-      await withPack(makeFactory(), async (fixture) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
         for (const length of [1, 5, 64, 70, 4096, 9001]) {
           const masked = new Float32Array(length).fill(-Infinity);
           const badRows = [0, length >> 1, length - 1].map((at) => scaled(length, 1, 1).fill(NaN, at, at + 1));
@@ -122,7 +122,7 @@ export function describeTopLogits(makeFactory: () => KernelPackFactory): void {
     });
 
     test('more than there are, or than the limit, is refused', async () => {
-      await withPack(makeFactory(), async ({ pack, put }) => {
+      await withSmallPack(makeFactory(), async ({ pack, put }) => {
         const at = put([1]);
         const op = { logits: at, numRows: 1, values: at, ids: at, stats: at, scratch: at };
         for (const [k, vocabSize] of [

@@ -7,7 +7,7 @@ import { describeDistances } from './pack-distances.contract.ts';
 import { describeElementwise } from './pack-elementwise.contract.ts';
 import { describeEncoderOps } from './pack-encoder.contract.ts';
 import { describeExtremes } from './pack-extremes.contract.ts';
-import { allTypes, randomMatrix, withPack } from './pack-fixture.contract.ts';
+import { allTypes, randomMatrix, withSmallPack } from './pack-fixture.contract.ts';
 import { describeGraph } from './pack-graph.contract.ts';
 import { describeLowRank } from './pack-low-rank.contract.ts';
 import { describeMatmul } from './pack-matmul.contract.ts';
@@ -41,7 +41,7 @@ export function describeKernelPack(name: string, makeFactory: () => KernelPackFa
 function describeArena(makeFactory: () => KernelPackFactory): void {
   test('a pack really offers the arena bytes it was asked for, zeroed and aligned, and not more', async () => {
     const arenaBytes = 10 * ARENA_ALIGNMENT;
-    await withPack(
+    await withSmallPack(
       makeFactory(),
       async ({ pack: { arena } }) => {
         const offsets = Array.from({ length: 10 }, (_, i) => arena.allocate(ARENA_ALIGNMENT - (i % 3), `part ${i}`));
@@ -58,7 +58,7 @@ function describeArena(makeFactory: () => KernelPackFactory): void {
 
   test.each(allTypes)('loadMatrix takes as many bytes as matrixBytes says for %s', async (type) => {
     const factory = makeFactory();
-    await withPack(factory, async ({ pack, matrix }) => {
+    await withSmallPack(factory, async ({ pack, matrix }) => {
       for (const [numRows, numCols] of [
         [1, 256],
         [5, 512],
@@ -86,7 +86,7 @@ function describeArena(makeFactory: () => KernelPackFactory): void {
   ];
   test.each(impossible)('loadMatrix refuses %s of %d rows and %d columns without reading it', async (...shape) => {
     const [type, numRows, numCols] = shape;
-    await withPack(makeFactory(), async ({ pack }) => {
+    await withSmallPack(makeFactory(), async ({ pack }) => {
       const readInto = (): void => expect.fail('read');
       expect(() => pack.loadMatrix({ name: 'blk.0.odd', type, numRows, numCols, readInto })).toThrowError(
         expect.objectContaining({ code: 'invalid_model_file', message: expect.stringContaining('blk.0.odd') }),
@@ -95,7 +95,7 @@ function describeArena(makeFactory: () => KernelPackFactory): void {
   });
 
   test('loadMatrix says both sizes when the arena is too small, and reads nothing', async () => {
-    await withPack(
+    await withSmallPack(
       makeFactory(),
       async ({ pack }) => {
         const readInto = (): void => expect.fail('read');

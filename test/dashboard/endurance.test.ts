@@ -160,7 +160,10 @@ describe.skipIf(!canRun)('a page', () => {
     await expect.poll(() => chat.page.getByRole('alert').count()).toBe(0); // in its place stands the new one
     await chat.page.locator('.answer-details').waitFor();
     expect(await chat.page.getByRole('alert').count()).toBe(0);
-    const others = [...live.complaints, ...chat.complaints].filter((one) => !/ERR_|net::|network/i.test(one));
+    // A 409 is the answer of a server whose model is not loaded yet.
+    const others = [...live.complaints, ...chat.complaints].filter(
+      (one) => !/ERR_|net::|network|status of 409/i.test(one),
+    );
     expect(others).toEqual([]);
     for (const { page } of [live, chat]) await page.context().close();
   });

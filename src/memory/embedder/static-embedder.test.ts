@@ -187,6 +187,18 @@ function openTable(): Omit<StaticEmbedderContext, 'sha256'> & { table: TokenTabl
   };
 }
 
+/** Four sums at a time: one alone waits for each addition, and there are billions. */
+function dot(a: Float32Array, b: Float32Array): number {
+  let [s0, s1, s2, s3] = [0, 0, 0, 0];
+  for (let i = 0; i < a.length; i += 4) {
+    s0 += a[i]! * b[i]!;
+    s1 += a[i + 1]! * b[i + 1]!;
+    s2 += a[i + 2]! * b[i + 2]!;
+    s3 += a[i + 3]! * b[i + 3]!;
+  }
+  return s0 + s1 + (s2 + s3);
+}
+
 /** Share of queries whose nearest neighbour in the training part has the same intent. */
 function intentAccuracy(
   embed: (text: string) => Float32Array,
@@ -202,8 +214,7 @@ function intentAccuracy(
     let guess = '';
     for (const [other, candidate] of vectors.entries()) {
       if (isQuery(other)) continue;
-      let similarity = 0;
-      for (let i = 0; i < vector.length; i++) similarity += vector[i]! * candidate[i]!;
+      const similarity = dot(vector, candidate);
       if (similarity > best) [best, guess] = [similarity, rows[other]!.category];
     }
     numQueries++;
