@@ -14,6 +14,7 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
+    setupFiles: ['test/support/setup-file.ts'],
     projects: [
       { extends: true, test: { name: 'isolated', include: ISOLATED } },
       // Loading the sources anew for each file took longer than its tests: these share two processes.

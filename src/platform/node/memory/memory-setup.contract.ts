@@ -1,27 +1,23 @@
 // What tests of the memory on disk share: a folder for each test, stores that are closed when it is over.
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { afterAll, afterEach, beforeAll } from 'vitest';
+import { afterEveryTest } from '../../../../test/support/after-tests.ts';
+import { createTemporaryRoot } from '../../../../test/support/temporary-root.ts';
 import { createBruteForce } from '../../../memory/store/brute-force.contract.ts';
 import { START_MS } from '../../../memory/store/store-setup.contract.ts';
 import { findNodeSqlite } from './node-sqlite.ts';
 import { openWasmSqlite } from './wasm-sqlite.ts';
 import { openMemoryStore, type MemoryStoreFolderOptions, type OpenedMemoryStore } from './open-memory-store.ts';
 
-let root: string;
-let numFolders = 0;
 const opened = new Set<OpenedMemoryStore>();
-beforeAll(() => (root = mkdtempSync(join(tmpdir(), 'ruvllm-memory-'))));
-afterEach(async () => {
+afterEveryTest(async () => {
   for (const { store } of opened) await store.close().catch(() => {});
   opened.clear();
 });
-afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 export const masterKey = { key: new Uint8Array(32).fill(7) };
-export const newFolder = (): string => join(root, `folder-${numFolders++}`);
+export const { newFolder } = createTemporaryRoot('ruvllm-memory-');
 
 /** The cheapest scrypt: its cost is not what is tested. */
 export const CHEAP_SCRYPT = 16;

@@ -2,7 +2,7 @@
 import { PGlite, type Extensions } from '@electric-sql/pglite';
 import { vector } from '@electric-sql/pglite-pgvector';
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
-import { afterEach } from 'vitest';
+import { afterEveryTest } from '../../../../test/support/after-tests.ts';
 import { START_MS } from '../../../memory/store/store-setup.contract.ts';
 import { CHEAP_SCRYPT, masterKey } from './memory-setup.contract.ts';
 import { openPostgresMemory, type PostgresMemory, type PostgresMemoryOptions } from './postgres.ts';
@@ -29,7 +29,7 @@ export async function startPglite(extensions: Extensions = { vector }): Promise<
 }
 
 const opened = new Set<PostgresMemory>();
-afterEach(async () => {
+afterEveryTest(async () => {
   for (const store of opened) await store.close().catch(() => {});
   opened.clear();
 });

@@ -1,20 +1,15 @@
 // What tests of the spill folder share: a folder for each test, pages and tokens made of numbers.
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
+import { createTemporaryRoot } from '../../../../test/support/temporary-root.ts';
 import type { CacheNamespace } from '../../../kv-cache/cache-namespace.ts';
 import type { SpillSpace } from '../../../kv-cache/types.ts';
 import { OVERHEAD_BYTES } from '../sealing/sealed-file.ts';
 import { openSpillFolder, type SpillFolderOptions } from './spill-folder.ts';
 
-let root: string;
-let numFolders = 0;
-beforeAll(() => (root = mkdtempSync(join(tmpdir(), 'ruvllm-spill-'))));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
-
 export const masterKey = new Uint8Array(32).fill(7);
-export const newFolder = (): string => join(root, `folder-${numFolders++}`);
+export const { newFolder } = createTemporaryRoot('ruvllm-spill-');
 export const openAt = (folder: string, options: Partial<SpillFolderOptions> = {}) =>
   openSpillFolder({ folder, limitBytes: 2 ** 20, masterKey, ...options });
 export const NAMESPACE: CacheNamespace = {

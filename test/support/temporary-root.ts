@@ -1,0 +1,19 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Folders below one of this process's own, which goes when the process ends; `newFolder` names one that does not exist yet. */
+export function createTemporaryRoot(prefix: string): { newFolder(): string } {
+  let root: string | undefined;
+  let numFolders = 0;
+  return {
+    newFolder() {
+      if (root === undefined) {
+        const path = mkdtempSync(join(tmpdir(), prefix));
+        process.once('exit', () => rmSync(path, { recursive: true, force: true }));
+        root = path;
+      }
+      return join(root, `folder-${numFolders++}`);
+    },
+  };
+}
