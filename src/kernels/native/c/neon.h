@@ -1,4 +1,4 @@
-// Reading packed weights (layouts.c) into registers of four rows, for the two files of products on 64-bit Arm.
+// Loads packed weights (layouts.c) into registers of four rows; shared by tiles-neon.c and panel-neon.c.
 #ifndef RUVLLM_NEON_H
 #define RUVLLM_NEON_H
 #include <arm_neon.h>

@@ -180,7 +180,7 @@ INLINE void run_patch(const Patch patch, const enum Extras extras) {
 // products delays both pipes by a cycle. v0-7: sums (rows 0-3 of four tokens, then rows 4-7), v8-15: accumulators likewise,
 // v16-19: weights, v24-31: tokens, later rounded sums.
 #define DOT(SUM, W, X, LANE) "sdot v" #SUM ".4s, v" #W ".16b, v" #X ".4b[" #LANE "]\n"
-// Products of four columns; NEXT is loaded early on, for the products after these.
+// Products of four columns. NEXT and LATER load operands of the following products.
 #define DOTS(LANE, W0, W1, X0, X1, X2, X3, NEXT, LATER) \
   DOT(0, W0, X0, LANE) NEXT DOT(4, W1, X0, LANE) DOT(1, W0, X1, LANE) DOT(5, W1, X1, LANE) LATER DOT(2, W0, X2, LANE) DOT(6, W1, X2, LANE) DOT(3, W0, X3, LANE) DOT(7, W1, X3, LANE)
 #define WEIGHTS(W0, W1, AT) "ldp q" #W0 ", q" #W1 ", [%[p], #" #AT "]\n"

@@ -74,7 +74,7 @@ function masked(scores: v128, first: i32, from: v128, to: v128): v128 {
   return v128.bitselect(scores, f32x4.splat(LOWEST), inside);
 }
 
-/** Turns 16 scores into weights, at `state`, and updates its maximum and sum; returns the factor of what was summed before. */
+/** Turns 16 scores into weights, at `state`, and updates its maximum and sum; returns the factor for the earlier sums. */
 // @ts-ignore: decorator
 @inline
 function weighScores(s0: v128, s1: v128, s2: v128, s3: v128, state: usize, from: i32, to: i32, scale: f32, cap: f32): f32 {
