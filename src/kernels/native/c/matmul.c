@@ -114,20 +114,6 @@ static void multiply(const Context *c, const Product *p, int first_group, int gr
   }
 }
 
-// Sums of a group of rows to their place in `out`. Inlined with a constant number of rows where the group is whole.
-INLINE void finish(const Product *first, const Product *second, int gated, int accumulate, float *value, float *factor, int tokens, float *target, int stride, int row, const int valid) {
-  for (int t = 0; t < tokens; t++, value += GROUP_ROWS, factor += GROUP_ROWS, target += stride) {
-    if (first->bias) for (int r = 0; r < valid; r++) value[r] += first->bias[row + r];
-    if (gated) {
-      if (second->bias) for (int r = 0; r < valid; r++) factor[r] += second->bias[row + r];
-      gate(gated == 2, value, factor, value, valid);
-    }
-    if (valid == GROUP_ROWS && accumulate) store_lanes(target, load_lanes(value) + load_lanes(target));
-    else if (valid == GROUP_ROWS) store_lanes(target, load_lanes(value));
-    else for (int r = 0; r < valid; r++) target[r] = accumulate ? value[r] + target[r] : value[r];
-  }
-}
-
 // Small weights and many tokens: each thread keeps to tokens of its own, whose rows then never travel between the processors'
 // caches. Large weights are unpacked once for all tokens instead.
 static int token_parts(const Context *c, int tokens, size_t bytes) {
@@ -154,6 +140,34 @@ static Matmul matmul_of(const Context *c, const Record *op) {
   return m;
 }
 
+static void add_bias(const Product *p, int rows, int first_group, int groups, int tokens, float *acc) {
+  if (!p->bias) return;
+  for (int g = 0; g < groups; g++) {
+    const int row = (first_group + g) * GROUP_ROWS, valid = rows - row < GROUP_ROWS ? rows - row : GROUP_ROWS;
+    for (int t = 0; t < tokens; t++)
+      for (int r = 0; r < valid; r++) acc[((size_t)g * tokens + t) * GROUP_ROWS + r] += p->bias[row + r];
+  }
+}
+
+// acc[g][token][16], finished, to out[token][row]. Nothing else is stored on the way, and a token's groups go one after the
+// other: rows of `out` are far apart, and x86 drains stores that miss the cache one at a time once others that hit come between.
+static void write_out(const Matmul *m, int first_group, int groups, int first_token, int tokens, const float *acc) {
+  enum { AHEAD = 8 };
+  const int first_row = first_group * GROUP_ROWS;
+  for (int t = 0; t < tokens; t++) {
+    float *row = m->out + (size_t)(first_token + t) * m->rows + first_row;
+    const int is_ahead = t + AHEAD < tokens;
+    for (int g = 0; g < groups; g++, row += GROUP_ROWS) {
+      const float *sums = acc + ((size_t)g * tokens + t) * GROUP_ROWS;
+      const int valid = m->rows - first_row - g * GROUP_ROWS;
+      if (is_ahead) __builtin_prefetch(row + (size_t)AHEAD * m->rows, 1);
+      if (valid >= GROUP_ROWS && m->accumulate) store_lanes(row, load_lanes(sums) + load_lanes(row));
+      else if (valid >= GROUP_ROWS) store_lanes(row, load_lanes(sums));
+      else for (int r = 0; r < valid; r++) row[r] = m->accumulate ? sums[r] + row[r] : sums[r];
+    }
+  }
+}
+
 // Computes a chunk, and writes it if nobody else has. Returns whether it was written here. Passes over tokens but the last are
 // written without asking: a chunk of several is never done twice.
 static int run_chunk(const Context *c, const Matmul *m, int chunk, atomic_uint *claim, unsigned taken, unsigned written) {
@@ -164,14 +178,14 @@ static int run_chunk(const Context *c, const Matmul *m, int chunk, atomic_uint *
   for (int pass = part_start(tiles, part, m->parts) * TILE_TOKENS; pass < end; pass += PASS_TOKENS) {
     const int count = end - pass < PASS_TOKENS ? end - pass : PASS_TOKENS;
     multiply(c, &m->first, start, n, pass, count, acc);
-    if (m->gated) multiply(c, &m->second, start, n, pass, count, other);
-    if (claim && !atomic_compare_exchange_strong(claim, &(unsigned){taken}, written)) return 0;
-    for (int g = 0; g < n; g++) {
-      const int row = (start + g) * GROUP_ROWS;
-      float *target = m->out + (size_t)pass * m->rows + row, *value = acc + (size_t)g * count * GROUP_ROWS, *factor = other + (size_t)g * count * GROUP_ROWS;
-      if (m->rows - row >= GROUP_ROWS) finish(&m->first, &m->second, m->gated, m->accumulate, value, factor, count, target, m->rows, row, GROUP_ROWS);
-      else finish(&m->first, &m->second, m->gated, m->accumulate, value, factor, count, target, m->rows, row, m->rows - row);
+    add_bias(&m->first, m->rows, start, n, count, acc);
+    if (m->gated) {
+      multiply(c, &m->second, start, n, pass, count, other);
+      add_bias(&m->second, m->rows, start, n, count, other);
+      gate(m->gated == 2, acc, other, acc, n * count * GROUP_ROWS);
     }
+    if (claim && !atomic_compare_exchange_strong(claim, &(unsigned){taken}, written)) return 0;
+    write_out(m, start, n, pass, count, acc);
   }
   return 1;
 }

@@ -35,12 +35,6 @@ INLINE int8x16_t load_columns(const int layout, const uint8_t *p, const int part
   return nibbles;
 }
 
-// Converting integers to floats takes a pipe for two cycles, so sums start at the bits of MAGIC = 1.5 * 2^23 instead: read as a
-// float, such a sum is MAGIC + sum exactly while |sum| < 2^22 (at most 32 * 128 * 127 here). One multiply-add of it with `scale`
-// onto -MAGIC * scale, exact for scales of up to 22 bits, gives round(sum * scale): what a conversion and a product give.
-static const float MAGIC = 12582912.0f;
-enum { MAGIC_BITS = 0x4B400000 };
-
 // A load that stays one: compilers would make it a move, on the pipes that products need.
 INLINE int32x4_t load_again(const int32_t *p) {
   int32x4_t v;

@@ -59,6 +59,18 @@ enum { TILE_TOKENS = 16, TILE_BYTES_PER_BLOCK = 56 };
 #define SIGNED_WEIGHTS 1 // products take signed weights: only those with few bits need an offset taken back
 #endif
 
+// Converting integers to floats takes time on the units that products need, so sums may start at the bits of MAGIC = 1.5 * 2^23
+// instead: read as a float, such a sum is MAGIC + sum exactly while |sum| < 2^22 (at most 32 * 128 * 127 here). One multiply-add
+// of it with `scale` onto -MAGIC * scale, exact for scales of up to 22 bits, gives round(sum * scale): what a conversion and a
+// product give.
+#define MAGIC 12582912.0f
+enum { MAGIC_BITS = 0x4B400000 };
+#if defined(__AVX512VNNI__)
+enum { SUMS_START = MAGIC_BITS }; // part of off8 and off128
+#else
+enum { SUMS_START = 0 };
+#endif
+
 typedef struct {
   int8_t *q;        // [blocks][width][32]
   float *d;         // [blocks][width]
@@ -66,11 +78,11 @@ typedef struct {
   float *scaled_sum16; // [blocks][2][width]: d times the sum of half a block
   float *scaled_sum32; // [blocks][width]: d times the sum of a block
 #else
-  int32_t *off128;  // [blocks][width]: -128 times the sum of a block, what an offset of 128 in the weights adds too much
+  int32_t *off128;  // [blocks][width]: SUMS_START - 128 times the sum of a block, what an offset of 128 in the weights adds too much
   int16_t *sum16;   // [blocks][width][2]: sums of half blocks
   int16_t *sum32;   // [blocks / 2][width][2]: sums of two neighbouring blocks
 #endif
-  int32_t *off8;    // [blocks][width]: -8 times
+  int32_t *off8;    // [blocks][width]: SUMS_START - 8 times
   int32_t *off32;   // [blocks][2][width]: -32 times the sum of half a block
   int width;
 } Tokens;

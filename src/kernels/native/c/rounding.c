@@ -151,8 +151,8 @@ static inline void put_sums(int kind, const int sums[2], Tokens tile, int b, int
   const size_t width = (size_t)tile.width, at = (size_t)b * width + (size_t)t;
   for (int h = 0; h < 2; h++) tile.sum16[2 * at + h] = (int16_t)sums[h];
   const int sum = sums[0] + sums[1];
-  tile.off128[at] = -128 * sum;
-  if (kind == ROUND_Q8_0) tile.off8[at] = -8 * sum;
+  tile.off128[at] = SUMS_START - 128 * sum;
+  if (kind == ROUND_Q8_0) tile.off8[at] = SUMS_START - 8 * sum;
   else {
     for (int h = 0; h < 2; h++) tile.off32[(2 * (size_t)b + h) * width + t] = -32 * sums[h];
     tile.sum32[((size_t)(b / 2) * width + t) * 2 + (b & 1)] = (int16_t)sum;

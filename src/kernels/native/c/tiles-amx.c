@@ -126,6 +126,10 @@ typedef int32_t Sums[16][16];
 #define MULTIPLY(SUMS, X, W, b)                                                                                       \
   do {                                                                                                                \
     _tile_zero(SUMS);                                                                                                 \
+    ADD_PRODUCTS(SUMS, X, W, b);                                                                                      \
+  } while (0)
+#define ADD_PRODUCTS(SUMS, X, W, b)                                                                                   \
+  do {                                                                                                                \
     _tile_loadd(X, q + (size_t)(b) * 512, 32);                                                                        \
     _tile_loadd(W, panel + (size_t)(b) * 512, 64);                                                                    \
     _tile_dpbssd(SUMS, X, W);                                                                                         \
@@ -133,30 +137,38 @@ typedef int32_t Sums[16][16];
 
 static void tile_plain(const uint8_t *panel, int blocks, const int8_t *q, const float *d, float *out) {
   _Alignas(64) Sums sums[2];
+  static _Alignas(64) const int32_t magic[16] = {[0 ... 15] = MAGIC_BITS};
   const float *scales = (const float *)(panel + (size_t)blocks * 512);
   __m512 acc[16];
   EACH_TOKEN acc[t] = _mm512_loadu_ps(out + t * GROUP_ROWS);
+// Every row of a tile of sums starts at the same bits (pack.h).
+#define MULTIPLY_ON(TILE, X, W, b)                                                                                    \
+  do {                                                                                                                \
+    _tile_loadd(TILE, magic, 0);                                                                                      \
+    ADD_PRODUCTS(TILE, X, W, b);                                                                                      \
+  } while (0)
 #define SCALE(TILE, b)                                                                                                \
   do {                                                                                                                \
     _tile_stored(TILE, sums[TILE], 64);                                                                               \
-    const __m512 scale = _mm512_loadu_ps(scales + (size_t)(b) * GROUP_ROWS);                                          \
-    EACH_TOKEN {                                                                                    \
-      const __m512 sum = _mm512_cvtepi32_ps(_mm512_load_si512(sums[TILE][t]));                                        \
-      acc[t] = _mm512_fmadd_ps(sum, _mm512_mul_ps(scale, _mm512_set1_ps(d[(size_t)(b) * 16 + t])), acc[t]);           \
+    const __m512 scale = _mm512_loadu_ps(scales + (size_t)(b) * GROUP_ROWS), start = _mm512_mul_ps(scale, _mm512_set1_ps(-MAGIC)); \
+    EACH_TOKEN {                                                                                                      \
+      const __m512 scaled = _mm512_fmadd_ps(_mm512_castsi512_ps(_mm512_load_si512(sums[TILE][t])), scale, start);     \
+      acc[t] = _mm512_fmadd_ps(scaled, _mm512_set1_ps(d[(size_t)(b) * 16 + t]), acc[t]);                              \
     }                                                                                                                 \
   } while (0)
-  MULTIPLY(0, 4, 6, 0);
+  MULTIPLY_ON(0, 4, 6, 0);
   int b = 0;
   for (; b + 2 < blocks; b += 2) {
-    MULTIPLY(1, 5, 7, b + 1);
+    MULTIPLY_ON(1, 5, 7, b + 1);
     SCALE(0, b);
-    MULTIPLY(0, 4, 6, b + 2);
+    MULTIPLY_ON(0, 4, 6, b + 2);
     SCALE(1, b + 1);
   }
-  if (b + 1 < blocks) MULTIPLY(1, 5, 7, b + 1);
+  if (b + 1 < blocks) MULTIPLY_ON(1, 5, 7, b + 1);
   SCALE(0, b);
   if (b + 1 < blocks) SCALE(1, b + 1);
 #undef SCALE
+#undef MULTIPLY_ON
   EACH_TOKEN _mm512_storeu_ps(out + t * GROUP_ROWS, acc[t]);
 }
 

@@ -96,8 +96,10 @@ INLINE void plain_tile(const int layout, const int bytes, const int quants_at, c
     EACH_GROUP {
       const uint8_t *p = w + g * tile->stride;
       const __m512 scales = layout == LAYOUT_Q4 || layout == LAYOUT_Q8 ? halves(p) : _mm512_loadu_ps(p);
+      const __m512 start = _mm512_mul_ps(scales, _mm512_set1_ps(-MAGIC));
       EACH_TOKEN {
-        acc[g][t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[g][t]), _mm512_mul_ps(scales, _mm512_set1_ps(x.d[at + t])), acc[g][t]);
+        const __m512 scaled = _mm512_fmadd_ps(_mm512_castsi512_ps(sums[g][t]), scales, start);
+        acc[g][t] = _mm512_fmadd_ps(scaled, _mm512_set1_ps(x.d[at + t]), acc[g][t]);
         if (layout == LAYOUT_Q8_MIN)
           UNROLL for (int h = 0; h < 2; h++)
             acc[g][t] = _mm512_fmadd_ps(_mm512_loadu_ps(p + 64 + h * 64), _mm512_set1_ps(x.d[at + t] * (float)x.sum16[2 * (at + t) + h]), acc[g][t]);
