@@ -4,16 +4,20 @@ import { importBuilt } from './dist.ts';
 import { percentile } from './report.ts';
 import { createInstantModel } from './serve/instant-model.ts';
 
-const { createGenerationService } = await importBuilt<typeof import('../../src/server/generation-service.ts')>('server/generation-service'); // prettier-ignore
+const { createRequestPipeline } = await importBuilt<typeof import('../../src/runtime/requests/request-pipeline.ts')>('runtime/requests/request-pipeline'); // prettier-ignore
 const { createRequestMemory } = await importBuilt<typeof import('../../src/runtime/memory/request-memory.ts')>('runtime/memory/request-memory'); // prettier-ignore
-const { createModelHost } = await importBuilt<typeof import('../../src/server/model-host.ts')>('server/model-host');
-const { createTenantGate } = await importBuilt<typeof import('../../src/server/tenant-gate.ts')>('server/tenant-gate');
+const { createModelHost } =
+  await importBuilt<typeof import('../../src/runtime/requests/model-host.ts')>('runtime/requests/model-host');
+const { createAdmission } =
+  await importBuilt<typeof import('../../src/runtime/requests/admission.ts')>('runtime/requests/admission');
 const { resolveServerLimits } = await importBuilt<typeof import('../../src/server/limits.ts')>('server/limits');
-const { createLiveRequests } = await importBuilt<typeof import('../../src/server/live/live-requests.ts')>('server/live/live-requests'); // prettier-ignore
+const { createLiveRequests } = await importBuilt<typeof import('../../src/runtime/requests/live-requests.ts')>('runtime/requests/live-requests'); // prettier-ignore
 const { createServerMetrics } = await importBuilt<typeof import('../../src/server/metrics/server-metrics.ts')>('server/metrics/server-metrics'); // prettier-ignore
-const { createRequestLog } = await importBuilt<typeof import('../../src/server/request-log.ts')>('server/request-log');
-const { systemClock } = await importBuilt<typeof import('../../src/server/clock.ts')>('server/clock');
-const { silentTracer } = await importBuilt<typeof import('../../src/server/tracing.ts')>('server/tracing');
+const { createRequestLog } =
+  await importBuilt<typeof import('../../src/runtime/requests/request-log.ts')>('runtime/requests/request-log');
+const { systemClock } = await importBuilt<typeof import('../../src/core/clock.ts')>('core/clock');
+const { silentTracer } =
+  await importBuilt<typeof import('../../src/runtime/requests/tracing.ts')>('runtime/requests/tracing');
 const { openNodeLearning } = await importBuilt<typeof import('../../src/platform/node/learning/open-learning.ts')>('platform/node/learning/open-learning'); // prettier-ignore
 const { createRouting } = await importBuilt<typeof import('../../src/runtime/routing/routing.ts')>('runtime/routing/routing'); // prettier-ignore
 const { createRouterLoop } = await importBuilt<typeof import('../../src/runtime/routing/router-loop.ts')>('runtime/routing/router-loop'); // prettier-ignore
@@ -87,20 +91,20 @@ export async function openOrchestra(memory: Memory, numRecords: number) {
   });
   const limits = resolveServerLimits({ requestsPerMinute: 1e7, burst: 1e6 });
   const model = createInstantModel();
-  const service = createGenerationService({
+  const service = createRequestPipeline({
     models: createModelHost({
       entries: ['small', 'large'].map((id) => ({ id, aliases: [], created: 0, sizeBytes: null, load: async () => model })), // prettier-ignore
       budgetBytes: null,
       clock,
     }),
-    gate: createTenantGate(limits, clock),
+    admission: createAdmission(limits, clock),
     limits,
-    metrics: createServerMetrics(clock),
+    meters: createServerMetrics(clock),
     live: createLiveRequests(clock),
-    requests: createRequestLog(1000),
+    log: createRequestLog(1000),
     clock,
     tracer: silentTracer,
-    requestMemory,
+    memory: requestMemory,
     routing,
   });
   let count = 0;

@@ -14,6 +14,11 @@ export type ErrorCode =
   | 'bad_gradient' // a loss or gradient that is not finite: nothing can be learned from it honestly
   | 'not_loaded' // no model is loaded
   | 'not_found' // a model, file or package does not exist
+  | 'model_not_found' // a request names a model that is not served
+  | 'limit_exceeded' // a request asks for more than the configured limits allow
+  | 'too_many_requests' // the tenant has too many requests in progress
+  | 'rate_limit_exceeded' // the tenant sends requests faster than its rate allows
+  | 'shutting_down' // no new requests are admitted
   | 'overloaded' // too much is waiting already; later it may be served
   | 'conflict' // something else is at work on the same thing; later it may be free
   | 'deadline_exceeded' // the request's own time limit passed

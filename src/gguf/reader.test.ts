@@ -372,7 +372,7 @@ test('the header is read in windows, not as a whole', () => {
   expect(bytesRead).toBeLessThanOrEqual(256 * 1024);
 });
 
-const shared = fileURLToPath(new URL('../../../shared/', import.meta.url));
+const shared = fileURLToPath(new URL('../../../shared', import.meta.url));
 const realFiles = ['models', 'suites/tokenizers']
   .map((folder) => join(shared, folder))
   .filter((folder) => existsSync(folder))

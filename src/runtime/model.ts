@@ -15,7 +15,8 @@ import {
 } from './generate-options.ts';
 import { collectChunks, generateChunks, type GenerationContext } from './generation.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
-import { noMemory, rememberChunks } from './memory/remember-chunks.ts';
+import { noMemory } from './memory/memory-wish.ts';
+import { rememberChunks } from './memory/remember-chunks.ts';
 import type { RequestMemory } from './memory/request-memory.ts';
 import type { ModelInfo } from './model-info.ts';
 import { nameOption } from './name-option.ts';
@@ -125,7 +126,7 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
     aside: createAsideText(context),
     generate: async (prompt, options) => collectChunks(start(prompt, options)),
     async *generateStream(prompt, options) {
-      yield* start(prompt, options);
+      yield* start(prompt, options); // checks options with the first read, as the generator promises
     },
     async embed(input, options) {
       requireLoaded();

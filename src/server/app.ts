@@ -1,22 +1,22 @@
 import { type Context, Hono } from 'hono';
 import type { Memory } from '../memory/memory.ts';
 import { type BrowserGuardOptions, createBrowserGuard } from './browser-guard.ts';
-import { type Clock, systemClock } from './clock.ts';
+import { type Clock, systemClock } from '../core/clock.ts';
 import type { DashboardFiles } from './dashboard-files.ts';
 import { dispatch } from './dispatch.ts';
 import type { FeedbackSink } from './feedback.ts';
-import { createGenerationService } from './generation-service.ts';
+import { createRequestPipeline } from '../runtime/requests/request-pipeline.ts';
 import { createGuard } from './guard.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import { resolveServerLimits, type ServerLimits } from './limits.ts';
-import { createLiveRequests } from './live/live-requests.ts';
+import { createLiveRequests } from '../runtime/requests/live-requests.ts';
 import { createWatchers } from './live/watchers.ts';
 import { type Logger, silentLogger } from './logger.ts';
 import { createServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelCatalog } from './model-catalog.ts';
-import type { ModelHost } from './model-host.ts';
+import type { ModelHost } from '../runtime/requests/model-host.ts';
 import { createPullJobs } from './pull-jobs.ts';
-import { createRequestLog } from './request-log.ts';
+import { createRequestLog } from '../runtime/requests/request-log.ts';
 import { createResponseStore } from './response-store.ts';
 import type { Route } from './route.ts';
 import { createLearningControl } from '../runtime/learning/operations/index.ts';
@@ -26,8 +26,8 @@ import { createRequestMemory } from '../runtime/memory/request-memory.ts';
 import { dashboardRoutes } from './routes/dashboard.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Services } from './services.ts';
-import { createTenantGate } from './tenant-gate.ts';
-import { silentTracer, type Tracer } from './tracing.ts';
+import { createAdmission } from '../runtime/requests/admission.ts';
+import { silentTracer, type Tracer } from '../runtime/requests/tracing.ts';
 
 /** The parts a server is made of. */
 export interface ServerOptions {
@@ -71,7 +71,7 @@ export function createServer(options: ServerOptions): Server {
   const { tracer = silentTracer, memory = null, learning = null, routing = null } = options;
   const { catalog = null, dashboard = null } = options;
   const limits = resolveServerLimits(options.limits);
-  const gate = createTenantGate(limits, clock);
+  const admission = createAdmission(limits, clock);
   const metrics = createServerMetrics(clock);
   const live = createLiveRequests(clock);
   const pulls = catalog === null ? null : createPullJobs(catalog, clock);
@@ -108,7 +108,7 @@ export function createServer(options: ServerOptions): Server {
     keys,
     guard: createGuard({ keys, isOpen }),
     browsers: createBrowserGuard(browsers),
-    gate,
+    admission,
     limits,
     metrics,
     live,
@@ -123,16 +123,16 @@ export function createServer(options: ServerOptions): Server {
     routing,
     clock,
     logger,
-    generation: createGenerationService({
+    pipeline: createRequestPipeline({
       models,
-      gate,
+      admission,
       limits,
-      metrics,
+      meters: metrics,
       live,
-      requests,
+      log: requests,
       clock,
       tracer,
-      requestMemory,
+      memory: requestMemory,
       routing,
     }),
     startedMs: clock.wallClock(),
@@ -161,8 +161,8 @@ export function createServer(options: ServerOptions): Server {
     fetch: async (request) => app.fetch(request),
     services,
     async shutDown(deadlineMs) {
-      gate.close();
-      await gate.empty(deadlineMs);
+      admission.close();
+      await admission.empty(deadlineMs);
       try {
         // First: a run holds its model.
         ending.abort();

@@ -186,7 +186,7 @@ test('[S5] a refusal is no error in the log, however high its status; a bug is o
     level: 'error',
     fields: { reason: expect.stringContaining('dispatch.test.ts') },
   });
-  services.gate.close();
+  services.admission.close();
   expect((await ask('/v1/completions', { model: 'toy', prompt: 'a' })).status).toBe(503);
   expect(lines.at(-1)).toMatchObject({ level: 'warn', fields: { code: 'shutting_down' } });
   expect(lines.at(-1)!.fields).not.toHaveProperty('reason');

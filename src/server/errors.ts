@@ -33,6 +33,11 @@ const STATUS: Readonly<Record<ErrorCode, StatusRow>> = {
   invalid_token: INVALID,
   template_error: INVALID,
   not_found: { status: 404, type: 'invalid_request_error' },
+  model_not_found: { status: 404, type: 'invalid_request_error' },
+  limit_exceeded: { status: 422, type: 'invalid_request_error' },
+  too_many_requests: { status: 429, type: 'rate_limit_error', retryAfterSeconds: 1 },
+  rate_limit_exceeded: { status: 429, type: 'rate_limit_error', retryAfterSeconds: 1 },
+  shutting_down: { status: 503, type: 'server_error', retryAfterSeconds: 5 },
   conflict: { status: 409, type: 'conflict_error', retryAfterSeconds: 1 },
   overloaded: { status: 503, type: 'server_error', retryAfterSeconds: 2 },
   not_loaded: { status: 503, type: 'server_error', retryAfterSeconds: 5 },
@@ -101,7 +106,10 @@ export function refusal(status: number, code: string, message: string, options: 
 
 /** Whether an error says no on purpose: it is no failure of ours, whatever its status. */
 export function isRefusal(error: unknown): boolean {
-  return error instanceof RuvLLMError && typeof error.data['httpStatus'] === 'number';
+  return (
+    error instanceof RuvLLMError &&
+    (typeof error.data['httpStatus'] === 'number' || typeof error.data['retryAfterSeconds'] === 'number')
+  );
 }
 
 /** Who a refusal was for, where it says so. */
@@ -130,6 +138,7 @@ export function describeFailure(error: unknown): Failure {
     };
   }
   const { status, type, retryAfterSeconds = null } = STATUS[code];
+  const waitSeconds = data['retryAfterSeconds'];
   const isBug = !(error instanceof RuvLLMError) || code === 'internal';
   return {
     status,
@@ -137,6 +146,6 @@ export function describeFailure(error: unknown): Failure {
     code: WIRE_CODES[code] ?? code,
     param,
     message: isBug ? 'internal error; the server log has the details under the request id' : message,
-    retryAfterSeconds,
+    retryAfterSeconds: typeof waitSeconds === 'number' ? waitSeconds : retryAfterSeconds,
   };
 }

@@ -1,8 +1,8 @@
-import type { RememberedRequest } from './request-log.ts';
+import type { LoggedRequest } from '../runtime/requests/request-log.ts';
 
 /** What somebody thinks of an answer. */
 export interface Feedback {
-  readonly request: RememberedRequest;
+  readonly request: LoggedRequest;
   /** 0 to 1; null: not said. */
   readonly score: number | null;
   readonly thumbs: 'up' | 'down' | null;

@@ -42,7 +42,7 @@ async function setUp(options: ToyRuntimeOptions = {}, limits: Partial<ServerLimi
   const expectIdle = async (): Promise<void> => {
     while ((await runtime.model.stats()).numRunning > 0);
     expect(await runtime.model.stats()).toMatchObject({ numRunning: 0, numWaiting: 0, numFreePages: 64 });
-    expect(server.services.gate.numRequests).toBe(0);
+    expect(server.services.admission.numRequests).toBe(0);
     expect(server.services.models.find('toy')!.numUsers).toBe(0);
   };
   return { ...runtime, server, post, chat, ask, logs, expectIdle };
@@ -257,7 +257,7 @@ test('[G2] a connection that breaks while nobody reads ends every answer, and no
   process.off('unhandledRejection', hear);
   expect(unheard).toEqual([]);
   await reader.cancel();
-  expect(server.services.gate.numRequests).toBe(0);
+  expect(server.services.admission.numRequests).toBe(0);
 });
 
 test('a failure in the middle of a stream is an error event, and one of several answers ends all', async () => {

@@ -1,4 +1,4 @@
-import type { ModelEntry } from './model-host.ts';
+import type { ModelEntry } from '../runtime/requests/model-host.ts';
 
 /** A model whose file is on this machine. */
 export interface CatalogModel {

@@ -1,4 +1,4 @@
-import type { ModelStatus } from './model-host.ts';
+import type { ModelStatus } from '../runtime/requests/model-host.ts';
 
 /** Whether a model can be loaded: now, when idle ones have gone, or not at all; `unknown`: nobody knows what is free. */
 export type ModelFit = 'yes' | 'after_unload' | 'no' | 'unknown';

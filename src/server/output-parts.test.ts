@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import type { FinishedEvent, JobEvent } from './generate-job.ts';
+import type { FinishedEvent, AnswerEvent } from '../runtime/requests/answer-events.ts';
 import { collectParts, toPartEvents } from './output-parts.ts';
 
 const finished = { type: 'finished', choice: 0, finishReason: 'tool_calls' } as FinishedEvent;
-const text = (said: string): JobEvent => ({ type: 'text', choice: 0, text: said, logprobs: null });
-const call = (index: number, id: string | null, args: string): JobEvent => ({
+const text = (said: string): AnswerEvent => ({ type: 'text', choice: 0, text: said, logprobs: null });
+const call = (index: number, id: string | null, args: string): AnswerEvent => ({
   type: 'tool_call',
   choice: 0,
   call: index,
@@ -13,14 +13,22 @@ const call = (index: number, id: string | null, args: string): JobEvent => ({
   arguments: args,
 });
 
-async function* from(events: readonly JobEvent[]) {
+async function* from(events: readonly AnswerEvent[]) {
   yield* events;
 }
 
 test('parts open and close one after the other', async () => {
-  const job = [text('a'), text('b'), call(0, 'x', ''), call(0, null, '{}'), call(1, 'y', '[1]'), text('c'), finished];
+  const generation = [
+    text('a'),
+    text('b'),
+    call(0, 'x', ''),
+    call(0, null, '{}'),
+    call(1, 'y', '[1]'),
+    text('c'),
+    finished,
+  ];
   const events: string[] = [];
-  for await (const event of toPartEvents(from(job), { hasText: true })) {
+  for await (const event of toPartEvents(from(generation), { hasText: true })) {
     events.push(
       event.type === 'finished'
         ? 'finished'
@@ -43,7 +51,7 @@ test('parts open and close one after the other', async () => {
     'close 3',
     'finished',
   ]);
-  const { parts } = await collectParts(from(job), { hasText: true });
+  const { parts } = await collectParts(from(generation), { hasText: true });
   expect(parts).toEqual([
     { type: 'text', text: 'ab', logprobs: null },
     { type: 'tool_call', id: 'x', name: 'f0', arguments: '{}' },
@@ -60,8 +68,9 @@ test('an answer of nothing is one empty text where that is wanted', async () => 
 });
 
 test('thoughts that led to nothing are followed by an empty text, where one is wanted', async () => {
-  const job = [{ type: 'reasoning', choice: 0, text: 'hm' } as JobEvent, finished];
-  const types = async (hasText: boolean) => (await collectParts(from(job), { hasText })).parts.map(({ type }) => type);
+  const generation = [{ type: 'reasoning', choice: 0, text: 'hm' } as AnswerEvent, finished];
+  const types = async (hasText: boolean) =>
+    (await collectParts(from(generation), { hasText })).parts.map(({ type }) => type);
   expect(await types(true)).toEqual(['reasoning', 'text']);
   expect(await types(false)).toEqual(['reasoning']);
 });

@@ -1,5 +1,5 @@
 import type { SampledToken } from '../sampling/types.ts';
-import type { FinishedEvent, JobEvent } from './generate-job.ts';
+import type { FinishedEvent, AnswerEvent } from '../runtime/requests/answer-events.ts';
 
 /** A stretch of an answer that is one thing: a thought, text, or the call of a tool. */
 export type OutputPart =
@@ -27,11 +27,11 @@ export type PartEvent =
   | { readonly type: 'finished'; readonly parts: readonly OutputPart[]; readonly finished: FinishedEvent };
 
 /**
- * The events of a job with one choice, cut into parts: one is open at a time. `hasText` gives an answer of nothing one
+ * The events of a generation with one choice, cut into parts: one is open at a time. `hasText` gives an answer of nothing one
  * part, of empty text.
  */
 export async function* toPartEvents(
-  events: AsyncIterable<JobEvent>,
+  events: AsyncIterable<AnswerEvent>,
   { hasText }: { hasText: boolean },
 ): AsyncGenerator<PartEvent, void, undefined> {
   const parts: OutputPart[] = [];
@@ -81,9 +81,9 @@ export async function* toPartEvents(
   }
 }
 
-/** Reads a job with one choice to its end. */
+/** Reads a generation with one choice to its end. */
 export async function collectParts(
-  events: AsyncIterable<JobEvent>,
+  events: AsyncIterable<AnswerEvent>,
   options: { hasText: boolean },
 ): Promise<{ readonly parts: readonly OutputPart[]; readonly finished: FinishedEvent }> {
   let last: Extract<PartEvent, { type: 'finished' }> | null = null;

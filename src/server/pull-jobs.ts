@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from '../core/clock.ts';
 import { describeFailure, refusal } from './errors.ts';
 import type { ModelCatalog, PullStep } from './model-catalog.ts';
 

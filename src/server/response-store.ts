@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from '../core/clock.ts';
 import type { ServerLimits } from './limits.ts';
 import type { ChatMessage } from '../chat/types.ts';
 

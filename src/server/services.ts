@@ -1,33 +1,33 @@
 import type { BrowserGuard } from './browser-guard.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../core/clock.ts';
 import type { FeedbackSink } from './feedback.ts';
-import type { GenerationService } from './generation-service.ts';
+import type { RequestPipeline } from '../runtime/requests/request-pipeline.ts';
 import type { Memory } from '../memory/memory.ts';
 import type { Routing } from '../runtime/routing/types.ts';
 import type { Guard } from './guard.ts';
 import type { LearningControl } from '../runtime/learning/operations/index.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import type { ServerLimits } from './limits.ts';
-import type { LiveRequests } from './live/live-requests.ts';
+import type { LiveRequests } from '../runtime/requests/live-requests.ts';
 import type { Watchers } from './live/watchers.ts';
 import type { Logger } from './logger.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelCatalog } from './model-catalog.ts';
-import type { ModelHost } from './model-host.ts';
+import type { ModelHost } from '../runtime/requests/model-host.ts';
 import type { PullJobs } from './pull-jobs.ts';
-import type { RequestLog } from './request-log.ts';
+import type { RequestLog } from '../runtime/requests/request-log.ts';
 import type { ResponseStore } from './response-store.ts';
-import type { TenantGate } from './tenant-gate.ts';
+import type { Admission } from '../runtime/requests/admission.ts';
 
 /** Everything a route may use. */
 export interface Services {
   readonly version: string;
   readonly models: ModelHost;
-  readonly generation: GenerationService;
+  readonly pipeline: RequestPipeline;
   readonly keys: KeyStore;
   readonly guard: Guard;
   readonly browsers: BrowserGuard;
-  readonly gate: TenantGate;
+  readonly admission: Admission;
   readonly limits: ServerLimits;
   readonly metrics: ServerMetrics;
   readonly live: LiveRequests;

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from '../core/clock.ts';
 
 /** One event of a stream as it is written; `event` is left out where the format has no names. */
 export interface SseMessage {

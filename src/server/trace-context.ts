@@ -1,9 +1,4 @@
-/** Where a request stands in its client's trace, as the W3C's headers say it. */
-export interface TraceContext {
-  readonly traceId: string;
-  /** The headers as they came, for whoever knows how to read them. */
-  readonly headers: Readonly<Record<string, string>>;
-}
+import type { TraceContext } from '../runtime/requests/caller.ts';
 
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$/;
 /** The standard wants 512 characters of `tracestate` to be passed on; more is dropped, as it allows. */

@@ -3,7 +3,7 @@ import Anthropic, { InternalServerError, RateLimitError as AnthropicRateLimitErr
 import OpenAI, { RateLimitError } from 'openai';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ServerOptions } from '../../src/server/app.ts';
-import { type Clock, systemClock } from '../../src/server/clock.ts';
+import { type Clock, systemClock } from '../../src/core/clock.ts';
 import { type DistServer, isServerBuilt, startDistServer } from '../support/dist-server.ts';
 
 let server: DistServer;

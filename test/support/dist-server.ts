@@ -31,9 +31,9 @@ export async function startDistServer(
   const [{ createServer }, { createModelHost }, { createKeyStore }, { systemClock }, { listen }, { loadModel }] =
     await Promise.all([
       load<typeof import('../../src/server/app.ts')>('server/app.js'),
-      load<typeof import('../../src/server/model-host.ts')>('server/model-host.js'),
+      load<typeof import('../../src/runtime/requests/model-host.ts')>('runtime/requests/model-host.js'),
       load<typeof import('../../src/server/keys/key-store.ts')>('server/keys/key-store.js'),
-      load<typeof import('../../src/server/clock.ts')>('server/clock.js'),
+      load<typeof import('../../src/core/clock.ts')>('core/clock.js'),
       load<typeof import('../../src/platform/node/serve.ts')>('platform/node/serve.js'),
       load<typeof import('../../src/index.ts')>('index.js'),
     ]);

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/server/clock.ts';
+import type { Clock } from '../../src/core/clock.ts';
 
 export interface ManualClock extends Clock {
   /** Moves time on and rings what is due, in order. */

@@ -1,10 +1,10 @@
 import { listen, type Listening } from '../../src/platform/node/serve.ts';
 import type { Model } from '../../src/runtime/model.ts';
 import { createServer, type Server, type ServerOptions } from '../../src/server/app.ts';
-import { systemClock } from '../../src/server/clock.ts';
+import { systemClock } from '../../src/core/clock.ts';
 import type { Feedback } from '../../src/server/feedback.ts';
 import { createKeyStore, type KeyRecord, type KeyRecords } from '../../src/server/keys/key-store.ts';
-import { createModelHost, type ModelEntry } from '../../src/server/model-host.ts';
+import { createModelHost, type ModelEntry } from '../../src/runtime/requests/model-host.ts';
 
 /** Key records in memory. */
 export function createMemoryKeys(map = new Map<string, KeyRecord>()): KeyRecords {

@@ -87,7 +87,7 @@ async function measure(collect: boolean): Promise<Measured> {
   }
   if (collect) delay.reset(); // a collection is the bench's own block
   const { rss, heapUsed } = process.memoryUsage();
-  const openRequests = server?.services.gate.numRequests ?? 0;
+  const openRequests = server?.services.admission.numRequests ?? 0;
   return { rssBytes: rss, heapBytes: heapUsed, loopMaxMs, openRequests, engine: (await model?.stats()) ?? null };
 }
 

@@ -3,12 +3,12 @@ import { defaultKeyFolder, openKeyFolder } from '../../platform/node/key-folder.
 import { openTracer } from '../../platform/node/open-tracer.ts';
 import { listen, type Listening } from '../../platform/node/serve.ts';
 import { createServer } from '../../server/app.ts';
-import { systemClock } from '../../server/clock.ts';
+import { systemClock } from '../../core/clock.ts';
 import { MISSING_DASHBOARD } from '../../server/dashboard-files.ts';
 import { createKeyStore } from '../../server/keys/key-store.ts';
 import { resolveServerLimits, type ServerLimits } from '../../server/limits.ts';
 import { createJsonLogger, type Logger } from '../../server/logger.ts';
-import { createModelHost } from '../../server/model-host.ts';
+import { createModelHost } from '../../runtime/requests/model-host.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
 import { forgetFeedbackWith, openFeedbackFolder } from '../feedback-folder.ts';
 import { collectOptions, fillValues, withFlagNames } from '../flags.ts';

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { loadModel } from '../../platform/node/load-model.ts';
 import type { Model } from '../../runtime/model.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
-import type { ModelEntry } from '../../server/model-host.ts';
+import type { ModelEntry } from '../../runtime/requests/model-host.ts';
 import { chooseModel, describeChoice } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
 import { fetchModel } from '../fetch-model.ts';

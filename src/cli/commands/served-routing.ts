@@ -5,7 +5,7 @@ import type { Memory } from '../../memory/memory.ts';
 import { readRouteConfig, type RouteConfig } from '../../runtime/routing/route-config.ts';
 import { createRouting } from '../../runtime/routing/routing.ts';
 import type { Routing } from '../../runtime/routing/types.ts';
-import type { ModelHost } from '../../server/model-host.ts';
+import type { ModelHost } from '../../runtime/requests/model-host.ts';
 import type { CommandContext } from '../command.ts';
 import { usageError } from '../usage-error.ts';
 

@@ -159,7 +159,7 @@ test('[EM4] the common components are the planted ones', () => {
   expect(Math.abs(directions[1]![7]!)).toBeCloseTo(1, 2);
 });
 
-const shared = fileURLToPath(new URL('../../../../shared/', import.meta.url));
+const shared = fileURLToPath(new URL('../../../../shared', import.meta.url));
 const modelPath = `${shared}models/stories15M-q8_0.gguf`;
 const bankingPath = `${shared}suites/routing/banking77-train.csv`;
 const isMissing = !existsSync(modelPath) || !existsSync(bankingPath);

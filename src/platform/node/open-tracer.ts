@@ -1,4 +1,4 @@
-import { silentTracer, type Tracer } from '../../server/tracing.ts';
+import { silentTracer, type Tracer } from '../../runtime/requests/tracing.ts';
 
 /** The part of `@opentelemetry/api` that is used; the package is there or it is not. */
 interface OpenTelemetry {

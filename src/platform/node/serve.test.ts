@@ -14,7 +14,7 @@ async function setUp({ fetch, wait = Promise.resolve() }: { fetch?: Server['fetc
       ...(fetch === undefined ? {} : { fetch }),
       async shutDown(deadlineMs) {
         deadlines.push(deadlineMs);
-        server.services.gate.close();
+        server.services.admission.close();
         await wait;
       },
     },

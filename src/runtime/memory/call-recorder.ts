@@ -1,4 +1,5 @@
-import { serializeError, type SerializedError } from '../../core/errors.ts';
+import { serializeError } from '../../core/errors.ts';
+import type { Timings, Usage } from '../generation-types.ts';
 import type { OpenCall, ServedCall } from './request-memory.ts';
 import { MAX_REMEMBERED_TEXT } from './request-memory.ts';
 
@@ -6,18 +7,16 @@ import { MAX_REMEMBERED_TEXT } from './request-memory.ts';
 export interface CallRecorder {
   /** A piece of what is said, or of a call of a tool. */
   addText(text: string): void;
-  /** Of one answer that has ended; several add up. */
-  addUsage(usage: { readonly promptTokens: number; readonly completionTokens: number }): void;
-  /** What the engine says of its own time; of several answers the longest counts. */
-  addTimings(timings: { readonly queuedMs: number; readonly promptMs: number }): void;
+  /** Of one finished answer. Tokens of several add up; of their times the longest counts. */
+  addUsage(
+    usage: Pick<Usage, 'promptTokens' | 'completionTokens'>,
+    timings: Pick<Timings, 'queuedMs' | 'promptMs'>,
+  ): void;
   /** Who answers, from now on; times count from here. */
   serve(served: ServedCall): void;
   /** Null: it went well. Only the first end counts. */
   end(error: unknown): void;
 }
-
-/** Whoever leaves in the middle is no failure of ours, but the answer was never whole. */
-export const LEFT: SerializedError = { code: 'aborted', message: 'the caller left', data: {}, isRetryable: false };
 
 export function createCallRecorder(call: OpenCall, now: () => number): CallRecorder {
   let startMs = now();
@@ -37,11 +36,9 @@ export function createCallRecorder(call: OpenCall, now: () => number): CallRecor
       parts.push(text);
       length += text.length;
     },
-    addUsage({ promptTokens, completionTokens }) {
+    addUsage({ promptTokens, completionTokens }, timings) {
       numPromptTokens = Math.max(numPromptTokens, promptTokens);
       numOutputTokens += completionTokens;
-    },
-    addTimings(timings) {
       queueMs = Math.max(queueMs ?? 0, timings.queuedMs);
       promptMs = Math.max(promptMs ?? 0, timings.promptMs);
     },
@@ -61,7 +58,7 @@ export function createCallRecorder(call: OpenCall, now: () => number): CallRecor
         queueMs,
         promptMs,
         served,
-        error: error === null ? null : error === LEFT ? LEFT : serializeError(error),
+        error: error === null ? null : serializeError(error),
       });
     },
   };

@@ -55,3 +55,8 @@ export const memoryWishOption: OptionReader<ResolvedMemoryWish> = (value, name) 
     expandHops: integerOption(0, 0, 3),
   });
 };
+
+/** The error for a call that asks for memory when none is open. */
+export function noMemory(): RuvLLMError {
+  return new RuvLLMError('invalid_option', 'option "memory" requires an open memory', { data: { option: 'memory' } });
+}

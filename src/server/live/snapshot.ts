@@ -2,20 +2,20 @@ import type { EngineStats } from '../../engine/types.ts';
 import type { Caller } from '../caller.ts';
 import { type EngineReading, readEngines } from '../metrics/engine-gauges.ts';
 import { poolTiersOf } from '../metrics/pool-tiers.ts';
-import type { ModelStatus } from '../model-host.ts';
+import type { ModelStatus } from '../../runtime/requests/model-host.ts';
 import type { Services } from '../services.ts';
 import type { WindowPercentiles } from './log-histogram.ts';
-import type { LiveRequest } from './live-requests.ts';
+import type { LiveRequest } from '../../runtime/requests/live-requests.ts';
 import { RATE_SECONDS, type RecentReading, WINDOW_SECONDS } from './recent-window.ts';
 
 /** Requests of one snapshot; the rest of them are counted. */
 const MAX_REQUESTS = 512;
 
-type SnapshotServices = Pick<Services, 'models' | 'gate' | 'metrics' | 'live' | 'clock'>;
+type SnapshotServices = Pick<Services, 'models' | 'admission' | 'metrics' | 'live' | 'clock'>;
 
 /** The server as it is now, for one caller: requests of other tenants are counted, and named to administrators only. */
 export async function takeSnapshot(services: SnapshotServices, caller: Caller): Promise<object> {
-  const { models, gate, metrics, live, clock } = services;
+  const { models, admission, metrics, live, clock } = services;
   const engines = await readEngines(services);
   const isAdmin = caller.scopes.includes('admin');
   const all = live.list();
@@ -28,8 +28,8 @@ export async function takeSnapshot(services: SnapshotServices, caller: Caller): 
     at: clock.wallClock(),
     window_seconds: WINDOW_SECONDS,
     rate_seconds: RATE_SECONDS,
-    is_closing: gate.isClosed,
-    num_requests: gate.numRequests,
+    is_closing: admission.isClosed,
+    num_requests: admission.numRequests,
     num_hidden: all.length - shown.length,
     requests: shown.map(writeRequest),
     models: statuses.map((status) => ({

@@ -1,5 +1,5 @@
 import type { EngineStats } from '../../engine/types.ts';
-import { type Clock, within } from '../clock.ts';
+import { type Clock, within } from '../../core/clock.ts';
 import type { Services } from '../services.ts';
 import { poolTiersOf } from './pool-tiers.ts';
 import { createMetricRegistry } from './registry.ts';
@@ -40,13 +40,13 @@ export async function readEngines({ models, clock }: Pick<Services, 'models' | '
 /** The engines as they are now, in the text format of Prometheus. */
 export async function writeEngineGauges({
   models,
-  gate,
+  admission,
   memory,
   clock,
-}: Pick<Services, 'models' | 'gate' | 'memory' | 'clock'>): Promise<string> {
+}: Pick<Services, 'models' | 'admission' | 'memory' | 'clock'>): Promise<string> {
   const registry = createMetricRegistry();
   registry.gauge('ruvllm_requests_in_progress', 'Requests that generate now.', () => [
-    { labels: {}, value: gate.numRequests },
+    { labels: {}, value: admission.numRequests },
   ]);
   if (memory !== null) {
     registry.gauge('ruvllm_memory_degraded', 'Whether the memory is kept in this process only.', () => [

@@ -1,8 +1,8 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../core/clock.ts';
 import { createRecentWindow, type RecentReading, type RecentWindow } from '../live/recent-window.ts';
 import type { Services } from '../services.ts';
 import { writeEngineGauges } from './engine-gauges.ts';
-import { createJobMeter, type JobMeter, type MeterSinks } from './job-meter.ts';
+import { createRequestMeter, type RequestMeter, type MeterSinks } from '../../runtime/requests/request-meter.ts';
 import { writeLearningGauges } from './learning-gauges.ts';
 import { createMetricRegistry } from './registry.ts';
 
@@ -10,14 +10,14 @@ import { createMetricRegistry } from './registry.ts';
 export interface ServerMetrics {
   /** One request has been answered. */
   countRequest(route: string, status: number, seconds: number): void;
-  /** Counts a job from now on. */
-  openJob(): JobMeter;
+  /** Counts a generation from now on. */
+  openRequest(): RequestMeter;
   /** Somebody said what they think of an answer. */
   countFeedback(source: string): void;
   /** The last minute of a model. */
   recent(model: string): RecentReading;
   /** The whole text, with what the engines say of themselves right now. */
-  write(state: Pick<Services, 'models' | 'gate' | 'memory' | 'learning' | 'clock'>): Promise<string>;
+  write(state: Pick<Services, 'models' | 'admission' | 'memory' | 'learning' | 'clock'>): Promise<string>;
 }
 
 /** From one token of a small model to a long prompt on a slow machine. */
@@ -73,7 +73,7 @@ export function createServerMetrics({ now }: Pick<Clock, 'now'>): ServerMetrics 
 
   return {
     write: async (state) => registry.write() + (await writeEngineGauges(state)) + writeLearningGauges(state),
-    openJob: () => createJobMeter(sinks),
+    openRequest: () => createRequestMeter(sinks),
     recent: (model) => (windows.get(model) ?? createRecentWindow(now)).read(),
     countFeedback: (source) => feedback.add(1, { source }),
     countRequest(route, status, seconds) {

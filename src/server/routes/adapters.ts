@@ -1,7 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { AdapterInfo } from '../../runtime/adapters.ts';
 import { refusal } from '../errors.ts';
-import type { ModelLease } from '../model-host.ts';
+import type { ModelLease } from '../../runtime/requests/model-host.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import { type Field, readFields, required, schemaOf, stringField } from '../wire/fields.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';

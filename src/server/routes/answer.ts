@@ -1,6 +1,6 @@
 import type { Caller } from '../caller.ts';
 import { describeFailure } from '../errors.ts';
-import type { RunningJob } from '../generation-service.ts';
+import type { RunningRequest } from '../../runtime/requests/request-pipeline.ts';
 import type { ErrorFormat } from '../route.ts';
 import type { Services } from '../services.ts';
 import type { SseMessage } from '../sse.ts';
@@ -11,7 +11,7 @@ export function answerHead(
   prefix: string,
   { requestId }: Caller,
   { clock, version }: Services,
-  { modelId, kernels }: RunningJob,
+  { modelId, kernels }: RunningRequest,
 ): AnswerHead {
   return {
     id: `${prefix}-${requestId}`,
@@ -47,7 +47,7 @@ export function toSseError(
 }
 
 /** Names who was chosen to answer and what of the memory is in the prompt, in headers: streams have no other place before their first event. */
-export function withOrigin({ sources, route }: RunningJob, response: Response): Response {
+export function withOrigin({ sources, route }: RunningRequest, response: Response): Response {
   if (route !== null) {
     response.headers.set('x-route', route.candidate);
     response.headers.set('x-route-reason', route.reason);

@@ -4,7 +4,7 @@ import { createHostedEcho, createScriptedModel } from '../../../test/support/scr
 import { readSseEvents } from '../../../test/support/sse-events.ts';
 import { createMemoryKeys, createTestServer, entryOf, type TestServer } from '../../../test/support/test-server.ts';
 import { RuvLLMError } from '../../core/errors.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../core/clock.ts';
 import { createKeyStore } from '../keys/key-store.ts';
 
 const ask = { model: 'echo', max_tokens: 50, messages: [{ role: 'user', content: 'hello big world' }] };
@@ -178,7 +178,7 @@ describe('a message, streamed', () => {
       type: 'error',
       error: { type: 'api_error', message: 'the kernel is broken' },
     });
-    expect(server.services.gate.numRequests).toBe(0);
+    expect(server.services.admission.numRequests).toBe(0);
   });
 
   test('silence is broken by a ping', async () => {
@@ -201,7 +201,7 @@ describe('a message, streamed', () => {
     rings.at(-1)!();
     expect(await read()).toBe('event: ping\ndata: {"type":"ping"}\n\n');
     await reader.cancel();
-    expect(server.services.gate.numRequests).toBe(0);
+    expect(server.services.admission.numRequests).toBe(0);
   });
 });
 
@@ -215,7 +215,7 @@ describe('count_tokens', () => {
     const response = await post(server, { ...body, system: 'be kind' }, path);
     expect(await response.json()).toEqual({ input_tokens: 5 });
     expect(model.calls).toHaveLength(0);
-    expect(server.services.gate.numRequests).toBe(0);
+    expect(server.services.admission.numRequests).toBe(0);
   });
 
   test('has no max_tokens', async () => {
@@ -279,7 +279,7 @@ describe('failures', () => {
     expect(refused.headers.get('retry-after')).toBe('1');
     expect(await refused.json()).toMatchObject({ error: { type: 'rate_limit_error' } });
     await held.body!.cancel();
-    server.services.gate.close();
+    server.services.admission.close();
     const closed = await post(server, ask);
     expect(closed.status).toBe(529);
     expect(closed.headers.get('retry-after')).toBe('5');

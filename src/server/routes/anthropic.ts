@@ -25,8 +25,8 @@ export const anthropicRoutes: readonly Route[] = [
     errors: anthropicErrors,
     async handle({ caller, services, readBody }) {
       const { limits, clock } = services;
-      const { job, isStream, hasThinking } = readMessagesRequest(await readBody(), limits);
-      const running = await services.generation.start(job, caller);
+      const { generation, isStream, hasThinking } = readMessagesRequest(await readBody(), limits);
+      const running = await services.pipeline.start(generation, caller);
       const head = { id: answerId('msg', caller), model: running.modelId, hasThinking };
       if (!isStream) return withOrigin(running, json(await writeMessage(head, running.events)));
       return withOrigin(
@@ -50,8 +50,8 @@ export const anthropicRoutes: readonly Route[] = [
     body: countRequestSchema(documented),
     errors: anthropicErrors,
     async handle({ caller, services, readBody }) {
-      const job = readCountRequest(await readBody(), services.limits);
-      return json({ input_tokens: await services.generation.countTokens(job, caller) });
+      const generation = readCountRequest(await readBody(), services.limits);
+      return json({ input_tokens: await services.pipeline.countTokens(generation, caller) });
     },
   },
 ];

@@ -16,10 +16,10 @@ export const chatCompletions: Route = {
   body: chatRequestSchema(resolveServerLimits()),
   errors: openaiErrors,
   async handle({ caller, services, readBody }) {
-    const { job, isStream, hasUsageChunk } = readChatRequest(await readBody(), services.limits);
-    const running = await services.generation.start(job, caller);
+    const { generation, isStream, hasUsageChunk } = readChatRequest(await readBody(), services.limits);
+    const running = await services.pipeline.start(generation, caller);
     const head = answerHead('chatcmpl', caller, services, running);
-    const options = { numChoices: job.numChoices, tokenizer: running.tokenizer, hasUsageChunk };
+    const options = { numChoices: generation.numChoices, tokenizer: running.tokenizer, hasUsageChunk };
     if (!isStream) return withOrigin(running, json(await writeChatCompletion(head, running.events, options)));
     return withOrigin(
       running,

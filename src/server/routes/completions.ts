@@ -15,10 +15,10 @@ export const completions: Route = {
   body: completionRequestSchema(resolveServerLimits()),
   errors: openaiErrors,
   async handle({ caller, services, readBody }) {
-    const { job, isStream, hasUsageChunk, hasEcho } = readCompletionRequest(await readBody(), services.limits);
-    const running = await services.generation.start(job, caller);
+    const { generation, isStream, hasUsageChunk, hasEcho } = readCompletionRequest(await readBody(), services.limits);
+    const running = await services.pipeline.start(generation, caller);
     const head = answerHead('cmpl', caller, services, running);
-    const options = { job, tokenizer: running.tokenizer, hasEcho, hasUsageChunk };
+    const options = { generation, tokenizer: running.tokenizer, hasEcho, hasUsageChunk };
     if (!isStream) return withOrigin(running, json(await writeCompletion(head, running.events, options)));
     return withOrigin(
       running,

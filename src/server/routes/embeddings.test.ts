@@ -44,7 +44,7 @@ describe('vectors over HTTP', () => {
       })),
       usage: { prompt_tokens: numInputs, total_tokens: numInputs },
     });
-    expect(services.gate.numRequests).toBe(0);
+    expect(services.admission.numRequests).toBe(0);
   });
 
   test('as base64', async () => {
@@ -73,21 +73,21 @@ describe('vectors over HTTP', () => {
     for (;;) {
       const { value, done } = await reader.read();
       if (done) break;
-      expect(services.gate.numRequests).toBe(1);
+      expect(services.admission.numRequests).toBe(1);
       sizes.push(value.length);
     }
     isOver = true;
     expect(sizes).toHaveLength(12);
     expect(Math.max(...sizes)).toBeLessThan(100_000);
     expect(numTurns).toBeGreaterThan(2);
-    expect(services.gate.numRequests).toBe(0);
+    expect(services.admission.numRequests).toBe(0);
   });
 
   test('[G6] whoever leaves in the middle of a list is in progress no longer', async () => {
     const { ask, services } = setUp();
     const { body } = await ask(1000);
-    expect(services.gate.numRequests).toBe(1);
+    expect(services.admission.numRequests).toBe(1);
     await body!.cancel();
-    expect(services.gate.numRequests).toBe(0);
+    expect(services.admission.numRequests).toBe(0);
   });
 });

@@ -1,5 +1,5 @@
 import type { EmbedInput } from '../../runtime/embeddings.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../core/clock.ts';
 import { pacedResponse } from '../paced-response.ts';
 import type { Route } from '../route.ts';
 import { textResponse } from '../text-response.ts';
@@ -86,8 +86,8 @@ export const embeddings: Route = {
     const given = readFields<EmbeddingFields>(await readBody(), FIELDS, { ignored: ['user'] });
     const name = required(given.model, 'model');
     const input = required(given.input, 'input');
-    const { limits, gate, models } = services;
-    const leave = gate.enter(caller.tenant);
+    const { limits, admission, models } = services;
+    const leave = admission.enter(caller.tenant);
     try {
       const lease = await models.acquire(name, { signal: caller.signal, waitMs: limits.modelWaitMs });
       try {

@@ -7,7 +7,7 @@ import {
   scoreOf,
 } from '../../runtime/learning/operations/index.ts';
 import { refusal } from '../errors.ts';
-import type { RememberedRequest } from '../request-log.ts';
+import type { LoggedRequest } from '../../runtime/requests/request-log.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import { explainFlood } from './learning.ts';
 import {
@@ -88,7 +88,7 @@ const refuseSources = (status: number, code: string, message: string, cause?: un
 async function findRequest(
   { caller, services }: Pick<Exchange, 'caller' | 'services'>,
   requestId: string,
-): Promise<RememberedRequest | null> {
+): Promise<LoggedRequest | null> {
   const { tenant } = caller;
   const recent = services.requests.find(tenant, requestId);
   if (recent !== null || services.learning === null) return recent;

@@ -134,8 +134,8 @@ test('[LS18] an update that would blow up the loss is refused by the gate, is in
   const { train } = desk.work;
   // As a run that went wrong: away from what it was to learn, in steps that are far too long.
   Object.assign(desk.work, {
-    train: (job: TrainJob) =>
-      train({ ...job, train: job.train.map((one) => ({ ...one, weight: -1 })), learningRate: 0.5 }),
+    train: (generation: TrainJob) =>
+      train({ ...generation, train: generation.train.map((one) => ({ ...one, weight: -1 })), learningRate: 0.5 }),
   });
   const { state, parts } = await run();
   expect([state, parts[0]!.state, parts[0]!.version]).toEqual(['done', 'refused', 1]);
@@ -159,8 +159,8 @@ test('[LS18] losses and gradients that are no numbers are refused and recorded, 
   await desk.teach(40);
   const { train } = desk.work;
   Object.assign(desk.work, {
-    async train(job: TrainJob) {
-      const outcome = await train(job);
+    async train(generation: TrainJob) {
+      const outcome = await train(generation);
       return { ...outcome, parameters: outcome.parameters.map(() => Number.NaN) };
     },
   });

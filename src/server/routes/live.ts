@@ -63,9 +63,9 @@ async function* snapshots(
   signal: AbortSignal,
   end: () => void,
 ): AsyncGenerator<SseMessage, void, undefined> {
-  const { clock, gate } = services;
+  const { clock, admission } = services;
   try {
-    while (!signal.aborted && !gate.isClosed) {
+    while (!signal.aborted && !admission.isClosed) {
       if (!isStillAdmitted(services, caller)) {
         throw refusal(401, 'invalid_api_key', 'the API key is not valid any more', { type: 'authentication_error' });
       }

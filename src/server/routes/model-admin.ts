@@ -2,7 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { refusal } from '../errors.ts';
 import { fitOf } from '../model-fit.ts';
 import type { ModelCatalog } from '../model-catalog.ts';
-import type { ModelStatus } from '../model-host.ts';
+import type { ModelStatus } from '../../runtime/requests/model-host.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
 import {

@@ -1,5 +1,5 @@
 import { refusal } from '../errors.ts';
-import type { ModelStatus } from '../model-host.ts';
+import type { ModelStatus } from '../../runtime/requests/model-host.ts';
 import { json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
 import { isAnthropicClient } from '../wire/anthropic/client.ts';

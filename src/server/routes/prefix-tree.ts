@@ -1,7 +1,7 @@
 import type { PrefixReport } from '../../engine/types.ts';
 import type { Tokenizer } from '../../tokenizers/types.ts';
 import { refusal } from '../errors.ts';
-import type { ModelStatus } from '../model-host.ts';
+import type { ModelStatus } from '../../runtime/requests/model-host.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
 import { queryInteger, queryText, readQuery } from '../wire/query-fields.ts';

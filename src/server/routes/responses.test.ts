@@ -226,7 +226,7 @@ describe('a response, streamed', () => {
       error: { code: 'server_error', message: 'the kernel is broken' },
     });
     expect((await call(server, 'GET', `/${response.id as string}`)).status).toBe(404);
-    expect(server.services.gate.numRequests).toBe(0);
+    expect(server.services.admission.numRequests).toBe(0);
   });
 
   test('a client that leaves ends it, and nothing is stored', async () => {
@@ -236,7 +236,7 @@ describe('a response, streamed', () => {
     const response = await post(server, { ...ask, stream: true });
     await response.body!.cancel();
     expect(model.calls[0]!.options.signal!.aborted).toBe(true);
-    expect(server.services.gate.numRequests).toBe(0);
+    expect(server.services.admission.numRequests).toBe(0);
     expect(server.services.responses.numBytes).toBe(0);
   });
 });

@@ -1,5 +1,5 @@
 import { refusal } from '../errors.ts';
-import type { FinishedEvent } from '../generate-job.ts';
+import type { FinishedEvent } from '../../runtime/requests/answer-events.ts';
 import { resolveServerLimits } from '../limits.ts';
 import { collectParts, type OutputPart } from '../output-parts.ts';
 import type { StoredResponse } from '../response-store.ts';
@@ -29,7 +29,7 @@ async function create(exchange: Exchange): Promise<Response> {
   const { caller, services, readBody } = exchange;
   const { limits, clock, responses } = services;
   const request = readRequest(exchange, await readBody());
-  const running = await services.generation.start(request.job, caller);
+  const running = await services.pipeline.start(request.generation, caller);
   const { created, model } = answerHead('resp', caller, services, running);
   const id = answerId('resp', caller);
   const head: ResponseHead = { id, created, model, echo: request.echo, tokenizer: running.tokenizer };
@@ -128,8 +128,8 @@ export const responseRoutes: readonly Route[] = [
     body: responseRequestSchema(resolveServerLimits()),
     errors: openaiErrors,
     async handle(exchange) {
-      const { job } = readRequest(exchange, await exchange.readBody());
-      const numTokens = await exchange.services.generation.countTokens(job, exchange.caller);
+      const { generation } = readRequest(exchange, await exchange.readBody());
+      const numTokens = await exchange.services.pipeline.countTokens(generation, exchange.caller);
       return json({ object: 'response.input_tokens', input_tokens: numTokens });
     },
   },

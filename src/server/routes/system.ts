@@ -13,7 +13,7 @@ export const systemRoutes: readonly Route[] = [
     errors: openaiErrors,
     handle({ services }) {
       const states = services.models.list().map(({ state }) => state);
-      if (services.gate.isClosed) return json({ status: 'shutting down' }, 503);
+      if (services.admission.isClosed) return json({ status: 'shutting down' }, 503);
       const isLoading = states.includes('loading') && !states.includes('loaded');
       if (isLoading) return json({ status: 'loading model' }, 503);
       // It serves, so it is not taken out of service; why, with its addresses, is for administrators: `memory.health`.
@@ -63,7 +63,7 @@ export const systemRoutes: readonly Route[] = [
     async handle({ services }) {
       const loaded = services.models.list().filter(({ model }) => model !== null);
       const slots = loaded.map(async ({ id, model }) => ({ model: id, ...(await model!.stats()) }));
-      return json({ num_requests: services.gate.numRequests, slots: await Promise.all(slots) });
+      return json({ num_requests: services.admission.numRequests, slots: await Promise.all(slots) });
     },
   },
 ];

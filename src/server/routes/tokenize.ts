@@ -2,9 +2,9 @@ import type { ChatMessage } from '../../chat/types.ts';
 import type { Model } from '../../runtime/model.ts';
 import type { Tokenizer } from '../../tokenizers/types.ts';
 import { refusal } from '../errors.ts';
-import type { ToolSpec } from '../generate-job.ts';
+import type { ToolSpec } from '../../runtime/requests/generation-request.ts';
 import { json, type Exchange, type Route } from '../route.ts';
-import { toDefinition } from '../run-job.ts';
+import { toDefinition } from '../../runtime/requests/generate-answers.ts';
 import { textResponse } from '../text-response.ts';
 import { CHAT_FIELDS, type ChatFields, toChatOptions } from '../wire/chat-fields.ts';
 import {
@@ -59,8 +59,8 @@ async function withModel(
 ): Promise<Response> {
   const all = services.models.list();
   if (name === null && all.length !== 1) required(name, 'model');
-  const { limits, gate, models } = services;
-  const leave = gate.enter(caller.tenant);
+  const { limits, admission, models } = services;
+  const leave = admission.enter(caller.tenant);
   try {
     const lease = await models.acquire(name ?? all[0]!.id, { signal: caller.signal, waitMs: limits.modelWaitMs });
     try {

@@ -4,7 +4,7 @@ import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const repository = fileURLToPath(new URL('../../../../', import.meta.url));
+const repository = fileURLToPath(new URL('../../../..', import.meta.url));
 
 /** Compiles `files` (relative to src/) and all they import into `<folder>/out`. */
 export function compileSources(folder: string, files: readonly string[]): void {

@@ -7,7 +7,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openSpillFolder } from './spill-folder.ts';
 
-const repository = fileURLToPath(new URL('../../../../', import.meta.url));
+const repository = fileURLToPath(new URL('../../../..', import.meta.url));
 const masterKey = new Uint8Array(32).fill(7);
 const NAMESPACE = { tenant: 'tenant', modelHash: 'model', adapterHash: null, policy: 'f16' };
 const LIMIT_BYTES = 2 ** 24;

@@ -1,4 +1,4 @@
-import type { FinishedEvent, JobEvent } from '../../generate-job.ts';
+import type { FinishedEvent, AnswerEvent } from '../../../runtime/requests/answer-events.ts';
 import { collectParts, type OutputPart } from '../../output-parts.ts';
 import { toMessageUsage } from './usage.ts';
 
@@ -36,8 +36,8 @@ export function writeEnvelope({ id, model }: MessageHead, promptTokens: number) 
   };
 }
 
-/** Reads a job to its end and writes the `message` object. */
-export async function writeMessage(head: MessageHead, events: AsyncIterable<JobEvent>): Promise<object> {
+/** Reads a generation to its end and writes the `message` object. */
+export async function writeMessage(head: MessageHead, events: AsyncIterable<AnswerEvent>): Promise<object> {
   const { parts, finished } = await collectParts(shownEvents(head, events), { hasText: false });
   const { usage } = finished;
   return {
@@ -49,7 +49,7 @@ export async function writeMessage(head: MessageHead, events: AsyncIterable<JobE
 }
 
 /** The events of a message without what it does not show. */
-export async function* shownEvents({ hasThinking }: MessageHead, events: AsyncIterable<JobEvent>) {
+export async function* shownEvents({ hasThinking }: MessageHead, events: AsyncIterable<AnswerEvent>) {
   for await (const event of events) if (hasThinking || event.type !== 'reasoning') yield event;
 }
 

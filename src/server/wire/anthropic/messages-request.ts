@@ -1,5 +1,5 @@
 import type { ChatMessage } from '../../../chat/types.ts';
-import type { GenerateJob, OutputConstraint, ToolSpec } from '../../generate-job.ts';
+import type { GenerationRequest, OutputConstraint, ToolSpec } from '../../../runtime/requests/generation-request.ts';
 import type { ServerLimits } from '../../limits.ts';
 import { CHAT_FIELDS, toChatOptions } from '../chat-fields.ts';
 import {
@@ -51,7 +51,7 @@ interface MessagesFields extends PromptFields {
 
 /** A request for a message: what to generate, and how to answer. */
 export interface MessagesRequest {
-  readonly job: GenerateJob;
+  readonly generation: GenerationRequest;
   readonly isStream: boolean;
   /** Whether the answer shows what the model thinks. */
   readonly hasThinking: boolean;
@@ -110,7 +110,7 @@ function toPrompt({ messages, system }: Given<PromptFields>): readonly ChatMessa
   return system === null ? turns : [{ role: 'system', content: system }, ...turns];
 }
 
-function toJob(given: Given<PromptFields>, options: GenerateJob['options']): GenerateJob {
+function toGeneration(given: Given<PromptFields>, options: GenerationRequest['options']): GenerationRequest {
   const { choice = 'auto', canCallInParallel = true } = given.tool_choice ?? {};
   return {
     model: required(given.model, 'model'),
@@ -121,6 +121,7 @@ function toJob(given: Given<PromptFields>, options: GenerateJob['options']): Gen
     tools: choice === 'none' ? [] : (given.tools ?? []),
     toolChoice: choice,
     canCallInParallel,
+    fieldNames: { maxTokens: 'max_tokens', grammar: 'output_config.format' },
   };
 }
 
@@ -129,16 +130,16 @@ export function readMessagesRequest(body: unknown, limits: ServerLimits): Messag
   const given = readFields(body, messagesFields(limits) as Fields<Sampled>, { ignored: IGNORED });
   const maxTokens = required(given.max_tokens, 'max_tokens');
   const sampling = { ...given, stop: given.stop_sequences, user: null, logit_bias: null };
-  const job = toJob(given, { ...toGenerateOptions(sampling), maxTokens });
+  const generation = toGeneration(given, { ...toGenerateOptions(sampling), maxTokens });
   const { isShown: hasThinking } = given.thinking ?? NO_THINKING;
-  return { job, isStream: given.stream ?? false, hasThinking };
+  return { generation, isStream: given.stream ?? false, hasThinking };
 }
 
 type Sampled = MessagesFields & { [K in keyof typeof OWN_SAMPLING]: ReturnType<(typeof OWN_SAMPLING)[K]['read']> };
 
 /** Reads the body of `POST /v1/messages/count_tokens`. */
-export function readCountRequest(body: unknown, limits: ServerLimits): GenerateJob {
-  return toJob(readFields(body, promptFields(limits), { ignored: IGNORED }), {});
+export function readCountRequest(body: unknown, limits: ServerLimits): GenerationRequest {
+  return toGeneration(readFields(body, promptFields(limits), { ignored: IGNORED }), {});
 }
 
 const describe = (fields: object, names: string[]): JsonSchema =>

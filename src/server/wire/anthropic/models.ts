@@ -1,4 +1,4 @@
-import type { ModelStatus } from '../../model-host.ts';
+import type { ModelStatus } from '../../../runtime/requests/model-host.ts';
 import { pageAfter, readQueryInteger } from '../page-query.ts';
 
 /** A model as Anthropic's clients read it; how much it can take is known once it is loaded. */

@@ -1,4 +1,4 @@
-import type { OutputConstraint } from '../../generate-job.ts';
+import type { OutputConstraint } from '../../../runtime/requests/generation-request.ts';
 import { choiceField, type Field, objectField, readFields, required } from '../fields.ts';
 import { unsupported } from '../unsupported.ts';
 

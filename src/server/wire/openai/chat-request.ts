@@ -1,5 +1,10 @@
 import type { ChatMessage } from '../../../chat/types.ts';
-import type { GenerateJob, OutputConstraint, ToolChoice, ToolSpec } from '../../generate-job.ts';
+import type {
+  GenerationRequest,
+  OutputConstraint,
+  ToolChoice,
+  ToolSpec,
+} from '../../../runtime/requests/generation-request.ts';
 import type { ServerLimits } from '../../limits.ts';
 import { CHAT_FIELDS, type ChatFields, toChatOptions } from '../chat-fields.ts';
 import {
@@ -18,7 +23,7 @@ import {
 } from '../fields.ts';
 import { refusedField } from '../unsupported.ts';
 import { messageField } from './messages.ts';
-import { constraintOf, responseFormatField } from './response-format.ts';
+import { constraintFieldOf, constraintOf, responseFormatField } from './response-format.ts';
 import { SAMPLING_FIELDS, type SamplingFields, toGenerateOptions } from './sampling-fields.ts';
 import { type StreamOptions, streamOptionsField } from './stream-options.ts';
 import { toolChoiceField, toolField } from './tools.ts';
@@ -43,7 +48,7 @@ export interface ChatRequestFields extends SamplingFields, ChatFields {
 
 /** A chat request: what to generate, and how to answer. */
 export interface ChatRequest {
-  readonly job: GenerateJob;
+  readonly generation: GenerationRequest;
   readonly isStream: boolean;
   readonly hasUsageChunk: boolean;
 }
@@ -123,7 +128,8 @@ export function readChatRequest(body: unknown, limits: ServerLimits): ChatReques
   if (given.stream_options !== null && given.stream !== true) {
     throw invalid('stream_options', "left out unless 'stream' is true", {});
   }
-  const job: GenerateJob = {
+  const constraint = constraintOf(given);
+  const generation: GenerationRequest = {
     model: required(given.model, 'model'),
     prompts: [required(given.messages, 'messages')],
     numChoices: given.n ?? 1,
@@ -133,13 +139,16 @@ export function readChatRequest(body: unknown, limits: ServerLimits): ChatReques
       ...(maxTokens === null ? {} : { maxTokens }),
       ...(given.logprobs === true ? { topLogprobs: given.top_logprobs ?? 0 } : {}),
     },
-    constraint: constraintOf(given),
+    constraint,
     tools: given.tool_choice === 'none' ? [] : (given.tools ?? []),
     toolChoice: given.tool_choice ?? 'auto',
     canCallInParallel: given.parallel_tool_calls ?? true,
-    fieldNames: { maxTokens: given.max_completion_tokens === null ? 'max_tokens' : 'max_completion_tokens' },
+    fieldNames: {
+      maxTokens: given.max_completion_tokens === null ? 'max_tokens' : 'max_completion_tokens',
+      ...constraintFieldOf(constraint),
+    },
   };
-  return { job, isStream: given.stream ?? false, hasUsageChunk: given.stream_options?.hasUsage ?? false };
+  return { generation, isStream: given.stream ?? false, hasUsageChunk: given.stream_options?.hasUsage ?? false };
 }
 
 /** The documentation of the body. */

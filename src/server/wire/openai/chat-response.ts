@@ -1,6 +1,11 @@
 import type { SampledToken } from '../../../sampling/types.ts';
 import type { Tokenizer } from '../../../tokenizers/types.ts';
-import { addUsage, type FinishedEvent, type JobEvent, type ToolCallEvent } from '../../generate-job.ts';
+import {
+  addUsage,
+  type FinishedEvent,
+  type AnswerEvent,
+  type ToolCallEvent,
+} from '../../../runtime/requests/answer-events.ts';
 import { toChatLogprobs } from './logprobs.ts';
 import { toWireUsage } from './usage.ts';
 
@@ -22,10 +27,10 @@ interface ChoiceParts {
   finished: FinishedEvent | null;
 }
 
-/** Reads a job to its end and writes the `chat.completion` object. */
+/** Reads a generation to its end and writes the `chat.completion` object. */
 export async function writeChatCompletion(
   head: AnswerHead,
-  events: AsyncIterable<JobEvent>,
+  events: AsyncIterable<AnswerEvent>,
   { numChoices, tokenizer }: { numChoices: number; tokenizer: Tokenizer },
 ): Promise<object> {
   const choices: ChoiceParts[] = Array.from({ length: numChoices }, () => ({

@@ -1,5 +1,5 @@
 import type { Tokenizer } from '../../../tokenizers/types.ts';
-import { addUsage, type FinishedEvent, type JobEvent } from '../../generate-job.ts';
+import { addUsage, type FinishedEvent, type AnswerEvent } from '../../../runtime/requests/answer-events.ts';
 import type { SseMessage } from '../../sse.ts';
 import type { AnswerHead } from './chat-response.ts';
 import { toChatLogprobs } from './logprobs.ts';
@@ -18,7 +18,7 @@ export const DONE: SseMessage = { data: '[DONE]' };
 /** The chunks of a streamed chat: role first, deltas, finish reason, usage where asked for, `[DONE]`. */
 export async function* writeChatStream(
   head: AnswerHead,
-  events: AsyncIterable<JobEvent>,
+  events: AsyncIterable<AnswerEvent>,
   { numChoices, tokenizer, hasUsageChunk }: ChatStreamOptions,
 ): AsyncGenerator<SseMessage, void, undefined> {
   const finished: FinishedEvent[] = [];
@@ -55,7 +55,7 @@ export async function* writeChatStream(
   yield DONE;
 }
 
-function toolCallDelta({ call, id, name, arguments: args }: Extract<JobEvent, { type: 'tool_call' }>): object {
+function toolCallDelta({ call, id, name, arguments: args }: Extract<AnswerEvent, { type: 'tool_call' }>): object {
   if (id === null) return { index: call, function: { arguments: args } };
   return { index: call, id, type: 'function', function: { name, arguments: args } };
 }

@@ -1,6 +1,6 @@
 import type { Prompt } from '../../../runtime/prompt.ts';
 import { refusal } from '../../errors.ts';
-import { type GenerateJob, PLAIN_JOB } from '../../generate-job.ts';
+import { type GenerationRequest, PLAIN_REQUEST } from '../../../runtime/requests/generation-request.ts';
 import type { ServerLimits } from '../../limits.ts';
 import {
   booleanField,
@@ -16,7 +16,7 @@ import {
   stringField,
 } from '../fields.ts';
 import { IGNORED_FIELDS, MAX_MODEL_NAME, maxTokensField } from './chat-request.ts';
-import { constraintOf, responseFormatField } from './response-format.ts';
+import { constraintFieldOf, constraintOf, responseFormatField } from './response-format.ts';
 import { SAMPLING_FIELDS, type SamplingFields, toGenerateOptions } from './sampling-fields.ts';
 import { type StreamOptions, streamOptionsField } from './stream-options.ts';
 
@@ -38,7 +38,7 @@ interface CompletionFields extends SamplingFields {
 
 /** A completion request: what to continue, and how to answer. */
 export interface CompletionRequest {
-  readonly job: GenerateJob;
+  readonly generation: GenerationRequest;
   readonly isStream: boolean;
   readonly hasUsageChunk: boolean;
   /** Whether the answer begins with the prompt. */
@@ -129,8 +129,9 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
     const message = `${prompts.length} prompts with ${numChoices} answers each exceed the limit of ${limits.maxChoices}`;
     throw refusal(422, 'limit_exceeded', message, { param: 'n' });
   }
-  const job: GenerateJob = {
-    ...PLAIN_JOB,
+  const constraint = constraintOf(given);
+  const generation: GenerationRequest = {
+    ...PLAIN_REQUEST,
     model: required(given.model, 'model'),
     prompts,
     numChoices,
@@ -139,9 +140,15 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
       maxTokens: given.max_tokens ?? DEFAULT_MAX_TOKENS,
       ...(given.logprobs === null ? {} : { topLogprobs: given.logprobs }),
     },
-    constraint: constraintOf(given),
+    constraint,
+    fieldNames: { maxTokens: 'max_tokens', ...constraintFieldOf(constraint) },
   };
-  return { job, isStream: given.stream ?? false, hasUsageChunk: given.stream_options?.hasUsage ?? false, hasEcho };
+  return {
+    generation,
+    isStream: given.stream ?? false,
+    hasUsageChunk: given.stream_options?.hasUsage ?? false,
+    hasEcho,
+  };
 }
 
 /** The documentation of the body. */

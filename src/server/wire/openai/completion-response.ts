@@ -1,7 +1,8 @@
 import type { Prompt } from '../../../runtime/prompt.ts';
 import type { SampledToken } from '../../../sampling/types.ts';
 import type { Tokenizer } from '../../../tokenizers/types.ts';
-import { addUsage, type FinishedEvent, type GenerateJob, type JobEvent } from '../../generate-job.ts';
+import { addUsage, type FinishedEvent, type AnswerEvent } from '../../../runtime/requests/answer-events.ts';
+import type { GenerationRequest } from '../../../runtime/requests/generation-request.ts';
 import type { SseMessage } from '../../sse.ts';
 import type { AnswerHead } from './chat-response.ts';
 import { DONE } from './chat-stream.ts';
@@ -9,23 +10,25 @@ import { createCompletionLogprobs } from './completion-logprobs.ts';
 import { toWireUsage } from './usage.ts';
 
 export interface CompletionOptions {
-  readonly job: GenerateJob;
+  readonly generation: GenerationRequest;
   readonly tokenizer: Tokenizer;
   readonly hasEcho: boolean;
   readonly hasUsageChunk: boolean;
 }
 
 /** What each answer begins with: the prompt where that was asked for. */
-function beginnings({ job, tokenizer, hasEcho }: CompletionOptions): string[] {
+function beginnings({ generation, tokenizer, hasEcho }: CompletionOptions): string[] {
   const textOf = (prompt: Prompt): string =>
     typeof prompt === 'string' ? prompt : tokenizer.decode(prompt as readonly number[]);
-  return job.prompts.flatMap((prompt) => Array<string>(job.numChoices).fill(hasEcho ? textOf(prompt) : ''));
+  return generation.prompts.flatMap((prompt) =>
+    Array<string>(generation.numChoices).fill(hasEcho ? textOf(prompt) : ''),
+  );
 }
 
-/** Reads a job to its end and writes the `text_completion` object. */
+/** Reads a generation to its end and writes the `text_completion` object. */
 export async function writeCompletion(
   head: AnswerHead,
-  events: AsyncIterable<JobEvent>,
+  events: AsyncIterable<AnswerEvent>,
   options: CompletionOptions,
 ): Promise<object> {
   const texts = beginnings(options);
@@ -48,7 +51,7 @@ export async function writeCompletion(
       logprobs: createCompletionLogprobs(options.tokenizer)(logprobs[index]!),
       finish_reason: finished[index]!.finishReason,
     })),
-    usage: toWireUsage(addUsage(finished, options.job.numChoices)),
+    usage: toWireUsage(addUsage(finished, options.generation.numChoices)),
     system_fingerprint: head.fingerprint,
   };
 }
@@ -56,7 +59,7 @@ export async function writeCompletion(
 /** The chunks of a streamed completion. */
 export async function* writeCompletionStream(
   head: AnswerHead,
-  events: AsyncIterable<JobEvent>,
+  events: AsyncIterable<AnswerEvent>,
   options: CompletionOptions,
 ): AsyncGenerator<SseMessage, void, undefined> {
   const { tokenizer, hasUsageChunk, hasEcho } = options;
@@ -88,6 +91,6 @@ export async function* writeCompletionStream(
       yield write([{ text: '', index, logprobs: null, finish_reason: event.finishReason }], null);
     }
   }
-  if (hasUsageChunk) yield write([], toWireUsage(addUsage(finished, options.job.numChoices)));
+  if (hasUsageChunk) yield write([], toWireUsage(addUsage(finished, options.generation.numChoices)));
   yield DONE;
 }

@@ -1,4 +1,4 @@
-import type { OutputConstraint } from '../../generate-job.ts';
+import type { OutputConstraint } from '../../../runtime/requests/generation-request.ts';
 import {
   booleanField,
   choiceField,
@@ -64,4 +64,12 @@ export function constraintOf(given: {
     throw invalid('response_format', "the only one of 'response_format', 'grammar' and 'regex'", constraints);
   }
   return constraints[0] ?? null;
+}
+
+/** The field that a constraint came in, for error messages. */
+export function constraintFieldOf(constraint: OutputConstraint | null): { readonly grammar?: string } {
+  if (constraint === null) return {};
+  return {
+    grammar: constraint.kind === 'grammar' || constraint.kind === 'regex' ? constraint.kind : 'response_format',
+  };
 }

@@ -1,4 +1,4 @@
-import type { ToolChoice, ToolSpec } from '../../generate-job.ts';
+import type { ToolChoice, ToolSpec } from '../../../runtime/requests/generation-request.ts';
 import {
   booleanField,
   choiceField,

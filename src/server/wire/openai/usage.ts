@@ -1,7 +1,7 @@
-import type { JobUsage } from '../../generate-job.ts';
+import type { AnswerUsage } from '../../../runtime/requests/answer-events.ts';
 
 /** `usage` as OpenAI spells it, cached tokens included. */
-export function toWireUsage({ promptTokens, cachedTokens, completionTokens, reasoningTokens }: JobUsage) {
+export function toWireUsage({ promptTokens, cachedTokens, completionTokens, reasoningTokens }: AnswerUsage) {
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,

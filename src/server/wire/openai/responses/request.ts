@@ -1,5 +1,10 @@
 import type { ChatMessage } from '../../../../chat/types.ts';
-import type { GenerateJob, OutputConstraint, ToolChoice, ToolSpec } from '../../../generate-job.ts';
+import type {
+  GenerationRequest,
+  OutputConstraint,
+  ToolChoice,
+  ToolSpec,
+} from '../../../../runtime/requests/generation-request.ts';
 import type { ServerLimits } from '../../../limits.ts';
 import type { StoredResponse } from '../../../response-store.ts';
 import { CHAT_FIELDS, type Effort, effortField, toChatOptions } from '../../chat-fields.ts';
@@ -53,7 +58,7 @@ interface ResponseFields extends SamplingFields {
 
 /** A request for a response: what to generate, what to remember, and how to answer. */
 export interface ResponseRequest {
-  readonly job: GenerateJob;
+  readonly generation: GenerationRequest;
   /** The conversation that is continued, without instructions: what the next response continues too. */
   readonly messages: readonly ChatMessage[];
   readonly isStream: boolean;
@@ -141,7 +146,7 @@ export function readResponseRequest(
     throw invalid('input', `at most ${limits.maxMessages} messages with those before`, messages);
   }
   const hasLogprobs = given.include?.includes(LOGPROBS) ?? false;
-  const job: GenerateJob = {
+  const generation: GenerationRequest = {
     model,
     prompts: [instructions === null ? messages : [{ role: 'system', content: instructions }, ...messages]],
     numChoices: 1,
@@ -164,7 +169,7 @@ export function readResponseRequest(
     max_output_tokens: maxTokens,
     max_tool_calls: null,
     metadata: given.metadata ?? {},
-    parallel_tool_calls: job.canCallInParallel,
+    parallel_tool_calls: generation.canCallInParallel,
     previous_response_id: previousId,
     reasoning: { effort: given.reasoning?.effort ?? null, summary: null },
     service_tier: 'default',
@@ -178,7 +183,7 @@ export function readResponseRequest(
     truncation: 'disabled',
     ...(given.user === null ? {} : { user: given.user }),
   };
-  return { job, messages, isStream: given.stream ?? false, isStored: given.store ?? true, hasLogprobs, echo };
+  return { generation, messages, isStream: given.stream ?? false, isStored: given.store ?? true, hasLogprobs, echo };
 }
 
 /** The documentation of the body. */

@@ -1,5 +1,5 @@
 import type { Failure } from '../../../errors.ts';
-import type { FinishedEvent, JobEvent } from '../../../generate-job.ts';
+import type { FinishedEvent, AnswerEvent } from '../../../../runtime/requests/answer-events.ts';
 import { type OutputPart, type PartEvent, toPartEvents } from '../../../output-parts.ts';
 import type { SseMessage } from '../../../sse.ts';
 import {
@@ -27,7 +27,7 @@ type Numbered = { readonly type: string; readonly sequence_number: number };
  */
 export function createResponseStream(
   head: ResponseHead,
-  events: AsyncIterable<JobEvent>,
+  events: AsyncIterable<AnswerEvent>,
   end: (parts: readonly OutputPart[], finished: FinishedEvent) => { readonly status: string },
 ): ResponseStream {
   let sequence = 0;

@@ -1,4 +1,4 @@
-import type { OutputConstraint } from '../../../generate-job.ts';
+import type { OutputConstraint } from '../../../../runtime/requests/generation-request.ts';
 import { booleanField, choiceField, type Field, objectField, readFields, required, stringField } from '../../fields.ts';
 
 interface FormatFields {

@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../core/errors.ts';
+import { RuvLLMError } from './errors.ts';
 
 /** A controller that a parent signal aborts too. */
 export interface LinkedAbort {

@@ -1,8 +1,8 @@
-import type { SampledToken } from '../sampling/types.ts';
-import type { Tokenizer } from '../tokenizers/types.ts';
+import type { SampledToken } from '../../sampling/types.ts';
+import type { Tokenizer } from '../../tokenizers/types.ts';
 
 /** Finds the tokens that a text was said with, among those that also thought, called and marked. */
-export interface SaidTokens {
+export interface VisibleTokens {
   /** A token whose text is not known to be anything yet. */
   add(tokens: readonly SampledToken[]): void;
   /** Those of `text`, which has just become known. */
@@ -14,7 +14,7 @@ export interface SaidTokens {
 }
 
 /** `tokenizer` null: everything is text. */
-export function createSaidTokens(tokenizer: Tokenizer | null): SaidTokens {
+export function createVisibleTokens(tokenizer: Tokenizer | null): VisibleTokens {
   const encoder = new TextEncoder();
   let held: SampledToken[] = [];
   let isSaying = true;

@@ -1,10 +1,10 @@
-import type { ChatMessage } from '../../chat/types.ts';
-import { isChat, type Prompt } from '../../runtime/prompt.ts';
-import type { GenerateJob, OutputConstraint } from '../generate-job.ts';
-import { toDefinition } from '../run-job.ts';
+import type { ChatMessage } from '../../../chat/types.ts';
+import { isChat, type Prompt } from '../../prompt.ts';
+import type { GenerationRequest, OutputConstraint } from '../generation-request.ts';
+import { toDefinition } from '../generate-answers.ts';
 
-/** Whether a job asks for what no engine elsewhere is asked for: token ids, grammars, log probabilities, adapters. */
-export function isLocalOnly({ prompts, constraint, options }: GenerateJob): boolean {
+/** Whether a request asks for what no engine elsewhere is asked for: token ids, grammars, log probabilities, adapters. */
+export function isLocalOnly({ prompts, constraint, options }: GenerationRequest): boolean {
   const [first] = prompts;
   const isText = typeof first === 'string' || isChat(first!);
   const kind = constraint?.kind;
@@ -20,9 +20,9 @@ export function isLocalOnly({ prompts, constraint, options }: GenerateJob): bool
   );
 }
 
-/** A job as OpenAI's chat completions have it, always as a stream. */
-export function toRemoteBody(job: GenerateJob, model: string): object {
-  const { options, tools, toolChoice, canCallInParallel, constraint, numChoices } = job;
+/** A request as OpenAI's chat completions have it, always as a stream. */
+export function toRemoteBody(request: GenerationRequest, model: string): object {
+  const { options, tools, toolChoice, canCallInParallel, constraint, numChoices } = request;
   const fields = {
     max_tokens: options.maxTokens,
     temperature: options.temperature,
@@ -37,7 +37,7 @@ export function toRemoteBody(job: GenerateJob, model: string): object {
     parallel_tool_calls: tools.length === 0 || canCallInParallel ? undefined : false,
     response_format: constraint === null ? undefined : toResponseFormat(constraint),
   };
-  return { model, messages: toMessages(job.prompts[0]!), stream: true, stream_options: { include_usage: true }, ...fields }; // prettier-ignore
+  return { model, messages: toMessages(request.prompts[0]!), stream: true, stream_options: { include_usage: true }, ...fields }; // prettier-ignore
 }
 
 function toMessages(prompt: Prompt): object[] {
@@ -55,7 +55,7 @@ function toMessages(prompt: Prompt): object[] {
   }));
 }
 
-function toToolChoice(choice: GenerateJob['toolChoice']): unknown {
+function toToolChoice(choice: GenerationRequest['toolChoice']): unknown {
   return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } };
 }
 

@@ -1,7 +1,6 @@
-import { RuvLLMError } from '../core/errors.ts';
-import type { Model } from '../runtime/model.ts';
-import { type Clock, within } from './clock.ts';
-import { refusal } from './errors.ts';
+import { RuvLLMError } from '../../core/errors.ts';
+import type { Model } from '../model.ts';
+import { type Clock, within } from '../../core/clock.ts';
 
 /** A model that can be loaded. */
 export interface ModelEntry {
@@ -268,8 +267,8 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
   function requireSlot(name: string): { slot: Slot; adapter: string | null } {
     const found = findSlot(name);
     if (found !== null) return found;
-    throw refusal(404, 'model_not_found', `the model ${JSON.stringify(name.slice(0, 200))} does not exist here`, {
-      param: 'model',
+    throw new RuvLLMError('model_not_found', `the model ${JSON.stringify(name.slice(0, 200))} does not exist here`, {
+      data: { option: 'model' },
     });
   }
 

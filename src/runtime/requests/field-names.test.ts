@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { RuvLLMError } from '../core/errors.ts';
-import { createTestServer, entryOf } from '../../test/support/test-server.ts';
-import { createToyRuntime } from '../../test/support/toy-runtime.ts';
-import { describeFailure } from './errors.ts';
+import { RuvLLMError } from '../../core/errors.ts';
+import { createTestServer, entryOf } from '../../../test/support/test-server.ts';
+import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
+import { describeFailure } from '../../server/errors.ts';
 
 const CHAT = { messages: [{ role: 'user', content: 'hi' }], max_tokens: 4 };
 const SCHEMA = { type: 'object', $schema: 'https://example.com/unknown' };
@@ -15,7 +15,7 @@ test.each([
   ['/v1/chat/completions', { ...CHAT, max_completion_tokens: 3, regex: LONG }, 'max_completion_tokens', "'max_completion_tokens' is 3"], // prettier-ignore
   ['/v1/completions', { prompt: 'a', max_tokens: 2, regex: LONG }, 'max_tokens', "'max_tokens' is 2"],
   ['/v1/completions', { prompt: 'a', max_tokens: 0, echo: true }, 'max_tokens', 'scoring a prompt without generating is not supported'], // prettier-ignore
-  ['/v1/responses', { input: 'a', max_output_tokens: 1e9 }, 'max_output_tokens', 'max_output_tokens is 1000000000'],
+  ['/v1/responses', { input: 'a', max_output_tokens: 1e9 }, 'max_output_tokens', "'max_output_tokens' is 1000000000"],
   ['/v1/chat/completions', { ...CHAT, logit_bias: { 9999999: 1 } }, 'logit_bias', "'logit_bias' names token 9999999"],
   ['/v1/chat/completions', { ...CHAT, chat_template_kwargs: { messages: 1 } }, 'chat_template_kwargs', "'chat_template_kwargs'"], // prettier-ignore
   ['/v1/chat/completions', { ...CHAT, response_format: FORMAT }, 'response_format', 'grammar: $schema'],

@@ -1,7 +1,8 @@
-import type { TokenProgress } from '../../runtime/generation-types.ts';
-import type { FinishedEvent, JobEvent } from '../generate-job.ts';
+import type { TokenProgress } from '../generation-types.ts';
+import type { AnswerEvent, FinishedEvent } from './answer-events.ts';
+import type { StreamObserver } from '../observe-stream.ts';
 
-/** Where a job's numbers go; `/metrics` and the live view read the same. */
+/** Where a request's numbers go; `/metrics` and the live view read the same. */
 export interface MeterSinks {
   firstToken(model: string, ms: number): void;
   interToken(model: string, ms: number): void;
@@ -11,8 +12,8 @@ export interface MeterSinks {
   unfinished(model: string): void;
 }
 
-/** Counts one job while it runs. */
-export interface JobMeter {
+/** Counts one request while it runs. */
+export interface RequestMeter extends StreamObserver<AnswerEvent> {
   /** Of all answers together, so far. */
   readonly numTokens: number;
   /** Of the first prompt; null: not known yet. */
@@ -22,14 +23,15 @@ export interface JobMeter {
   prompt(numTokens: number): void;
   /** One more token of an answer. */
   token(choice: number, progress: TokenProgress): void;
-  /** Passes the events of the job through; `model` is who answers. */
-  observe(model: string, events: AsyncGenerator<JobEvent, void, undefined>): AsyncGenerator<JobEvent, void, undefined>;
+  /** `model` answers the request from now on. */
+  serve(model: string): void;
 }
 
-export function createJobMeter(sinks: MeterSinks): JobMeter {
+export function createRequestMeter(sinks: MeterSinks): RequestMeter {
   const lastMs = new Map<number, number>();
   let model = '';
   let numTokens = 0;
+  let numFinished = 0;
   let promptTokens: number | null = null;
   let cachedTokens: number | null = null;
   let firstTokenMs: number | null = null;
@@ -74,20 +76,14 @@ export function createJobMeter(sinks: MeterSinks): JobMeter {
       sinks.firstToken(model, elapsedMs);
       sinks.promptTokens(model, progress.promptTokens - progress.cachedTokens);
     },
-    async *observe(answering, events) {
-      model = answering;
-      let numFinished = 0;
-      try {
-        for await (const event of events) {
-          if (event.type === 'finished') {
-            numFinished++;
-            finish(event);
-          }
-          yield event;
-        }
-      } finally {
-        if (numFinished === 0) sinks.unfinished(model);
-      }
+    serve: (backend) => void (model = backend),
+    onEvent(event) {
+      if (event.type !== 'finished') return;
+      numFinished++;
+      finish(event);
+    },
+    onEnd() {
+      if (numFinished === 0) sinks.unfinished(model);
     },
   };
 }

@@ -1,8 +1,9 @@
-import { type ErrorCode, RuvLLMError } from '../../core/errors.ts';
-import type { RemoteRoute } from '../../runtime/routing/route-config.ts';
-import type { Clock } from '../clock.ts';
-import type { GenerateJob, JobEvent } from '../generate-job.ts';
-import { linkAbort } from '../linked-abort.ts';
+import { type ErrorCode, RuvLLMError } from '../../../core/errors.ts';
+import type { RemoteRoute } from '../../routing/route-config.ts';
+import type { Clock } from '../../../core/clock.ts';
+import type { AnswerEvent } from '../answer-events.ts';
+import type { GenerationRequest } from '../generation-request.ts';
+import { linkAbort } from '../../../core/linked-abort.ts';
 import { toRemoteBody } from './remote-body.ts';
 import { readRemoteEvents } from './remote-events.ts';
 import { readSse } from './sse-reader.ts';
@@ -36,9 +37,9 @@ const CODES: Readonly<Record<number, { readonly code: ErrorCode; readonly says: 
  */
 export async function* runRemote(
   route: RemoteRoute,
-  job: GenerateJob,
+  request: GenerationRequest,
   { key, signal, clock, fetch: ask = fetch }: RemoteCallContext,
-): AsyncGenerator<JobEvent, void, undefined> {
+): AsyncGenerator<AnswerEvent, void, undefined> {
   const { id, url, timeoutMs } = route;
   const own = linkAbort(signal);
   const startMs = clock.now();
@@ -61,13 +62,13 @@ export async function* runRemote(
         accept: 'text/event-stream',
         ...(key === null ? {} : { authorization: `Bearer ${key}` }),
       },
-      body: JSON.stringify(toRemoteBody(job, route.model)),
+      body: JSON.stringify(toRemoteBody(request, route.model)),
       signal: own.signal,
     });
     const body = checkResponse(id, response);
     const events = readRemoteEvents(readSse(restarting(body, wind), LIMITS), {
-      numChoices: job.numChoices,
-      seed: typeof job.options.seed === 'number' ? job.options.seed : 0,
+      numChoices: request.numChoices,
+      seed: typeof request.options.seed === 'number' ? request.options.seed : 0,
       now: clock.now,
       startMs,
     });

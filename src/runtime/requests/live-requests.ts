@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts';
-import type { JobMeter } from '../metrics/job-meter.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { RequestMeter } from './request-meter.ts';
 
 /** `loading`: its model is not there yet; `prompt`: it waits for its turn, or its prompt is computed; then it generates. */
 export type LiveState = 'loading' | 'prompt' | 'generating';
@@ -29,7 +29,7 @@ export interface LiveEntry {
 
 /** The requests in progress. As many as the gate lets in. */
 export interface LiveRequests {
-  open(request: Pick<LiveRequest, 'id' | 'tenant' | 'asked'>, meter: JobMeter): LiveEntry;
+  open(request: Pick<LiveRequest, 'id' | 'tenant' | 'asked'>, meter: RequestMeter): LiveEntry;
   /** The oldest first. */
   list(): readonly LiveRequest[];
 }

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
-import { createSpokenModel, type SpokenModel } from '../../test/support/spoken-model.ts';
-import { createTestServer, entryOf, type TestServer } from '../../test/support/test-server.ts';
-import { openTestMemory, type TestMemory } from '../../test/support/test-memory.ts';
+import { createSpokenModel, type SpokenModel } from '../../../test/support/spoken-model.ts';
+import { createTestServer, entryOf, type TestServer } from '../../../test/support/test-server.ts';
+import { openTestMemory, type TestMemory } from '../../../test/support/test-memory.ts';
 
 let memory: TestMemory;
 let spoken: SpokenModel;

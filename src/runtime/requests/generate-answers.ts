@@ -1,21 +1,20 @@
-import { RuvLLMError } from '../core/errors.ts';
-import type { ChatMessage } from '../chat/types.ts';
-import type { ToolDefinition } from '../runtime/chat-options.ts';
-import type { EncodeOptions, GenerateOptions } from '../runtime/generate-options.ts';
-import type { GenerateChunk, TokenProgress } from '../runtime/generation-types.ts';
-import type { Model } from '../runtime/model.ts';
-import { isChat, type Prompt } from '../runtime/prompt.ts';
-import type { Tokenizer } from '../tokenizers/types.ts';
-import { refusal } from './errors.ts';
-import { fieldOf, inFieldNames } from './field-names.ts';
-import type { GenerateJob, JobEvent, ToolSpec } from './generate-job.ts';
-import type { ServerLimits } from './limits.ts';
-import { linkAbort } from './linked-abort.ts';
-import { toGrammar } from './output-grammar.ts';
-import { createSaidTokens } from './said-tokens.ts';
+import { RuvLLMError } from '../../core/errors.ts';
+import type { ChatMessage } from '../../chat/types.ts';
+import type { ToolDefinition } from '../chat-options.ts';
+import type { EncodeOptions, GenerateOptions } from '../generate-options.ts';
+import type { GenerateChunk, TokenProgress } from '../generation-types.ts';
+import type { Model } from '../model.ts';
+import { isChat, type Prompt } from '../prompt.ts';
+import type { Tokenizer } from '../../tokenizers/types.ts';
+import type { AnswerEvent } from './answer-events.ts';
+import { inFieldNames } from './field-names.ts';
+import { type GenerationRequest, toGrammar, type ToolSpec } from './generation-request.ts';
+import type { RequestLimits } from './limits.ts';
+import { linkAbort } from '../../core/linked-abort.ts';
+import { createVisibleTokens } from './visible-tokens.ts';
 
-/** Who calls: added to every sequence of a job. */
-export interface JobCaller {
+/** Who calls: added to every sequence of a request. */
+export interface GenerationCaller {
   readonly tenant: string;
   readonly signal: AbortSignal;
   /** Hears how many tokens the first prompt has, as soon as that is known. */
@@ -24,54 +23,54 @@ export interface JobCaller {
   readonly onToken?: (choice: number, progress: TokenProgress) => void;
 }
 
-type JobLimits = Pick<ServerLimits, 'maxTokens' | 'maxCharsPerToken'>;
+type AnswerLimits = Pick<RequestLimits, 'maxTokens' | 'maxCharsPerToken'>;
 
-/** Runs every sequence of a job, side by side; leaving early ends all of them. */
-export async function* runJob(
+/** Runs every sequence of a request, side by side; leaving early ends all of them. */
+export async function* generateAnswers(
   model: Model,
-  job: GenerateJob,
-  caller: JobCaller,
-  limits: JobLimits,
-): AsyncGenerator<JobEvent, void, undefined> {
+  request: GenerationRequest,
+  caller: GenerationCaller,
+  limits: AnswerLimits,
+): AsyncGenerator<AnswerEvent, void, undefined> {
   // One alone has no siblings to end; a signal of its own would cost more than all the rest of this.
-  const own = job.prompts.length * job.numChoices === 1 ? null : linkAbort(caller.signal);
+  const own = request.prompts.length * request.numChoices === 1 ? null : linkAbort(caller.signal);
   const call = { tenant: caller.tenant, signal: own?.signal ?? caller.signal };
-  const streams = job.prompts.flatMap((prompt, promptIndex) => {
-    const options = {
-      ...fitOptions(model, prompt, job, limits),
-      ...toolOptions(job),
-      ...constrained(job),
-      ...(promptIndex === 0 ? heard(caller) : {}),
-    };
-    return Array.from({ length: job.numChoices }, (_, index) => {
-      const choice = promptIndex * job.numChoices + index;
-      const chunks = model.generateStream(prompt, { ...seeded(options, index), ...call, ...counted(caller, choice) });
-      return readChoice(chunks, choice, isChat(prompt) ? model.tokenizer : null);
-    });
-  });
   try {
+    const streams = request.prompts.flatMap((prompt, promptIndex) => {
+      const options = {
+        ...fitOptions(model, prompt, request, limits),
+        ...toolOptions(request),
+        ...constrained(request),
+        ...(promptIndex === 0 ? heard(caller) : {}),
+      };
+      return Array.from({ length: request.numChoices }, (_, index) => {
+        const choice = promptIndex * request.numChoices + index;
+        const chunks = model.generateStream(prompt, { ...seeded(options, index), ...call, ...counted(caller, choice) });
+        return readChoice(chunks, choice, isChat(prompt) ? model.tokenizer : null);
+      });
+    });
     if (streams.length === 1) yield* streams[0]!;
     else yield* merge(streams);
   } catch (error) {
-    throw inFieldNames(error, job);
+    throw inFieldNames(error, request);
   } finally {
     own?.unlink();
     own?.abort(); // a sequence whose sibling failed would go on to its next token before it noticed
   }
 }
 
-const heard = ({ onPrompt }: JobCaller): Pick<GenerateOptions, 'onPrompt'> =>
+const heard = ({ onPrompt }: GenerationCaller): Pick<GenerateOptions, 'onPrompt'> =>
   onPrompt === undefined ? {} : { onPrompt };
 
-const counted = ({ onToken }: JobCaller, choice: number): Pick<GenerateOptions, 'onToken'> =>
+const counted = ({ onToken }: GenerationCaller, choice: number): Pick<GenerateOptions, 'onToken'> =>
   onToken === undefined ? {} : { onToken: (progress) => onToken(choice, progress) };
 
-const constrained = ({ constraint }: GenerateJob): Pick<GenerateOptions, 'grammar'> =>
+const constrained = ({ constraint }: GenerationRequest): Pick<GenerateOptions, 'grammar'> =>
   constraint === null ? {} : { grammar: toGrammar(constraint) };
 
-/** What a job says of tools, as the runtime takes it. */
-function toolOptions(job: GenerateJob): Pick<GenerateOptions, 'tools' | 'toolChoice' | 'parallelToolCalls'> {
-  const { tools, toolChoice, canCallInParallel } = job;
+/** What a request says of tools, as the runtime takes it. */
+function toolOptions(request: GenerationRequest): Pick<GenerateOptions, 'tools' | 'toolChoice' | 'parallelToolCalls'> {
+  const { tools, toolChoice, canCallInParallel } = request;
   return {
     ...(tools.length === 0 ? {} : { tools: tools.map(toDefinition), parallelToolCalls: canCallInParallel }),
     ...(toolChoice === 'auto' || toolChoice === 'none' ? {} : { toolChoice }),
@@ -85,14 +84,14 @@ export function toDefinition({ name, description, parameters, isStrict: strict }
   return { type: 'function', function: { name, ...described, ...typed, strict } };
 }
 
-/** Those of a job's options that change what the model reads. */
-function promptOptions(job: GenerateJob): EncodeOptions {
-  const { parseSpecial, reasoning, templateVariables } = job.options;
+/** Those of a request's options that change what the model reads. */
+function promptOptions(request: GenerationRequest): EncodeOptions {
+  const { parseSpecial, reasoning, templateVariables } = request.options;
   return {
     ...(parseSpecial === undefined ? {} : { parseSpecial }),
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(templateVariables === undefined ? {} : { templateVariables }),
-    ...toolOptions(job),
+    ...toolOptions(request),
   };
 }
 
@@ -103,35 +102,38 @@ function seeded(options: GenerateOptions, index: number): GenerateOptions {
 }
 
 /** An answer without a limit of its own may fill the context: that is what clients of this API expect. */
-function fitOptions(model: Model, prompt: Prompt, job: GenerateJob, limits: JobLimits): GenerateOptions {
+function fitOptions(model: Model, prompt: Prompt, request: GenerationRequest, limits: AnswerLimits): GenerateOptions {
   const { maxContext } = model.modelInfo();
-  checkLength(prompt, job, Math.floor(maxContext * limits.maxCharsPerToken), maxContext);
-  const { maxTokens } = job.options;
+  checkLength(prompt, request, Math.floor(maxContext * limits.maxCharsPerToken), maxContext);
+  const { maxTokens } = request.options;
   if (maxTokens !== undefined) {
-    if (maxTokens <= limits.maxTokens) return job.options;
-    const param = fieldOf(job, 'maxTokens');
-    throw refusal(422, 'limit_exceeded', `${param} is ${maxTokens}, at most ${limits.maxTokens} are allowed`, {
-      param,
-    });
+    if (maxTokens <= limits.maxTokens) return request.options;
+    throw new RuvLLMError(
+      'limit_exceeded',
+      `option "maxTokens" is ${maxTokens}, at most ${limits.maxTokens} are allowed`,
+      {
+        data: { option: 'maxTokens', maxTokens, limit: limits.maxTokens },
+      },
+    );
   }
-  return { ...job.options, maxTokens: limits.maxTokens, clampMaxTokens: true };
+  return { ...request.options, maxTokens: limits.maxTokens, clampMaxTokens: true };
 }
 
-/** The tokens of the first prompt of a job; refuses what generating would refuse. */
+/** The tokens of the first prompt of a request; refuses what generating would refuse. */
 export async function countPromptTokens(
   model: Model,
-  job: GenerateJob,
-  limits: JobLimits,
+  request: GenerationRequest,
+  limits: AnswerLimits,
   signal: AbortSignal,
 ): Promise<number> {
-  const prompt = job.prompts[0]!;
+  const prompt = request.prompts[0]!;
   const { maxContext } = model.modelInfo();
-  checkLength(prompt, job, Math.floor(maxContext * limits.maxCharsPerToken), maxContext);
-  return (await model.aside.encodePrompt(prompt, { ...promptOptions(job), signal })).length;
+  checkLength(prompt, request, Math.floor(maxContext * limits.maxCharsPerToken), maxContext);
+  return (await model.aside.encodePrompt(prompt, { ...promptOptions(request), signal })).length;
 }
 
 /** Tokenizing takes time: what can never fit is refused by its length. */
-function checkLength(prompt: Prompt, { tools }: GenerateJob, maxChars: number, maxContext: number): void {
+function checkLength(prompt: Prompt, { tools }: GenerationRequest, maxChars: number, maxContext: number): void {
   let length = prompt.length + (tools.length === 0 ? 0 : JSON.stringify(tools).length);
   if (isChat(prompt)) for (const message of prompt) length += lengthOf(message as ChatMessage);
   if (length <= maxChars) return;
@@ -153,9 +155,9 @@ async function* readChoice(
   chunks: AsyncGenerator<GenerateChunk, void, undefined>,
   choice: number,
   tokenizer: Tokenizer | null,
-): AsyncGenerator<JobEvent, void, undefined> {
+): AsyncGenerator<AnswerEvent, void, undefined> {
   const isKnown = new Set<number>();
-  const said = createSaidTokens(tokenizer);
+  const said = createVisibleTokens(tokenizer);
   for await (const chunk of chunks) {
     const { text, reasoning, toolCalls, logprobs } = chunk;
     const isLast = chunk.finishReason !== null;

@@ -1,74 +1,75 @@
-import { RuvLLMError } from '../core/errors.ts';
-import type { RouteConfig, RouteCandidate } from '../runtime/routing/route-config.ts';
-import type { Tokenizer } from '../tokenizers/types.ts';
-import type { Clock } from './clock.ts';
-import type { GenerateJob, JobEvent } from './generate-job.ts';
-import type { ServerLimits } from './limits.ts';
+import { RuvLLMError } from '../../core/errors.ts';
+import type { RouteConfig, RouteCandidate } from '../routing/route-config.ts';
+import type { Tokenizer } from '../../tokenizers/types.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { AnswerEvent } from './answer-events.ts';
+import type { GenerationRequest } from './generation-request.ts';
+import type { RequestLimits } from './limits.ts';
 import type { ModelHost, ModelLease } from './model-host.ts';
 import { runRemote } from './remote/remote-engine.ts';
-import { type JobCaller, runJob } from './run-job.ts';
+import { type GenerationCaller, generateAnswers } from './generate-answers.ts';
 
-/** Who answers a job: a model of this machine, or an engine elsewhere. */
-export interface Answerer {
+/** Who answers a request: a model of this machine, or an engine elsewhere. */
+export interface Backend {
   /** As answers, the log and what is learned call it. */
   readonly id: string;
   /** What computes. */
   readonly kernels: string;
   /** For log probabilities, and for prompts of token ids. */
   readonly tokenizer: Tokenizer;
-  run(job: GenerateJob, caller: JobCaller): AsyncGenerator<JobEvent, void, undefined>;
+  run(request: GenerationRequest, caller: GenerationCaller): AsyncGenerator<AnswerEvent, void, undefined>;
   /** May be called twice. */
   release(): void;
 }
 
-export function createLocalAnswerer(lease: ModelLease, limits: ServerLimits): Answerer {
+export function createLocalBackend(lease: ModelLease, limits: RequestLimits): Backend {
   const { id, model, release } = lease;
   return {
     id,
     kernels: model.modelInfo().kernels,
     tokenizer: model.tokenizer,
-    run: (job, caller) => runJob(model, withAdapter(job, lease.adapter), caller, limits),
+    run: (request, caller) => generateAnswers(model, withAdapter(request, lease.adapter), caller, limits),
     release,
   };
 }
 
 /** A model's name may say which adapter; where the request says it, too, that one wins. */
-function withAdapter(job: GenerateJob, adapter: string | null): GenerateJob {
-  return adapter === null ? job : { ...job, options: { adapter, ...job.options } };
+function withAdapter(request: GenerationRequest, adapter: string | null): GenerationRequest {
+  return adapter === null ? request : { ...request, options: { adapter, ...request.options } };
 }
 
-export interface AnswererContext {
+export interface BackendContext {
   readonly config: RouteConfig;
   readonly models: ModelHost;
-  readonly limits: ServerLimits;
+  readonly limits: RequestLimits;
   readonly clock: Clock;
 }
 
 /** Whoever a candidate stands for, ready to answer. */
 export async function openCandidate(
-  { config, models, limits, clock }: AnswererContext,
+  { config, models, limits, clock }: BackendContext,
   candidate: RouteCandidate,
   signal: AbortSignal,
-): Promise<Answerer> {
+): Promise<Backend> {
   if (candidate.kind !== 'remote') {
     const lease = await models.acquire(candidate.model, { signal, waitMs: limits.modelWaitMs });
     const adapter = candidate.kind === 'adapter' ? candidate.adapter : lease.adapter;
-    return createLocalAnswerer({ ...lease, adapter }, limits);
+    return createLocalBackend({ ...lease, adapter }, limits);
   }
   return {
     id: candidate.id,
     kernels: 'remote',
     tokenizer: NO_TOKENS,
-    run(job, caller) {
-      caller.onPrompt?.(estimateTokens(job));
-      return runRemote(candidate, job, { key: config.keyOf(candidate), signal: caller.signal, clock });
+    run(request, caller) {
+      caller.onPrompt?.(estimateTokens(request));
+      return runRemote(candidate, request, { key: config.keyOf(candidate), signal: caller.signal, clock });
     },
     release() {},
   };
 }
 
 /** Its own count comes with the end of its answer; some formats need one before the beginning. */
-function estimateTokens({ prompts }: GenerateJob): number {
+function estimateTokens({ prompts }: GenerationRequest): number {
   const [prompt] = prompts;
   const length = typeof prompt === 'string' ? prompt.length : JSON.stringify(prompt).length;
   return Math.ceil(length / 4);

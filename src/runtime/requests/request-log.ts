@@ -1,5 +1,5 @@
 /** One answered request, as feedback can still name it. */
-export interface RememberedRequest {
+export interface LoggedRequest {
   readonly requestId: string;
   readonly tenant: string;
   readonly model: string;
@@ -9,9 +9,9 @@ export interface RememberedRequest {
 
 /** The last requests of each tenant. */
 export interface RequestLog {
-  add(request: RememberedRequest): void;
+  add(request: LoggedRequest): void;
   /** null when it is unknown, forgotten or somebody else's. */
-  find(tenant: string, requestId: string): RememberedRequest | null;
+  find(tenant: string, requestId: string): LoggedRequest | null;
 }
 
 /** Tenants beyond this many push the one longest silent out. */
@@ -19,10 +19,10 @@ const MAX_TENANTS = 10_000;
 
 export function createRequestLog(maxPerTenant: number): RequestLog {
   /** The order of a Map is that of insertion: the first entry is the oldest. */
-  const tenants = new Map<string, Map<string, RememberedRequest>>();
+  const tenants = new Map<string, Map<string, LoggedRequest>>();
   return {
     add(request) {
-      const requests = tenants.get(request.tenant) ?? new Map<string, RememberedRequest>();
+      const requests = tenants.get(request.tenant) ?? new Map<string, LoggedRequest>();
       tenants.delete(request.tenant);
       tenants.set(request.tenant, requests);
       requests.set(request.requestId, request);

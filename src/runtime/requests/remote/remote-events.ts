@@ -1,6 +1,6 @@
-import { RuvLLMError } from '../../core/errors.ts';
-import type { FinishReason, Usage } from '../../runtime/generation-types.ts';
-import type { FinishedEvent, JobEvent } from '../generate-job.ts';
+import { RuvLLMError } from '../../../core/errors.ts';
+import type { FinishReason, Usage } from '../../generation-types.ts';
+import type { AnswerEvent, FinishedEvent } from '../answer-events.ts';
 
 const REASONS: Readonly<Record<string, FinishReason>> = {
   stop: 'stop',
@@ -33,17 +33,17 @@ export interface RemoteEventOptions {
   readonly startMs: number;
 }
 
-/** Chunks of OpenAI's streams as events of a job; every answer ends with `finished`, or the stream is broken. */
+/** Chunks of OpenAI's streams as events of a request; every answer ends with `finished`, or the stream is broken. */
 export async function* readRemoteEvents(
   messages: AsyncIterable<string>,
   { numChoices, seed, now, startMs }: RemoteEventOptions,
-): AsyncGenerator<JobEvent, void, undefined> {
+): AsyncGenerator<AnswerEvent, void, undefined> {
   const reasons: (FinishReason | null)[] = Array.from({ length: numChoices }, () => null);
   const known = new Set<string>();
   let usage: Usage | null = null;
   let firstMs: number | null = null;
 
-  function* readChoice(given: Fields): Generator<JobEvent, void, undefined> {
+  function* readChoice(given: Fields): Generator<AnswerEvent, void, undefined> {
     const choice = indexOf(given['index'] ?? 0, numChoices);
     const delta = fieldsOf(given['delta']);
     const reasoning = textOf(delta['reasoning_content']) || textOf(delta['reasoning']);

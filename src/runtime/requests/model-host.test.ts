@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { createManualClock, settle } from '../../test/support/manual-clock.ts';
-import { entryOf } from '../../test/support/test-server.ts';
-import { RuvLLMError } from '../core/errors.ts';
-import type { Model } from '../runtime/model.ts';
+import { createManualClock, settle } from '../../../test/support/manual-clock.ts';
+import { entryOf } from '../../../test/support/test-server.ts';
+import { RuvLLMError } from '../../core/errors.ts';
+import type { Model } from '../model.ts';
 import { createModelHost, type ModelEntry } from './model-host.ts';
 
 interface FakeModel {
@@ -77,7 +77,8 @@ test('an unknown model is a 404 that names it', async () => {
   const { acquire } = createFakes({ a: 1 });
   await expect(acquire('b')).rejects.toMatchObject({
     message: 'the model "b" does not exist here',
-    data: { httpStatus: 404, httpCode: 'model_not_found', option: 'model' },
+    code: 'model_not_found',
+    data: { option: 'model' },
   });
 });
 
@@ -215,7 +216,7 @@ test('[M5] a model is unloaded when nobody uses it, and loaded again by the next
   await finish('a');
   (await again).release();
   expect(loads).toEqual(['a', 'a']);
-  await expect(host.unload('none', GENTLY)).rejects.toMatchObject({ data: { httpStatus: 404 } });
+  await expect(host.unload('none', GENTLY)).rejects.toMatchObject({ code: 'model_not_found' });
 });
 
 test('[M5] forced, it lets nobody in, waits for those inside as long as it may, and then does not', async () => {

@@ -1,12 +1,18 @@
 import { expect, test } from 'vitest';
-import { pieceOf } from '../../test/support/echo-model.ts';
-import { settle } from '../../test/support/manual-clock.ts';
-import { RuvLLMError } from '../core/errors.ts';
-import type { Model } from '../runtime/model.ts';
-import { type GenerateJob, PLAIN_JOB } from './generate-job.ts';
-import { runJob } from './run-job.ts';
+import { pieceOf } from '../../../test/support/echo-model.ts';
+import { settle } from '../../../test/support/manual-clock.ts';
+import { RuvLLMError } from '../../core/errors.ts';
+import type { Model } from '../model.ts';
+import { type GenerationRequest, PLAIN_REQUEST } from './generation-request.ts';
+import { generateAnswers } from './generate-answers.ts';
 
-const JOB: GenerateJob = { ...PLAIN_JOB, model: 'm', prompts: ['a'], numChoices: 3, options: { maxTokens: 9 } };
+const JOB: GenerationRequest = {
+  ...PLAIN_REQUEST,
+  model: 'm',
+  prompts: ['a'],
+  numChoices: 3,
+  options: { maxTokens: 9 },
+};
 const LIMITS = { maxTokens: 100, maxCharsPerToken: 32 };
 
 /** Says one word in each answer, then nothing until it is aborted. */
@@ -37,7 +43,7 @@ async function collectUnheard(work: () => Promise<void>): Promise<unknown[]> {
 test('[G2] answers that fail while nobody reads are heard: an unheard failure would end the process', async () => {
   const { model, numAborted } = createStuckModel();
   const controller = new AbortController();
-  const events = runJob(model, JOB, { tenant: 't', signal: controller.signal }, LIMITS);
+  const events = generateAnswers(model, JOB, { tenant: 't', signal: controller.signal }, LIMITS);
   const unheard = await collectUnheard(async () => {
     expect((await events.next()).value).toEqual({ type: 'text', choice: 0, text: 'x', logprobs: null });
     await settle();
@@ -57,7 +63,7 @@ test('[G2] answers that fail while nobody reads are heard: an unheard failure wo
 
 test('[G2] leaving ends every answer, with nobody else to tell them', async () => {
   const { model, numAborted } = createStuckModel();
-  const events = runJob(model, JOB, { tenant: 't', signal: new AbortController().signal }, LIMITS);
+  const events = generateAnswers(model, JOB, { tenant: 't', signal: new AbortController().signal }, LIMITS);
   const unheard = await collectUnheard(async () => {
     for (let i = 0; i < 3; i++) await events.next();
     await settle();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { createTestServer, entryOf } from '../../test/support/test-server.ts';
-import { createToyRuntime } from '../../test/support/toy-runtime.ts';
-import { openTracer } from '../platform/node/open-tracer.ts';
+import { createTestServer, entryOf } from '../../../test/support/test-server.ts';
+import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
+import { openTracer } from '../../platform/node/open-tracer.ts';
 import type { SpanAttributes } from './tracing.ts';
 
 interface Recorded {
@@ -35,7 +35,7 @@ function createFakeApi(active: object = ROOT) {
   return { spans, api };
 }
 
-test('a job is one span with the names for generative AI, whole or broken off, and no words', async () => {
+test('a request is one span with the names for generative AI, whole or broken off, and no words', async () => {
   const { spans, api } = createFakeApi();
   const { model } = await createToyRuntime();
   const tracer = await openTracer(async () => api);

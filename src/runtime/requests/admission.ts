@@ -1,11 +1,11 @@
-import { type Clock, within } from './clock.ts';
-import { refusal } from './errors.ts';
-import type { ServerLimits } from './limits.ts';
+import { type Clock, within } from '../../core/clock.ts';
+import { type ErrorCode, RuvLLMError } from '../../core/errors.ts';
+import type { RequestLimits } from './limits.ts';
 
-type GateLimits = Pick<ServerLimits, 'maxRequests' | 'maxRequestsPerTenant' | 'requestsPerMinute' | 'burst'>;
+type GateLimits = Pick<RequestLimits, 'maxRequests' | 'maxRequestsPerTenant' | 'requestsPerMinute' | 'burst'>;
 
 /** Lets requests in: how many at a time, and how often. */
-export interface TenantGate {
+export interface Admission {
   readonly numRequests: number;
   /** Admits a request or throws 429 or 503; the function returned ends its stay and may be called twice. */
   enter(tenant: string): () => void;
@@ -25,7 +25,7 @@ interface Tenant {
 /** Tenants whose bucket is full again are forgotten; this many are looked at whenever the table has grown. */
 const MAX_IDLE_TENANTS = 10_000;
 
-export function createTenantGate(limits: GateLimits, clock: Clock): TenantGate {
+export function createAdmission(limits: GateLimits, clock: Clock): Admission {
   const { maxRequests, maxRequestsPerTenant, requestsPerMinute, burst } = limits;
   const tenants = new Map<string, Tenant>();
   let numRequests = 0;
@@ -54,8 +54,8 @@ export function createTenantGate(limits: GateLimits, clock: Clock): TenantGate {
     return tenant;
   }
 
-  const tooMany = (status: number, code: string, message: string, retryAfterSeconds: number): Error =>
-    refusal(status, code, message, { type: status === 429 ? 'rate_limit_error' : 'server_error', retryAfterSeconds });
+  const refuse = (code: ErrorCode, message: string, retryAfterSeconds: number): RuvLLMError =>
+    new RuvLLMError(code, message, { data: { retryAfterSeconds }, isRetryable: true });
 
   return {
     get numRequests() {
@@ -65,20 +65,20 @@ export function createTenantGate(limits: GateLimits, clock: Clock): TenantGate {
       return isClosed;
     },
     enter(name) {
-      if (isClosed) throw tooMany(503, 'shutting_down', 'the server is shutting down', 5);
+      if (isClosed) throw refuse('shutting_down', 'the server is shutting down', 5);
       if (numRequests >= maxRequests) {
-        throw tooMany(503, 'overloaded', `${numRequests} requests are in progress, at most ${maxRequests} may be`, 2);
+        throw refuse('overloaded', `${numRequests} requests are in progress, at most ${maxRequests} may be`, 2);
       }
       const tenant = find(name);
       if (tenant.numRequests >= maxRequestsPerTenant) {
         const message = `${tenant.numRequests} of your requests are in progress, at most ${maxRequestsPerTenant} may be`;
-        throw tooMany(429, 'too_many_requests', message, 1);
+        throw refuse('too_many_requests', message, 1);
       }
       refill(tenant);
       if (tenant.tokens < 1) {
         const waitSeconds = Math.ceil(((1 - tenant.tokens) * 60) / requestsPerMinute);
-        const message = `more than ${requestsPerMinute} requests a minute; the next is allowed in ${waitSeconds} s`;
-        throw tooMany(429, 'rate_limit_exceeded', message, waitSeconds);
+        const message = `more than ${requestsPerMinute} requests per minute; the next is allowed in ${waitSeconds} s`;
+        throw refuse('rate_limit_exceeded', message, waitSeconds);
       }
       tenant.tokens--;
       tenant.numRequests++;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createManualClock, settle } from '../../test/support/manual-clock.ts';
-import { describeFailure, type Failure } from './errors.ts';
-import { createTenantGate } from './tenant-gate.ts';
+import { createManualClock, settle } from '../../../test/support/manual-clock.ts';
+import { describeFailure, type Failure } from '../../server/errors.ts';
+import { createAdmission } from './admission.ts';
 
 const LIMITS = { maxRequests: 3, maxRequestsPerTenant: 2, requestsPerMinute: 60, burst: 100 };
 
@@ -15,10 +15,10 @@ function refused(work: () => unknown): Failure {
 }
 
 test('a tenant has its share of places, all together have theirs; leaving twice frees one', () => {
-  const gate = createTenantGate(LIMITS, createManualClock());
-  const leave = gate.enter('a');
-  gate.enter('a');
-  expect(refused(() => gate.enter('a'))).toEqual({
+  const admission = createAdmission(LIMITS, createManualClock());
+  const leave = admission.enter('a');
+  admission.enter('a');
+  expect(refused(() => admission.enter('a'))).toEqual({
     status: 429,
     type: 'rate_limit_error',
     code: 'too_many_requests',
@@ -26,30 +26,30 @@ test('a tenant has its share of places, all together have theirs; leaving twice 
     message: '2 of your requests are in progress, at most 2 may be',
     retryAfterSeconds: 1,
   });
-  gate.enter('b');
-  expect(refused(() => gate.enter('c'))).toMatchObject({
+  admission.enter('b');
+  expect(refused(() => admission.enter('c'))).toMatchObject({
     status: 503,
     code: 'overloaded',
     message: '3 requests are in progress, at most 3 may be',
   });
   leave();
   leave();
-  expect(gate.numRequests).toBe(2);
-  gate.enter('c');
-  expect(refused(() => gate.enter('b')).status).toBe(503);
+  expect(admission.numRequests).toBe(2);
+  admission.enter('c');
+  expect(refused(() => admission.enter('b')).status).toBe(503);
 });
 
 test('the rate is per tenant, refills with time, and says when the next one may come', () => {
   const clock = createManualClock();
-  const gate = createTenantGate({ ...LIMITS, burst: 2, requestsPerMinute: 6 }, clock);
-  const ask = (tenant: string): void => gate.enter(tenant)();
+  const admission = createAdmission({ ...LIMITS, burst: 2, requestsPerMinute: 6 }, clock);
+  const ask = (tenant: string): void => admission.enter(tenant)();
   ask('a');
   ask('a');
   ask('b');
   expect(refused(() => ask('a'))).toMatchObject({
     status: 429,
     code: 'rate_limit_exceeded',
-    message: 'more than 6 requests a minute; the next is allowed in 10 s',
+    message: 'more than 6 requests per minute; the next is allowed in 10 s',
     retryAfterSeconds: 10,
   });
   clock.advance(9_999);
@@ -63,21 +63,25 @@ test('the rate is per tenant, refills with time, and says when the next one may 
   expect(refused(() => ask('a')).retryAfterSeconds).toBe(10); // an hour saves up no more than the burst
 });
 
-test('[E1] a closed gate lets nobody in and waits for those inside, or for the deadline', async () => {
+test('[E1] a closed admission lets nobody in and waits for those inside, or for the deadline', async () => {
   const clock = createManualClock();
-  const gate = createTenantGate(LIMITS, clock);
-  const leave = gate.enter('a');
-  gate.close();
-  expect(refused(() => gate.enter('a'))).toMatchObject({ status: 503, code: 'shutting_down', retryAfterSeconds: 5 });
+  const admission = createAdmission(LIMITS, clock);
+  const leave = admission.enter('a');
+  admission.close();
+  expect(refused(() => admission.enter('a'))).toMatchObject({
+    status: 503,
+    code: 'shutting_down',
+    retryAfterSeconds: 5,
+  });
   let isEmpty = false;
-  void gate.empty(1000).then(() => (isEmpty = true));
+  void admission.empty(1000).then(() => (isEmpty = true));
   await settle();
   expect(isEmpty).toBe(false);
   leave();
   await settle();
   expect(isEmpty).toBe(true);
 
-  const stuck = createTenantGate(LIMITS, clock);
+  const stuck = createAdmission(LIMITS, clock);
   stuck.enter('a');
   const late = stuck.empty(1000);
   clock.advance(1000);

@@ -1,0 +1,64 @@
+import type { ToolChoice } from '../../chat/tools/types.ts';
+import type { GenerateOptions } from '../generate-options.ts';
+import type { Prompt } from '../prompt.ts';
+import type { GrammarSource } from '../../sampling/grammar/index.ts';
+import type { FieldNames } from './field-names.ts';
+
+/** What an answer must look like. */
+export type OutputConstraint =
+  | { readonly kind: 'json_object' }
+  | { readonly kind: 'json_schema'; readonly name: string; readonly schema: object; readonly isStrict: boolean }
+  | { readonly kind: 'grammar'; readonly grammar: string }
+  | { readonly kind: 'regex'; readonly pattern: string };
+
+/** A function the model may call. */
+export interface ToolSpec {
+  readonly name: string;
+  readonly description: string | null;
+  /** JSON Schema of the arguments; null: there are none. */
+  readonly parameters: object | null;
+  readonly isStrict: boolean;
+}
+
+export type { ToolChoice };
+
+/** One request to generate, in the form every wire format is read into. */
+export interface GenerationRequest {
+  /** As the client named it. */
+  readonly model: string;
+  /** One for a chat; completions may have several. */
+  readonly prompts: readonly Prompt[];
+  /** Answers for each prompt. */
+  readonly numChoices: number;
+  /** The caller's part is added by the service: signal and tenant. */
+  readonly options: Omit<GenerateOptions, 'signal' | 'tenant'>;
+  readonly constraint: OutputConstraint | null;
+  readonly tools: readonly ToolSpec[];
+  readonly toolChoice: ToolChoice;
+  readonly canCallInParallel: boolean;
+  /** What the request calls its options, for failures. */
+  readonly fieldNames?: FieldNames;
+}
+
+/** A request that only says what to continue; formats fill in what they were asked for. */
+export const PLAIN_REQUEST = {
+  numChoices: 1,
+  constraint: null,
+  tools: [],
+  toolChoice: 'auto',
+  canCallInParallel: true,
+} as const satisfies Partial<GenerationRequest>;
+
+/** The grammar that enforces a constraint. */
+export function toGrammar(constraint: OutputConstraint): GrammarSource {
+  switch (constraint.kind) {
+    case 'json_object':
+      return { type: 'json_object' };
+    case 'json_schema':
+      return { type: 'json_schema', schema: constraint.schema, strict: constraint.isStrict };
+    case 'grammar':
+      return { type: 'gbnf', text: constraint.grammar };
+    case 'regex':
+      return { type: 'regex', pattern: constraint.pattern };
+  }
+}

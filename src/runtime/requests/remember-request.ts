@@ -1,0 +1,64 @@
+import { createCallRecorder } from '../memory/call-recorder.ts';
+import { memoryWishOption, noMemory } from '../memory/memory-wish.ts';
+import type { OpenCall, RememberedCall, RequestMemory, ServedCall } from '../memory/request-memory.ts';
+import type { StreamObserver } from '../observe-stream.ts';
+import type { AnswerEvent } from './answer-events.ts';
+import type { GenerationRequest } from './generation-request.ts';
+
+/** A request after recall. */
+export interface RememberedRequest extends Omit<OpenCall, 'prompt' | 'finish'> {
+  /** With the recalled context in its prompt. */
+  readonly request: GenerationRequest;
+  /** Which backend answers a routed request; times count from here. */
+  serve(served: ServedCall): void;
+  /** Writes the request to the memory when its answer ends; null without a memory. */
+  readonly observer: StreamObserver<AnswerEvent> | null;
+}
+
+export interface RequestIdentity {
+  readonly tenant: string;
+  readonly requestId: string;
+  readonly modelId: string;
+  /** Whether a router will choose the backend. Default false. */
+  readonly isRouted?: boolean;
+  /** Neighbours that the router wants to know. Default none. */
+  readonly near?: RememberedCall['near'];
+}
+
+const NOTHING_RECALLED = { sources: [], embedded: null, similarities: [], near: null, serve() {}, observer: null };
+
+/** Recalls before a request is answered. One request is one audit entry, however many answers it has: the first is kept. */
+export async function rememberRequest(
+  memory: RequestMemory | null,
+  incoming: GenerationRequest,
+  { tenant, requestId, modelId, isRouted = false, near = null }: RequestIdentity,
+  now: () => number,
+): Promise<RememberedRequest> {
+  const { memory: memoryOption, user, ...options } = incoming.options;
+  const request = { ...incoming, options };
+  const wish = memoryOption === undefined ? null : memoryWishOption(memoryOption, 'memory');
+  if (memory === null) {
+    if (wish !== null) throw noMemory();
+    return { request, ...NOTHING_RECALLED };
+  }
+  const identity = { tenant, requestId, model: modelId, session: options.session ?? null, user: user ?? null };
+  const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, wish, isRouted, near });
+  const { prompt, finish: _, ...recalled } = open;
+  const recorder = createCallRecorder(open, now);
+  const onEvent = (event: AnswerEvent): void => {
+    if (event.type === 'finished') recorder.addUsage(event.usage, event.timings);
+    else if (event.choice === 0) recorder.addText(textOf(event));
+  };
+  return {
+    ...recalled,
+    request: { ...request, prompts: request.prompts.with(0, prompt) },
+    serve: recorder.serve,
+    observer: { onEvent, onEnd: recorder.end },
+  };
+}
+
+/** Visible text, and tool calls as name and arguments. */
+function textOf(event: Exclude<AnswerEvent, { type: 'finished' }>): string {
+  if (event.type === 'tool_call') return `${event.name ?? ''}${event.arguments}`;
+  return event.type === 'text' ? event.text : '';
+}

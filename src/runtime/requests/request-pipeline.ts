@@ -1,0 +1,254 @@
+import { type Clock, within } from '../../core/clock.ts';
+import { RuvLLMError, serializeError } from '../../core/errors.ts';
+import { linkAbort } from '../../core/linked-abort.ts';
+import type { Tokenizer } from '../../tokenizers/types.ts';
+import type { RequestMemory } from '../memory/request-memory.ts';
+import { observeStream, type StreamObserver } from '../observe-stream.ts';
+import type { Routing } from '../routing/types.ts';
+import type { Admission } from './admission.ts';
+import type { AnswerEvent } from './answer-events.ts';
+import { type Backend, createLocalBackend } from './backend.ts';
+import type { RequestCaller } from './caller.ts';
+import { countPromptTokens, type GenerationCaller } from './generate-answers.ts';
+import type { GenerationRequest } from './generation-request.ts';
+import type { RequestLimits } from './limits.ts';
+import type { LiveRequests } from './live-requests.ts';
+import type { ModelHost } from './model-host.ts';
+import { rememberRequest, type RememberedRequest } from './remember-request.ts';
+import type { RequestLog } from './request-log.ts';
+import type { RequestMeter } from './request-meter.ts';
+import { routeRequest, turnsOf } from './route-request.ts';
+import { startRequestSpan, traceAnswer, type Tracer } from './tracing.ts';
+
+/** The one way from a request to tokens, for the library, the CLI and every wire format. */
+export interface RequestPipeline {
+  /** Resolves when the first event is there, or after `firstEventMs`; errors before that are thrown here. */
+  start(request: GenerationRequest, caller: RequestCaller): Promise<RunningRequest>;
+  /** Number of tokens in the prompt, without generating. Prompts longer than the context are counted too. */
+  countTokens(request: GenerationRequest, caller: RequestCaller): Promise<number>;
+}
+
+/** A request that is admitted and has a loaded backend. */
+export interface RunningRequest {
+  readonly modelId: string;
+  /** Name of the kernels, for clients that compare answers. */
+  readonly kernels: string;
+  readonly tokenizer: Tokenizer;
+  /** Number of tokens in the first prompt; rejects if the request ends before it is tokenized. */
+  readonly promptTokens: Promise<number>;
+  /** Readable once. Call `abort` unless you read to the end. */
+  readonly events: AsyncIterable<AnswerEvent>;
+  /** Memories in the prompt. */
+  readonly sources: RememberedRequest['sources'];
+  /** The router's decision; null if the request named a model. */
+  readonly route: { readonly candidate: string; readonly reason: string } | null;
+  /** Ends the sequences and frees their pages. Has no effect once they have ended. */
+  abort(): void;
+}
+
+export interface RequestPipelineOptions {
+  readonly models: ModelHost;
+  readonly admission: Admission;
+  readonly limits: RequestLimits;
+  readonly meters: { openRequest(): RequestMeter };
+  readonly live: LiveRequests;
+  readonly log: RequestLog;
+  readonly clock: Clock;
+  readonly tracer: Tracer;
+  /** Recalls context and writes the audit log; null to do neither. */
+  readonly memory: RequestMemory | null;
+  /** Chooses the backend of requests for its alias; null if every request must name a model. */
+  readonly routing: Routing | null;
+}
+
+/** A request with a backend that has started on it. */
+interface StartedAnswer {
+  readonly backend: Backend;
+  readonly recalled: RememberedRequest;
+  readonly events: AsyncGenerator<AnswerEvent, void, undefined>;
+  readonly observers: readonly StreamObserver<AnswerEvent>[];
+  readonly route: RunningRequest['route'];
+}
+
+export function createRequestPipeline(options: RequestPipelineOptions): RequestPipeline {
+  const { models, admission, limits, clock, memory, routing } = options;
+
+  /** Recall and generate with the model that the request names. */
+  async function answerNamed(
+    request: GenerationRequest,
+    caller: RequestCaller,
+    call: GenerationCaller,
+  ): Promise<StartedAnswer> {
+    const lease = await models.acquire(request.model, { signal: call.signal, waitMs: limits.modelWaitMs });
+    const backend = createLocalBackend(lease, limits);
+    try {
+      const identity = { tenant: caller.tenant, requestId: caller.requestId, modelId: lease.id };
+      const recalled = await rememberRequest(memory, request, identity, clock.now);
+      return { backend, recalled, events: backend.run(recalled.request, call), observers: [], route: null };
+    } catch (error) {
+      backend.release();
+      throw error;
+    }
+  }
+
+  /** Recall, route, and generate with the backend that the router chose. */
+  async function answerRouted(
+    router: Routing,
+    request: GenerationRequest,
+    { tenant, requestId }: RequestCaller,
+    call: GenerationCaller,
+  ): Promise<StartedAnswer> {
+    const identity = { tenant, requestId, modelId: request.model, isRouted: true, near: router.nearQuery(tenant) };
+    const recalling = rememberRequest(memory, request, identity, clock.now);
+    router.foresee(tenant, turnsOf(request)); // computes features while the memory's thread searches
+    const recalled = await recalling;
+    try {
+      const { backend, choice, events, observer } = await routeRequest(
+        { routing: router, models, limits, clock },
+        request,
+        recalled,
+        call,
+      );
+      const route = { candidate: choice.candidate.id, reason: choice.why.kind };
+      return { backend, recalled, events, observers: [observer], route };
+    } catch (error) {
+      recalled.observer?.onEnd(error);
+      throw error;
+    }
+  }
+
+  return {
+    async start(request, caller) {
+      const run = openRun(options, request, caller, admission.enter(caller.tenant));
+      try {
+        const isRouted = routing !== null && request.model === routing.config.alias;
+        const answer = await (isRouted
+          ? answerRouted(routing, request, caller, run.call)
+          : answerNamed(request, caller, run.call));
+        return await run.stream(answer);
+      } catch (error) {
+        run.end(error);
+        throw error;
+      }
+    },
+    async countTokens(request, caller) {
+      const leave = admission.enter(caller.tenant);
+      try {
+        const name = routing === null ? request.model : modelForCounting(request.model, routing);
+        const lease = await models.acquire(name, { signal: caller.signal, waitMs: limits.modelWaitMs });
+        try {
+          return await countPromptTokens(lease.model, request, limits, caller.signal);
+        } finally {
+          lease.release();
+        }
+      } finally {
+        leave();
+      }
+    },
+  };
+}
+
+/** Tokens are counted before a decision: by the safe default, or else the first local candidate. */
+function modelForCounting(name: string, { config }: Routing): string {
+  if (name !== config.alias) return name;
+  const order = [config.candidates[config.safeDefault]!, ...config.candidates];
+  return order.flatMap((candidate) => (candidate.kind === 'remote' ? [] : [candidate.model]))[0] ?? name;
+}
+
+/** One instance for all: most requests end with their prompt read, and each would build an exception with its own stack. */
+const PROMPT_UNREAD = new RuvLLMError('aborted', 'the request ended before its prompt was read');
+
+/** Everything that follows one request from admission to its end: signal, meter, live view, trace. */
+function openRun(
+  { limits, meters, live, log, clock, tracer }: RequestPipelineOptions,
+  request: GenerationRequest,
+  caller: RequestCaller,
+  leave: () => void,
+) {
+  const { tenant, requestId } = caller;
+  const abortion = linkAbort(caller.signal);
+  const prompt = createPromise<number>();
+  const meter = meters.openRequest();
+  const entry = live.open({ id: requestId, tenant, asked: request.model }, meter);
+  const span = startRequestSpan(tracer, request, caller);
+  let backend: Backend | null = null;
+
+  function close(): void {
+    prompt.reject(PROMPT_UNREAD);
+    abortion.unlink();
+    entry.end();
+    backend?.release();
+    leave();
+  }
+
+  return {
+    call: {
+      tenant,
+      signal: abortion.signal,
+      onPrompt(numTokens: number) {
+        prompt.resolve(numTokens);
+        meter.prompt(numTokens);
+      },
+      onToken: meter.token,
+    } satisfies GenerationCaller,
+    /** Ends a request that failed before its events could be read. */
+    end(error: unknown) {
+      if (backend === null) span.end(serializeError(error).code); // otherwise the observers have ended it
+      close();
+    },
+    /** Hands the events to the caller, after the first one or `firstEventMs`. */
+    async stream(answer: StartedAnswer): Promise<RunningRequest> {
+      const { recalled, route } = answer;
+      backend = answer.backend;
+      entry.serve(backend.id);
+      meter.serve(backend.id);
+      const observers = [recalled.observer, ...answer.observers, meter, traceAnswer(span)].filter(
+        (one) => one !== null,
+      );
+      let numOpen = request.prompts.length * request.numChoices;
+      const isLast = ({ type }: AnswerEvent): boolean => type === 'finished' && --numOpen === 0;
+      const events = observeStream(answer.events, isLast, observers);
+      const first = events.next();
+      first.catch(prompt.reject); // awaited below, or by the reader of the events
+      await within(clock, limits.firstEventMs, first);
+      log.add({ requestId, tenant, model: backend.id, createdMs: clock.wallClock() });
+      const abort = (): void => {
+        abortion.abort();
+        events.return().catch(() => {}); // a generator that waits at its last event would never call its observers
+        close();
+      };
+      return {
+        modelId: backend.id,
+        kernels: backend.kernels,
+        tokenizer: backend.tokenizer,
+        promptTokens: prompt.promise,
+        events: withFirst(first, events, abort),
+        sources: recalled.sources,
+        route,
+        abort,
+      };
+    },
+  };
+}
+
+/** A promise with its ends. A rejection without a listener is not reported as unhandled. */
+function createPromise<T>() {
+  let resolve!: (value: T) => void;
+  let reject!: (error: unknown) => void;
+  const promise = new Promise<T>((...ends) => ([resolve, reject] = ends));
+  promise.catch(() => {});
+  return { promise, resolve, reject };
+}
+
+/** The events, beginning with the one that was already requested. */
+async function* withFirst<T>(
+  first: Promise<IteratorResult<T, void>>,
+  rest: AsyncIterator<T, void, undefined>,
+  abort: () => void,
+): AsyncGenerator<T, void, undefined> {
+  try {
+    for (let next = await first; next.done !== true; next = await rest.next()) yield next.value;
+  } finally {
+    abort();
+  }
+}

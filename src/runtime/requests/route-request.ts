@@ -1,0 +1,120 @@
+import type { ChatMessage } from '../../chat/types.ts';
+import { type ErrorCode, serializeError } from '../../core/errors.ts';
+import { turnsOfMessages } from '../../learning/router-training/rated-routes.ts';
+import type { StreamObserver } from '../observe-stream.ts';
+import { isChat } from '../prompt.ts';
+import type { RouteChoice, RouteQuestion, Routing } from '../routing/types.ts';
+import type { AnswerEvent } from './answer-events.ts';
+import { type Backend, type BackendContext, openCandidate } from './backend.ts';
+import type { GenerationCaller } from './generate-answers.ts';
+import type { GenerationRequest } from './generation-request.ts';
+import type { ModelHost } from './model-host.ts';
+import type { RememberedRequest } from './remember-request.ts';
+import { isLocalOnly } from './remote/remote-body.ts';
+
+/** A request with the backend that was chosen for it. */
+export interface RoutedRequest {
+  readonly backend: Backend;
+  readonly choice: RouteChoice;
+  readonly events: AsyncGenerator<AnswerEvent, void, undefined>;
+  /** Reports the time to the first event to the router. */
+  readonly observer: StreamObserver<AnswerEvent>;
+}
+
+export interface RouteRequestContext extends Omit<BackendContext, 'config'> {
+  readonly routing: Routing;
+}
+
+/** The router's view of a request. */
+export function questionOf(
+  request: GenerationRequest,
+  recalled: Pick<RememberedRequest, 'embedded' | 'similarities'> & Partial<Pick<RememberedRequest, 'near'>>,
+  load: number,
+): RouteQuestion {
+  const { embedded, similarities, near = null } = recalled;
+  return { turns: turnsOf(request), embedded, near, similarities, isLocalOnly: isLocalOnly(request), load };
+}
+
+/** The text of a prompt, turn by turn; empty for token ids. */
+export function turnsOf({ prompts: [prompt] }: GenerationRequest): readonly string[] {
+  if (typeof prompt === 'string') return [prompt];
+  return isChat(prompt!) ? turnsOfMessages(prompt as readonly ChatMessage[]) : [];
+}
+
+/** Share of the admitted requests that are in progress, 0 to 1. */
+export function loadOf(models: ModelHost, maxRequests: number): number {
+  return Math.min(1, models.list().reduce((sum, { numUsers }) => sum + numUsers, 0) / maxRequests);
+}
+
+/** Errors of the request itself: they say nothing about the health of the backend. */
+const REQUEST_ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'invalid_option',
+  'unsupported',
+  'context_overflow',
+  'empty_prompt',
+  'invalid_text',
+  'invalid_token',
+  'template_error',
+]);
+
+/**
+ * Chooses a backend and, if it is remote, waits for its first event: when it fails before that, the safe default answers instead.
+ * `original` is the request without recalled context, which the router must not see.
+ */
+export async function routeRequest(
+  context: RouteRequestContext,
+  original: GenerationRequest,
+  recalled: RememberedRequest,
+  caller: GenerationCaller,
+): Promise<RoutedRequest> {
+  const { routing, clock, limits, models } = context;
+  const question = questionOf(original, recalled, loadOf(models, limits.maxRequests));
+  let choice = await routing.decide(caller.tenant, question);
+  for (;;) {
+    const { candidate } = choice;
+    const backend = await openCandidate({ ...context, config: routing.config }, candidate, caller.signal);
+    const startMs = clock.now();
+    const { temperature = 0.7, topP = 0.9 } = original.options;
+    recalled.serve({ model: backend.id, choice, temperature, topP });
+    const events = backend.run(recalled.request, caller);
+    const note = (ttftMs: number | null): void => routing.note(candidate.id, ttftMs);
+    if (candidate.kind !== 'remote') return { backend, choice, events, observer: onFirst(() => note(clock.now() - startMs)) }; // prettier-ignore
+    try {
+      const first = await events.next();
+      note(clock.now() - startMs);
+      return { backend, choice, events: withFirst(first, events), observer: onFirst(() => {}) };
+    } catch (error) {
+      backend.release();
+      const { code, message } = serializeError(error);
+      if (code === 'aborted') throw error;
+      if (!REQUEST_ERRORS.has(code)) note(null);
+      const next = routing.fallBack(choice, question, `${code}: ${code === 'internal' ? 'internal error' : message}`);
+      if (next === null) throw error;
+      choice = next;
+    }
+  }
+}
+
+async function* withFirst<T>(
+  first: IteratorResult<T, void>,
+  rest: AsyncGenerator<T, void, undefined>,
+): AsyncGenerator<T, void, undefined> {
+  try {
+    if (first.done === true) return;
+    yield first.value;
+    yield* rest;
+  } finally {
+    await rest.return();
+  }
+}
+
+function onFirst(report: () => void): StreamObserver<AnswerEvent> {
+  let isFirst = true;
+  return {
+    onEvent() {
+      if (isFirst) report();
+      isFirst = false;
+    },
+    onEnd() {},
+  };
+}

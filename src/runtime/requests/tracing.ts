@@ -1,0 +1,72 @@
+import { serializeError } from '../../core/errors.ts';
+import { isChat } from '../prompt.ts';
+import type { AnswerEvent } from './answer-events.ts';
+import type { RequestCaller, TraceContext } from './caller.ts';
+import type { GenerationRequest } from './generation-request.ts';
+import type { StreamObserver } from '../observe-stream.ts';
+
+/** What a span carries; names follow the conventions for generative AI. */
+export type SpanAttributes = Readonly<Record<string, string | number | readonly string[]>>;
+
+/** One traced piece of work. */
+export interface Span {
+  set(attributes: SpanAttributes): void;
+  /** With the kind of error that ended it, or null. */
+  end(errorType: string | null): void;
+}
+
+/** Where spans go. */
+export interface Tracer {
+  /** `trace`: where the client's own trace goes on; null: a trace of its own. */
+  start(name: string, attributes: SpanAttributes, trace: TraceContext | null): Span;
+}
+
+export const silentTracer: Tracer = { start: () => ({ set() {}, end() {} }) };
+
+/** Starts the span of a request: what was asked for, never the words. */
+export function startRequestSpan(
+  tracer: Tracer,
+  request: GenerationRequest,
+  { requestId, trace }: RequestCaller,
+): Span {
+  const operation = isChat(request.prompts[0]!) ? 'chat' : 'text_completion';
+  const { maxTokens, temperature, topP, seed } = request.options;
+  const numbers = {
+    'gen_ai.request.max_tokens': maxTokens,
+    'gen_ai.request.temperature': temperature,
+    'gen_ai.request.top_p': topP,
+    'gen_ai.request.seed': seed ?? undefined,
+  };
+  const attributes: SpanAttributes = {
+    'gen_ai.operation.name': operation,
+    'gen_ai.provider.name': 'ruvllm',
+    'gen_ai.request.model': request.model,
+    'gen_ai.request.choice.count': request.numChoices,
+    'gen_ai.response.id': requestId,
+    ...(Object.fromEntries(Object.entries(numbers).filter(([, value]) => value !== undefined)) as SpanAttributes),
+  };
+  return tracer.start(`${operation} ${request.model}`, attributes, trace);
+}
+
+/** Ends the span of a request with its usage, or with the code of the error that ended it. */
+export function traceAnswer(span: Span): StreamObserver<AnswerEvent> {
+  const reasons: string[] = [];
+  let inputTokens = 0;
+  let outputTokens = 0;
+  return {
+    onEvent(event) {
+      if (event.type !== 'finished') return;
+      reasons.push(event.finishReason);
+      inputTokens = Math.max(inputTokens, event.usage.promptTokens);
+      outputTokens += event.usage.completionTokens;
+    },
+    onEnd(error) {
+      span.set({
+        'gen_ai.usage.input_tokens': inputTokens,
+        'gen_ai.usage.output_tokens': outputTokens,
+        'gen_ai.response.finish_reasons': reasons,
+      });
+      span.end(error === null ? null : serializeError(error).code);
+    },
+  };
+}
