@@ -98,7 +98,6 @@ const EXAMPLES: Readonly<Record<string, Expected>> = {
   },
   'routing.mjs': {
     prints: [
-      /^it would be small: no router is trained/m,
       /^asked for auto: small answered \(safe-default\)$/m,
       /rated: partial/,
       /^asked for large: large answered \(named\)$/m,

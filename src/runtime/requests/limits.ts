@@ -1,4 +1,4 @@
-import { integerOption, numberOption, type OptionReaders } from '../../core/options.ts';
+import { integerOption, numberOption, type OptionReaders, resolveOptions } from '../../core/options.ts';
 
 /** Limits on what one request and one tenant may use. */
 export interface RequestLimits {
@@ -35,3 +35,8 @@ export const requestLimitReaders: OptionReaders<RequestLimits> = {
   firstEventMs: integerOption(1000, 0, MAX_MS),
   maxRememberedRequests: integerOption(1000, 1, 1_000_000),
 };
+
+/** Checks limits and fills in the defaults. */
+export function resolveRequestLimits(limits?: Partial<RequestLimits>): RequestLimits {
+  return resolveOptions<RequestLimits>('limits', limits, requestLimitReaders);
+}
