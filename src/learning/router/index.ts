@@ -38,7 +38,6 @@ export { trainKnn } from './baselines/knn.ts';
 export { type MlpOptions, trainMlp } from './baselines/mlp.ts';
 export { LINEAR_DEFAULTS, type LinearOptions, trainLinear } from './baselines/linear.ts';
 export { RIDGE_DEFAULTS, type RidgeOptions, trainRidge } from './baselines/ridge.ts';
-export { createReservoir, type Reservoir } from './reservoir.ts';
 export { runSteps, runStepsWithPauses, type Steps } from './steps.ts';
 export {
   type Contest,
