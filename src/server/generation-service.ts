@@ -73,7 +73,12 @@ export function createGenerationService(options: GenerationServiceOptions): Gene
       const lease = await models.acquire(job.model, { signal, waitMs: limits.modelWaitMs });
       const answerer = createLocalAnswerer(lease, limits);
       try {
-        const remembered = await rememberJob(requestMemory, job, { tenant, requestId, modelId: lease.id }, clock.now);
+        const remembered = await rememberJob(
+          requestMemory,
+          job,
+          { tenant, requestId, modelId: lease.id, adapter: lease.adapter },
+          clock.now,
+        );
         return { answerer, remembered, events: answerer.run(remembered.job, caller), route: null };
       } catch (error) {
         answerer.release();

@@ -1,3 +1,4 @@
+import { adapterWishOption } from '../runtime/adapters.ts';
 import { createCallRecorder, LEFT } from '../runtime/memory/call-recorder.ts';
 import { memoryWishOption } from '../runtime/memory/memory-wish.ts';
 import { noMemory } from '../runtime/memory/remember-chunks.ts';
@@ -24,6 +25,8 @@ export interface JobIdentity {
   readonly tenant: string;
   readonly requestId: string;
   readonly modelId: string;
+  /** Named behind a colon of the model's name; one in the options wins. Default null. */
+  readonly adapter?: string | null;
   /** Whether somebody will choose who answers. Default false. */
   readonly isRouted?: boolean;
   /** What they want to know of what is near. Default: nothing. */
@@ -36,7 +39,7 @@ const UNHEARD = { embedded: null, similarities: [], near: null, serve() {}, fail
 export async function rememberJob(
   requests: RequestMemory | null,
   given: GenerateJob,
-  { tenant, requestId, modelId, isRouted = false, near = null }: JobIdentity,
+  { tenant, requestId, modelId, adapter = null, isRouted = false, near = null }: JobIdentity,
   now: () => number,
 ): Promise<RememberedJob> {
   const { memory, user, ...options } = given.options;
@@ -48,7 +51,8 @@ export async function rememberJob(
   }
   const prompt = job.prompts[0]!;
   const session = options.session ?? null;
-  const whose = { tenant, requestId, model: modelId, session, user: user ?? null };
+  const named = adapterWishOption(options.adapter, 'adapter')?.[0]?.name;
+  const whose = { tenant, requestId, model: modelId, session, user: user ?? null, adapter: named ?? adapter };
   const open = await requests.begin({ ...whose, prompt, wish, isRouted, near });
   const recorder = createCallRecorder(open, now);
   return {

@@ -54,13 +54,6 @@ export function sessionFixture(changes: Partial<SessionState> = {}): SessionStat
     userId: 'ada',
     contextEmbedding: Float32Array.of(0.1, 0.2),
     space: 'test-2',
-    kvCache: {
-      tier: 'warm',
-      location: { where: 'disk', key: 'a1b2' },
-      numCachedTokens: 300,
-      quantization: { scheme: 'hybrid', tailLength: 256, tailPrecision: 'f16', storePrecision: 'q8' },
-      createdMs: 5,
-    },
     activeAdapter: 'legal',
     turnCount: 3,
     createdMs: 4,

@@ -59,6 +59,11 @@ describe('[SC1] every field comes back from a record', () => {
     expect(turnFromRecord(stored(turnToRecord(turn, 'acme')))).toEqual(turn);
     expect(nodeFromRecord(stored(nodeToRecord(node, 'acme')))).toEqual(node);
   });
+  test('session of before its cache reference was removed', () => {
+    const record = stored(sessionToRecord(sessionFixture(), place));
+    const old = { ...record, body: { ...(record.body as object), kvCache: null } };
+    expect(sessionFromRecord(old)).toEqual(sessionFixture());
+  });
   test('witness entry of before there were all parts of its time', () => {
     const entry = witnessFixture();
     const { embeddingMs, retrievalMs, routingMs, attentionMs, generationMs, totalMs, ttftMs } = entry.latency;
@@ -161,6 +166,6 @@ describe('[SC3] what does not fit is refused', () => {
 });
 
 test('[SC4] a stored body that does not fit is an io error, not the caller’s', () => {
-  const record = { ...stored(sessionToRecord(sessionFixture(), place)), body: { kvCache: 3 } };
+  const record = { ...stored(sessionToRecord(sessionFixture(), place)), body: { lastTurnId: 3 } };
   expect(() => sessionFromRecord(record)).toThrow(expect.objectContaining({ code: 'io' }));
 });

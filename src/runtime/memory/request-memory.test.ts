@@ -218,6 +218,16 @@ describe('sessions', () => {
     expect(sessions.map(({ sessionId, turnCount }) => [sessionId, turnCount])).toEqual([['s1', 2]]);
   });
 
+  test('[RM4] name the adapter of their last request', async () => {
+    const { model } = speak(['a']);
+    const named = async (adapter?: string) => {
+      await model.generate(ask, { session: 's1', ...(adapter === undefined ? {} : { adapter }) });
+      await requests.settle();
+      return (await memory.sessions.find('local', { adapter: 'legal' })).sessions.map(({ sessionId }) => sessionId);
+    };
+    expect([await named('legal'), await named()]).toEqual([['s1'], []]);
+  });
+
   test('[RM4] a failed call is no turn', async () => {
     const { model } = speak(['a']);
     await expect(model.generate(ask, { session: 's1', maxTokens: 1_000_000 })).rejects.toThrow('context');

@@ -22,6 +22,8 @@ export interface RememberedCall {
   readonly model: string;
   readonly session: string | null;
   readonly user: string | null;
+  /** The first adapter that the request names; null: none. Default null. */
+  readonly adapter?: string | null;
   readonly prompt: Prompt;
   /** Null: nothing is put into the prompt. */
   readonly wish: ResolvedMemoryWish | null;
@@ -243,7 +245,10 @@ export function createRequestMemory(
     };
     const about = embedded === null ? {} : { contextEmbedding: embedded.vector, space: embedded.space };
     const whose = call.user === null ? {} : { userId: call.user };
-    await quietly('keeping a session', memory.sessions.addTurn(tenant, session, turn, { ...about, ...whose }));
+    const candidate = served?.choice.candidate;
+    const activeAdapter = candidate?.kind === 'adapter' ? candidate.adapter : (call.adapter ?? null);
+    const change = { ...about, ...whose, activeAdapter };
+    await quietly('keeping a session', memory.sessions.addTurn(tenant, session, turn, change));
   }
 
   return {
