@@ -25,7 +25,6 @@ export function witnessFixture(changes: Partial<WitnessEntry> = {}): WitnessEntr
       retrievalMs: 0.2,
       policyMs: 0.01,
       routingMs: 0.05,
-      attentionMs: 0,
       queueMs: 2,
       promptMs: 25,
       generationMs: 120,

@@ -66,8 +66,8 @@ describe('[SC1] every field comes back from a record', () => {
   });
   test('witness entry of before there were all parts of its time', () => {
     const entry = witnessFixture();
-    const { embeddingMs, retrievalMs, routingMs, attentionMs, generationMs, totalMs, ttftMs } = entry.latency;
-    const old = { ...entry, latency: { embeddingMs, retrievalMs, routingMs, attentionMs, generationMs, totalMs, ttftMs } }; // prettier-ignore
+    const { embeddingMs, retrievalMs, routingMs, generationMs, totalMs, ttftMs } = entry.latency;
+    const old = { ...entry, latency: { embeddingMs, retrievalMs, routingMs, generationMs, totalMs, ttftMs } };
     const none = { waitMs: null, policyMs: null, queueMs: null, promptMs: null, writeMs: null };
     expect(witnessEntry.parse(old).latency).toEqual({ ...old.latency, ...none });
   });
@@ -76,6 +76,13 @@ describe('[SC1] every field comes back from a record', () => {
     const link = { sequence: 1, runId: 'r', numDroppedBefore: 0, previousHash: 'a', hash: 'b', vectorHash: 'c' };
     const linked = { id: UUID, createdMs: 8, entry, link };
     expect(witnessFromRecord(stored(witnessToRecord(linked, witnessBody(entry), 'acme')))).toEqual(linked);
+  });
+  test('witness entry of before the time of attention was removed', () => {
+    const entry = witnessFixture();
+    const link = { sequence: 1, runId: 'r', numDroppedBefore: 0, previousHash: 'a', hash: 'b', vectorHash: 'c' };
+    const linked = { id: UUID, createdMs: 8, entry, link };
+    const body = witnessBody({ ...entry, latency: { ...entry.latency, attentionMs: 0 } as never });
+    expect(witnessFromRecord(stored(witnessToRecord(linked, body, 'acme')))).toEqual(linked);
   });
   test('floats of any bits come back as they were', () => {
     assert(

@@ -103,14 +103,14 @@ describe('[RM7] where the time went', () => {
     clockMs += 90;
     open.finish({ ...outcome, served: { model: 'm', choice, temperature: 0, topP: 1 } });
     const [entry] = await entries();
-    const { latency } = entry!;
+    const { latency, routing } = entry!;
+    expect(routing).toMatchObject({ model: 'm', contextSize: outcome.numPromptTokens });
     expect(latency).toEqual({
       waitMs: 3,
       embeddingMs: 5,
       retrievalMs: 11,
       policyMs: 2,
       routingMs: 7 + 13,
-      attentionMs: 0,
       queueMs: 8,
       promptMs: 30,
       generationMs: 90,

@@ -195,7 +195,7 @@ export function createRequestMemory(
       sessionId: session,
       timestampMs: Math.floor(wallClock()),
       model,
-      routing: served === null ? null : routingOf(served),
+      routing: served === null ? null : routingOf(served, outcome.numPromptTokens),
       quality: null,
       latency: {
         waitMs: recalled.waitMs,
@@ -203,7 +203,6 @@ export function createRequestMemory(
         retrievalMs: recalled.retrievalMs,
         policyMs: served?.choice.policyMs ?? null,
         routingMs: recalled.nearMs + (served?.choice.routingMs ?? 0),
-        attentionMs: 0,
         queueMs: outcome.queueMs,
         promptMs: outcome.promptMs,
         generationMs: outcome.generationMs,
@@ -280,9 +279,9 @@ export function createRequestMemory(
 }
 
 /** As the log has it, which has place for four candidates. */
-function routingOf({ choice, temperature, topP }: ServedCall) {
+function routingOf({ choice, temperature, topP }: ServedCall, contextSize: number) {
   const { candidate, confidence, probs } = choice;
-  return { model: candidate.id, contextSize: 0, temperature, topP, confidence, modelProbs: probs.slice(0, 4) };
+  return { model: candidate.id, contextSize, temperature, topP, confidence, modelProbs: probs.slice(0, 4) };
 }
 
 /** The longest answer that is of use to anyone who looks at a request later. */
