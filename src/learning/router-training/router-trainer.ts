@@ -54,7 +54,6 @@ export interface RouterTrainerContext {
 
 /** Ratings that are worth a look before the next hour. */
 const MIN_NEW = 10;
-const DEEP_FROM = 200;
 const SEED = 1;
 const RATED = { field: 'verdict', is: 'in', values: ['success', 'failure', 'partial'] } as const;
 /** What a version can name; the newest are in it. */
@@ -109,7 +108,6 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
       minConfidence,
       examples: rated.map(({ example }) => example),
       serving: await getRouterText(blobs, tenant, await versions.active(tenant, ROUTER_LINE)),
-      isDeep: loop !== 'background',
       seed: SEED,
     };
     const outcome = await inWorker(job, signal);
@@ -178,7 +176,7 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
       if (numRated < MIN_ROUTER_EXAMPLES) return null;
       // Also where fewer are left: what has expired or was forgotten is to be forgotten by the router, too.
       if (last !== undefined && Math.abs(numRated - (last.metrics['examples'] ?? 0)) < MIN_NEW) return null;
-      return inTurn(tenant, () => train(tenant, numRated >= DEEP_FROM ? 'deep' : 'background', control));
+      return inTurn(tenant, () => train(tenant, 'background', control));
     },
   };
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createConstant } from './baselines/constant.ts';
 import { trainLinear } from './baselines/linear.ts';
-import { createBandit } from './baselines/bandit.ts';
+import { trainRidge } from './baselines/ridge.ts';
 import { createPolicy } from './decision-rule.ts';
 import { checkFeedback, createExplorer } from './exploration.ts';
 import { candidate, FREE, learnable } from './test-examples.contract.ts';
@@ -37,7 +37,7 @@ test('[R16] what is known well is explored less', () => {
 
 test.each([
   ['linear', () => trainLinear([], 2, 512)],
-  ['bandit', () => createBandit(2, { optimism: 0, ridge: 1 })],
+  ['ridge', () => trainRidge([], 2)],
 ] as const)('[R17] %s moves to what it hears good of, and back after bad news', (_, create) => {
   const policy = createPolicy(create(), rule);
   const share = (): number =>
