@@ -2,6 +2,7 @@ import type { LowRankFactors } from '../../adapters/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { integerOption, numberOption, resolveOptions, stringOption } from '../../core/options.ts';
 import { createRandom } from '../../core/random.ts';
+import { INSTANT_LEARNING_RATE } from './instant-learning-rate.ts';
 import { checkSample, logitGradient } from './token-gradient.ts';
 import type { MicroLora, MicroLoraState, UpdateReport } from './types.ts';
 
@@ -22,8 +23,6 @@ export interface MicroLoraConfig {
   readonly seed?: number;
 }
 
-/** With the cap below: a short answer is said after four to seven corrections, and 96 of them cost 0.04 nats elsewhere. */
-export const INSTANT_LEARNING_RATE = 2e-2;
 /** Beyond it every correction costs elsewhere what it gains; older ones shrink instead. */
 const MAX_NORM = 1;
 /** Verdicts nearer to the middle than this teach nothing. */
