@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import { createSerialQueues } from '../../core/serial-queues.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
 import type { PolicyMemory } from '../../memory/policies/policies.ts';
 import type { Trajectory } from '../../memory/schemas/trajectory.ts';
@@ -65,15 +66,8 @@ function checkAborted(signal: AbortSignal | undefined): void {
 
 export function createRouterTrainer(context: RouterTrainerContext): RouterTrainer {
   const { trajectories, versions, blobs, work, plan, store } = context;
-  const lines = new Map<string, Promise<unknown>>();
-
   /** One at a time for a tenant: each is compared with what the one before left. */
-  function inTurn<T>(tenant: string, run: () => Promise<T>): Promise<T> {
-    const next = (lines.get(tenant) ?? Promise.resolve()).then(run);
-    const settled = next.catch(() => {}).finally(() => lines.get(tenant) === settled && lines.delete(tenant));
-    lines.set(tenant, settled);
-    return next;
-  }
+  const { run: inTurn } = createSerialQueues();
 
   async function inWorker(job: RouterJob, signal: AbortSignal | undefined): Promise<RouterOutcome> {
     checkAborted(signal);
