@@ -1,5 +1,4 @@
-// What packed pages do to the next-token distribution on real text, by policy; measured once, kept for the model, and used to
-// choose the policy when the model is loaded.
+// What packed pages do to the next-token distribution on real text, by policy, and whether that is within the limits.
 //   npm run bench -- kv-quality                        a real chat model (from npm) and the small one of ../shared
 //   npm run bench -- kv-quality --model REF --tokens N --tail N --texts N
 import { existsSync, readFileSync } from 'node:fs';
@@ -9,26 +8,26 @@ import { parseArgs } from 'node:util';
 import { type KvPrecision, PAGE_TOKENS } from '../src/kernels/contract.ts';
 import { importBuilt } from './support/dist.ts';
 import type { KlResult } from './support/kl-divergence.ts';
-import { comparePolicies, type KvPolicy, type KvPrecisions, limitsFor } from './support/kv-quality.ts';
+import {
+  comparePolicies,
+  isWithinLimit,
+  KV_QUALITY_LIMITS,
+  type KvPolicy,
+  type KvPrecisions,
+  limitsFor,
+} from './support/kv-quality.ts';
 import { printTable } from './support/report.ts';
 
 const { createHub, DEFAULT_MODELS } = await importBuilt<typeof import('../src/hub/index.ts')>('hub/index');
-const { choosePacking, FLOAT_TAIL_TOKENS, MIN_QUALITY_TOKENS } =
-  await importBuilt<typeof import('../src/kv-cache/kv-policy.ts')>('kv-cache/kv-policy');
+const { FLOAT_TAIL_TOKENS } = await importBuilt<typeof import('../src/kv-cache/kv-policy.ts')>('kv-cache/kv-policy');
 const { kvPageBytes, loadModel, planModel } =
   await importBuilt<typeof import('../src/models/index.ts')>('models/index');
 const { createTokenizer } = await importBuilt<typeof import('../src/tokenizers/index.ts')>('tokenizers/index');
-const { hashFiles } = await importBuilt<typeof import('../src/platform/node/content-identity.ts')>(
-  'platform/node/content-identity',
-);
 const { createNodeHubPlatform } =
   await importBuilt<typeof import('../src/platform/node/hub-platform.ts')>('platform/node/hub-platform');
 const { createKernelFactory } =
   await importBuilt<typeof import('../src/platform/node/kernel-factory.ts')>('platform/node/kernel-factory');
-const { writeKvQuality } = await importBuilt<typeof import('../src/platform/node/kv-quality-records.ts')>(
-  'platform/node/kv-quality-records',
-);
-const { modelPartPaths, openModelFile } = await importBuilt<typeof import('../src/platform/node/open-model-file.ts')>(
+const { openModelFile } = await importBuilt<typeof import('../src/platform/node/open-model-file.ts')>(
   'platform/node/open-model-file',
 );
 
@@ -105,18 +104,14 @@ async function measure(path: string) {
     }),
   ]);
   const [q8, q4, floor] = results as [KlResult, KlResult, KlResult];
-  const record = {
-    modelHash: hashFiles(modelPartPaths(path)),
-    tailTokens,
-    numTokens: q8.numTokens,
-    floorKl: floor.meanKl,
-    policies: { q8: pick(q8), q4: pick(q4) },
-  };
-  if (tailTokens <= FLOAT_TAIL_TOKENS && q8.numTokens >= MIN_QUALITY_TOKENS) writeKvQuality(record);
-  else console.log(`not kept: from ${MIN_QUALITY_TOKENS} tokens and with a tail of ${FLOAT_TAIL_TOKENS} at most only`);
-  for (const wish of ['auto', 'q8', 'q4'] as const) {
-    const { packed, reason } = choosePacking(wish, record);
-    console.log(`${wish}: ${packed ?? 'f16 only'} (${reason})`);
+  for (const [packed, result] of [
+    ['q8', q8],
+    ['q4', q4],
+  ] as const) {
+    const limit = KV_QUALITY_LIMITS[packed];
+    console.log(
+      `${packed}: ${isWithinLimit(packed, result, floor) ? 'within' : 'ABOVE'} its limit of ${limit} more than f32 pages`,
+    );
   }
   return {
     model: basename(path),
@@ -135,8 +130,6 @@ async function measure(path: string) {
     bytes_per_token_q4: bytesPerToken('q4'),
   };
 }
-
-const pick = ({ meanKl, p99Kl, top1 }: KlResult) => ({ meanKl, p99Kl, top1 });
 
 async function modelPaths(): Promise<string[]> {
   const hub = createHub({ platform: createNodeHubPlatform() });

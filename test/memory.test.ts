@@ -82,7 +82,7 @@ describe.skipIf(!hasModel)('with a model', () => {
       model: canary,
       routing: null,
       quality: 0.5,
-      latency: { embeddingMs: 0, retrievalMs: 0, routingMs: 0, attentionMs: 0, generationMs: 1, totalMs: 1, ttftMs: 1 },
+      latency: { embeddingMs: 0, retrievalMs: 0, routingMs: 0, generationMs: 1, totalMs: 1, ttftMs: 1 },
       contextDocIds: [],
       query: canary,
       response: canary,

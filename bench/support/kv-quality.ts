@@ -2,6 +2,18 @@ import type { FloatKvPrecision, PackedKvPrecision } from '../../src/kernels/cont
 import type { LoadedModel } from '../../src/models/types.ts';
 import { createKlMeter, type KlResult } from './kl-divergence.ts';
 
+/**
+ * By how much, in nats, the mean KL divergence of a policy's next-token distributions from those over f16 pages may be above
+ * that of f32 pages: where kernels round activations to eight bits, the least difference flips some of them, which is not
+ * the policy's doing. The limits are what rounding the weights of an 8 B model costs: eight bits 1.4e-3, five bits 1.1e-2.
+ */
+export const KV_QUALITY_LIMITS: Readonly<Record<PackedKvPrecision, number>> = { q8: 1e-3, q4: 1e-2 };
+
+/** Whether a packing stays within its limit; a comparison that is false for NaN, too. */
+export function isWithinLimit(packed: PackedKvPrecision, result: KlResult, floor: KlResult): boolean {
+  return result.meanKl - floor.meanKl <= KV_QUALITY_LIMITS[packed];
+}
+
 /** How a context is kept while it grows: its last `tailTokens` as they were written, whole pages before them packed. */
 export interface KvPolicy {
   readonly packed: PackedKvPrecision | null;

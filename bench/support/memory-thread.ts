@@ -141,7 +141,7 @@ function entryOf(i: number, dim: number) {
     model: 'bench',
     routing: null,
     quality: null,
-    latency: { embeddingMs: 0, retrievalMs: 0, routingMs: 0, attentionMs: 0, generationMs: 1, totalMs: 1, ttftMs: 1 },
+    latency: { embeddingMs: 0, retrievalMs: 0, routingMs: 0, generationMs: 1, totalMs: 1, ttftMs: 1 },
     contextDocIds: [],
     query: 'a question',
     response: 'an answer',

@@ -202,7 +202,7 @@ async function rate(memory: Memory): Promise<void> {
       prompt: null,
       answer: 'ok',
       steps: [],
-      parameters: { temperature: null, topP: null, contextSize: null, adapterHash: null, propensity: null },
+      parameters: { propensity: null },
       retrieved: [],
       quality: null,
       latencyMs: 1,

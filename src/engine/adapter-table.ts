@@ -64,7 +64,7 @@ export function createAdapterTable(model: LoadedModel, cache: KvCache): AdapterT
       checkAdapter(adapter, model.shape);
       const { slabBytes } = cache;
       const plan = planPlacement(adapter.factors, slabBytes);
-      const reservation = cache.reserve('adapter', plan.numSlabs * slabBytes);
+      const reservation = cache.reserve(plan.numSlabs * slabBytes);
       const slabs = reservation.slabs.map(({ offset }) => model.kv.base + offset);
       model.setAdapter(id, writePlacement(plan, model.pack.arena, slabs));
       // Split otherwise, it computes other last bits.

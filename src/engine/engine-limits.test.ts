@@ -171,7 +171,7 @@ test('[E24] idle pages make room for a reservation', async () => {
   const sizeBytes = budgetBytes / 2;
   expect(usedBytes).toBeGreaterThan(budgetBytes - sizeBytes);
   expect(engine.cache.canReserve(sizeBytes)).toBe(false); // not without evicting
-  const reservation = engine.cache.reserve('adapter', sizeBytes);
+  const reservation = engine.cache.reserve(sizeBytes);
   expect(engine.stats().cache.adapterBytes).toBe(sizeBytes);
   engine.checkIntegrity();
   engine.add(request(8, { promptIds: Array.from({ length: 60 }, () => 8) }));
@@ -188,18 +188,18 @@ for (const packed of [false, true]) {
     const slabBytes = budgetBytes / 16;
     for (;;) {
       try {
-        engine.cache.reserve('router', slabBytes);
+        engine.cache.reserve(slabBytes);
       } catch (error) {
-        const { routerBytes } = engine.stats().cache;
+        const { adapterBytes } = engine.stats().cache;
         expect(error).toMatchObject({
           code: 'out_of_memory',
-          message: `${slabBytes} bytes for router weights do not fit: beside ${routerBytes} reserved ones, the budget of ${budgetBytes} must hold a sequence of 256 tokens`,
-          data: { neededBytes: slabBytes, reservedBytes: routerBytes, budgetBytes, maxTokens: 256 },
+          message: `${slabBytes} bytes for adapter weights do not fit: beside ${adapterBytes} reserved ones, the budget of ${budgetBytes} must hold a sequence of 256 tokens`,
+          data: { neededBytes: slabBytes, reservedBytes: adapterBytes, budgetBytes, maxTokens: 256 },
         });
         break;
       }
     }
-    expect(engine.stats().cache.routerBytes).toBeGreaterThan(budgetBytes / 4);
+    expect(engine.stats().cache.adapterBytes).toBeGreaterThan(budgetBytes / 4);
     expect(engine.cache.canReserve(slabBytes)).toBe(false);
     const ask = { promptIds: Array.from({ length: 100 }, (_, i) => i % 61), maxTokens: 156, seed: 2 };
     engine.add(request(0, { ...ask, sampler: createToySampler(ask.seed) }));
@@ -214,7 +214,7 @@ test('[E24] what running sequences need is not reserved, and the refusal says ho
   for (const id of [0, 1]) engine.add(request(id, { promptIds: Array.from({ length: 40 }, () => id), maxTokens: 9 }));
   await engine.step();
   const { budgetBytes } = engine.stats().cache;
-  expect(() => engine.cache.reserve('adapter', budgetBytes / 2)).toThrow(
+  expect(() => engine.cache.reserve(budgetBytes / 2)).toThrow(
     expect.objectContaining({
       code: 'out_of_memory',
       isRetryable: true,

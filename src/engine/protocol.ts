@@ -56,7 +56,7 @@ export interface ModelSpec {
   readonly maxSequences: number;
   /** Tokens the KV pages shall hold unpacked; null: as many as the budget has room for. */
   readonly kvCacheTokens: number | null;
-  /** Most bytes of KV pages, adapters and router weights together; null: as `kvCacheTokens` needs. */
+  /** Most bytes of KV pages and adapters together; null: as `kvCacheTokens` needs. */
   readonly memoryBudgetBytes: number | null;
   readonly kvPrecision: FloatKvPrecision;
   readonly kvPacking: KvPacking;

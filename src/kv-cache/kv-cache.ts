@@ -7,7 +7,7 @@ import type { PageMemory } from './page-memory.ts';
 import { createPrefixTree } from './prefix-tree.ts';
 import { createSequencePages, type PageCounts, type SequencePages } from './sequence-pages.ts';
 import { createSpillQueue } from './spill-queue.ts';
-import type { KvPage, PageTier, Reservation, ReservationKind, Retention, SpillStats, SpillStore } from './types.ts';
+import type { KvPage, PageTier, Reservation, Retention, SpillStats, SpillStore } from './types.ts';
 
 export interface KvCacheOptions {
   readonly memory: PageMemory;
@@ -59,8 +59,8 @@ export interface KvCache {
   /** A slice of what can wait: writes some pages to disk. */
   workInBackground(): void;
   canReserve(sizeBytes: number): boolean;
-  /** Memory for something that is not a page; idle pages make room for it. */
-  reserve(kind: ReservationKind, sizeBytes: number): Reservation;
+  /** Memory for an adapter; idle pages make room for it. */
+  reserve(sizeBytes: number): Reservation;
   unreserve(reservation: Reservation): void;
   /** Forgets all idle pages in memory. */
   clear(): void;
@@ -98,7 +98,6 @@ export interface KvCacheStats extends Readonly<PageCounts> {
   /** Of the pages that sessions keep, among those of `tail` and `packed`. */
   readonly sessionBytes: number;
   readonly adapterBytes: number;
-  readonly routerBytes: number;
   readonly spill: (SpillStats & { readonly numWaiting: number }) | null;
 }
 
@@ -215,11 +214,10 @@ export function createKvCache(given: KvCacheOptions): KvCache {
   }
 
   const maxTokens = Math.min(options.maxContext ?? Infinity, maxTokensOf(options, pool, tailTokens, 0));
-  const reservedBytes = (): number => pool.reservedBytes('adapter') + pool.reservedBytes('router');
 
   /** A sequence of `maxTokens` must have room whenever it is alone, or it would wait for ever. */
   function leavesRoom(sizeBytes: number): boolean {
-    const numSlabs = Math.ceil(sizeBytes / slabBytes) + reservedBytes() / slabBytes;
+    const numSlabs = Math.ceil(sizeBytes / slabBytes) + pool.reservedBytes() / slabBytes;
     return maxTokensOf(options, pool, tailTokens, numSlabs) >= maxTokens;
   }
 
@@ -296,11 +294,11 @@ export function createKvCache(given: KvCacheOptions): KvCache {
     },
     workInBackground: () => spill?.writeSome(WRITES_WHEN_IDLE),
     canReserve: (sizeBytes) => leavesRoom(sizeBytes) && pool.canReserve(sizeBytes),
-    reserve(kind, sizeBytes) {
+    reserve(sizeBytes) {
       const { budgetBytes } = pool;
-      const needed = `${sizeBytes} bytes for ${kind} weights do not fit`;
+      const needed = `${sizeBytes} bytes for adapter weights do not fit`;
       if (!leavesRoom(sizeBytes)) {
-        const data = { neededBytes: sizeBytes, reservedBytes: reservedBytes(), budgetBytes, maxTokens };
+        const data = { neededBytes: sizeBytes, reservedBytes: pool.reservedBytes(), budgetBytes, maxTokens };
         const message = `${needed}: beside ${data.reservedBytes} reserved ones, the budget of ${budgetBytes} must hold a sequence of ${maxTokens} tokens`;
         throw new RuvLLMError('out_of_memory', message, { data });
       }
@@ -310,7 +308,7 @@ export function createKvCache(given: KvCacheOptions): KvCache {
         const message = `${needed}: ${usedBytes} of the budget of ${budgetBytes} are in use`;
         throw new RuvLLMError('out_of_memory', message, { data, isRetryable: true });
       }
-      return pool.reserve(kind, sizeBytes);
+      return pool.reserve(sizeBytes);
     },
     unreserve(reservation) {
       pool.unreserve(reservation);
@@ -333,8 +331,7 @@ export function createKvCache(given: KvCacheOptions): KvCache {
         numCachedPages: tree.numPages,
         numIdlePages: tree.numIdlePages(),
         sessionBytes: sessionBytes(),
-        adapterBytes: pool.reservedBytes('adapter'),
-        routerBytes: pool.reservedBytes('router'),
+        adapterBytes: pool.reservedBytes(),
         spill: spill === null ? null : { ...spill.stats(), numWaiting: spill.numWaiting },
       };
     },

@@ -15,12 +15,8 @@ export interface KvPage {
   readonly numRefs: number;
 }
 
-/** What else than KV pages lives in the pool. */
-export type ReservationKind = 'adapter' | 'router';
-
-/** Whole slabs of the region, for something that is not a page. */
+/** Whole slabs of the region, for an adapter. */
 export interface Reservation {
-  readonly kind: ReservationKind;
   readonly sizeBytes: number;
   /** Byte ranges inside the region; each is one slab, and nothing larger than a slab is contiguous. */
   readonly slabs: readonly { readonly offset: number; readonly sizeBytes: number }[];
@@ -72,9 +68,10 @@ export interface PagePool {
   /** Gives the packed places back; the pages stay float. */
   cancelPack(ticket: PackTicket): void;
   canReserve(sizeBytes: number): boolean;
-  reserve(kind: ReservationKind, sizeBytes: number): Reservation;
+  reserve(sizeBytes: number): Reservation;
   unreserve(reservation: Reservation): void;
-  reservedBytes(kind: ReservationKind): number;
+  /** In whole slabs. */
+  reservedBytes(): number;
   /** Recounts references from `owners`, the page lists that exist, and slabs from pages; throws `internal` on a difference. */
   checkIntegrity(owners: Iterable<readonly KvPage[]>): void;
 }

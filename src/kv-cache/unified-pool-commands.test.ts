@@ -82,7 +82,7 @@ const COMMANDS = {
   reserve({ pool, reservations, newFill, fillReservation, slabBytes }: Model, { amount }: Command) {
     const sizeBytes = Math.max(1, Math.floor((slabBytes * amount) / 4));
     if (!pool.canReserve(sizeBytes)) return;
-    const reservation = pool.reserve('adapter', sizeBytes);
+    const reservation = pool.reserve(sizeBytes);
     expect(reservation.slabs.length).toBe(Math.ceil(sizeBytes / slabBytes));
     const fill = newFill() * 2;
     fillReservation(reservation, fill);

@@ -56,10 +56,10 @@ test('[UP10] allocate and reserve without room say the numbers and change nothin
       data: { neededPages: 8, freePages: 7, usedBytes: 384, budgetBytes: 640 },
     }),
   );
-  expect(() => pool.reserve('adapter', 257)).toThrow(
+  expect(() => pool.reserve(257)).toThrow(
     expect.objectContaining({
       code: 'out_of_memory',
-      message: '257 bytes asked for the adapter, 256 can be had in slabs of 256; 384 of 640 bytes are used',
+      message: '257 bytes asked for an adapter, 256 can be had in slabs of 256; 384 of 640 bytes are used',
       data: { neededBytes: 257, freeBytes: 256, usedBytes: 384, budgetBytes: 640 },
     }),
   );
@@ -69,7 +69,7 @@ test('[UP10] allocate and reserve without room say the numbers and change nothin
     expect(pool.canAllocate('float', count)).toBe(false);
     expect(() => pool.allocate('float', count)).toThrow(internal);
     expect(pool.canReserve(count)).toBe(false);
-    expect(() => pool.reserve('router', count)).toThrow(internal);
+    expect(() => pool.reserve(count)).toThrow(internal);
   }
 });
 
@@ -97,9 +97,9 @@ function sparsePool() {
 
 test('[UP5] where both tiers have a slab to give, the fewest bytes are moved', () => {
   const { pool, copies, live } = sparsePool();
-  pool.reserve('adapter', 1);
+  pool.reserve(1);
   expect(copies).toEqual(['packed 246 -> 182']);
-  pool.reserve('adapter', 1);
+  pool.reserve(1);
   expect(copies).toEqual(['packed 246 -> 182', 'float 4 -> 2']);
   expect(pool.canReserve(1)).toBe(false);
   pool.checkIntegrity([live]);
@@ -118,7 +118,7 @@ test('[UP5] a page that is moved into the tail makes way for a reservation', () 
   const pages = pool.allocate('float', 6);
   for (const i of [0, 1, 2, 3]) pool.release(pages[i]!);
   expect([pool.usedBytes, pool.peakBytes]).toEqual([128, 384]);
-  expect(pool.reserve('router', 512).slabs).toEqual([
+  expect(pool.reserve(512).slabs).toEqual([
     { offset: 256, sizeBytes: 256 }, // emptied last
     { offset: 0, sizeBytes: 256 },
   ]);
@@ -136,7 +136,7 @@ test('[UP5] [UP7] places of an open ticket stay where they are', () => {
   expect([pool.usedBytes, pool.canReserve(1)]).toEqual([768, false]);
   pool.cancelPack(tickets[0]!);
   expect([pool.usedBytes, pool.canReserve(256)]).toEqual([512, true]);
-  pool.reserve('adapter', 256);
+  pool.reserve(256);
   expect(copies).toEqual(['float 0 -> 5']);
   pool.finishPack(tickets[1]!);
   expect(live).toEqual([
@@ -153,9 +153,9 @@ test('[UP5] a copy that fails leaves the pool whole', () => {
   const { pool } = smallPool({ copyPage });
   const pages = pool.allocate('float', 6);
   for (const i of [0, 1, 2, 3]) pool.release(pages[i]!);
-  expect(() => pool.reserve('router', 512)).toThrow('no copy');
+  expect(() => pool.reserve(512)).toThrow('no copy');
   pool.checkIntegrity([pages.slice(4)]);
-  expect([pool.usedBytes, pool.reservedBytes('router')]).toEqual([128, 0]);
+  expect([pool.usedBytes, pool.reservedBytes()]).toEqual([128, 0]);
 });
 
 test('[UP7] a page released while it is packed lives as long as the ticket', () => {
@@ -217,32 +217,31 @@ test('[UP8] a page is free after its last release; its object is dead even when 
   pool.checkIntegrity([again]);
 });
 
-test('[UP9] reservations have whole slabs, are counted by kind and given back once', () => {
+test('[UP9] reservations have whole slabs, are counted and given back once', () => {
   const { pool } = smallPool({ numPages: 18 });
-  const adapter = pool.reserve('adapter', 257);
-  const router = pool.reserve('router', 1);
-  expect(adapter).toEqual({
-    kind: 'adapter',
+  const first = pool.reserve(257);
+  const second = pool.reserve(1);
+  expect(first).toEqual({
     sizeBytes: 257,
     slabs: [
       { offset: 0, sizeBytes: 256 },
       { offset: 256, sizeBytes: 256 },
     ],
   });
-  expect([pool.reservedBytes('adapter'), pool.reservedBytes('router'), pool.usedBytes]).toEqual([512, 256, 768]);
+  expect([pool.reservedBytes(), pool.usedBytes]).toEqual([768, 768]);
   expect([pool.numFreePages('float'), pool.numFreePages('packed')]).toEqual([6, 7]);
-  pool.unreserve(adapter);
-  expect(() => pool.unreserve(adapter)).toThrow(internal);
-  expect([pool.reservedBytes('adapter'), pool.reservedBytes('router'), pool.usedBytes]).toEqual([0, 256, 256]);
-  expect(pool.reserve('adapter', 0).slabs).toEqual([]);
-  pool.unreserve(router);
+  pool.unreserve(first);
+  expect(() => pool.unreserve(first)).toThrow(internal);
+  expect([pool.reservedBytes(), pool.usedBytes]).toEqual([256, 256]);
+  expect(pool.reserve(0).slabs).toEqual([]);
+  pool.unreserve(second);
   pool.checkIntegrity([]);
 });
 
 test('[UP12] a thousand pools of 2^26 pages fit into memory, and the far end of one works', () => {
   const pools = Array.from({ length: 1000 }, () => smallPool({ numPages: 2 ** 26, slabPages: 32 }).pool);
   const last = pools.at(-1)!;
-  last.reserve('router', 2 ** 26 * 64 - 32 * 64);
+  last.reserve(2 ** 26 * 64 - 32 * 64);
   const pages = last.allocate('packed', 56);
   expect(indexes(pages).at(-1)).toBe((2 ** 26 - 32) * 16 + 55 * 9);
   expect(last.canAllocate('packed', 1)).toBe(false);

@@ -3,7 +3,7 @@ import { checkReferences, checkSlabs } from './pool-integrity.ts';
 import { createSlabLayout } from './slab-layout.ts';
 import type { PageRecord } from './slab-shelf.ts';
 import { createSlabTable } from './slab-table.ts';
-import type { KvPage, PackTicket, PagePool, PagePoolOptions, PageTier, Reservation, ReservationKind } from './types.ts';
+import type { KvPage, PackTicket, PagePool, PagePoolOptions, PageTier, Reservation } from './types.ts';
 
 const isCount = (count: number): boolean => Number.isSafeInteger(count) && count >= 0;
 
@@ -118,31 +118,27 @@ export function createUnifiedPool(options: PagePoolOptions): PagePool {
       });
     },
     canReserve: (sizeBytes) => isCount(sizeBytes) && numSlabsFor(sizeBytes) <= table.numFreeSlabs(),
-    reserve(kind, sizeBytes) {
-      assert(isCount(sizeBytes), `${sizeBytes} bytes asked for the ${kind}`);
-      if (!pool.canReserve(sizeBytes)) throw noSlabs(kind, sizeBytes);
+    reserve(sizeBytes) {
+      assert(isCount(sizeBytes), `${sizeBytes} bytes asked for an adapter`);
+      if (!pool.canReserve(sizeBytes)) throw noSlabs(sizeBytes);
       const count = numSlabsFor(sizeBytes);
       table.makeSlabs(count);
       const slabs = Array.from({ length: count }, () => ({
         offset: table.takeSlab() * layout.slabBytes,
         sizeBytes: layout.slabBytes,
       }));
-      const reservation: Reservation = { kind, sizeBytes, slabs };
+      const reservation: Reservation = { sizeBytes, slabs };
       reservations.add(reservation);
       notePeak();
       return reservation;
     },
     unreserve(reservation) {
-      const { kind, sizeBytes, slabs } = reservation;
-      assert(reservations.delete(reservation), `no reservation of ${sizeBytes} bytes for the ${kind} to give back`);
+      const { sizeBytes, slabs } = reservation;
+      assert(reservations.delete(reservation), `no reservation of ${sizeBytes} bytes to give back`);
       // Backwards, so that the same slabs come out in the order they had.
       for (let i = slabs.length - 1; i >= 0; i--) table.giveSlab(slabs[i]!.offset / layout.slabBytes);
     },
-    reservedBytes: (kind) =>
-      [...reservations].reduce(
-        (sum, { kind: k, slabs }) => sum + (k === kind ? slabs.length * layout.slabBytes : 0),
-        0,
-      ),
+    reservedBytes: () => [...reservations].reduce((sum, { slabs }) => sum + slabs.length * layout.slabBytes, 0),
     checkIntegrity(owners) {
       checkSlabs(layout, table, tickets, reservations);
       checkReferences(table, owners, tickets);
@@ -162,12 +158,12 @@ export function createUnifiedPool(options: PagePoolOptions): PagePool {
     );
   }
 
-  function noSlabs(kind: ReservationKind, sizeBytes: number): RuvLLMError {
+  function noSlabs(sizeBytes: number): RuvLLMError {
     const freeBytes = table.numFreeSlabs() * layout.slabBytes;
     const { usedBytes, budgetBytes } = pool;
     return new RuvLLMError(
       'out_of_memory',
-      `${sizeBytes} bytes asked for the ${kind}, ${freeBytes} can be had in slabs of ${layout.slabBytes}; ` +
+      `${sizeBytes} bytes asked for an adapter, ${freeBytes} can be had in slabs of ${layout.slabBytes}; ` +
         `${usedBytes} of ${budgetBytes} bytes are used`,
       { data: { neededBytes: sizeBytes, freeBytes, usedBytes, budgetBytes } },
     );

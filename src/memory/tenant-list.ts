@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../core/errors.ts';
+import { createSerialQueue } from '../core/serial-queues.ts';
 import { nameId } from './common/ids.ts';
 import { retryConflict } from './common/retry-conflict.ts';
 import type { MemoryServices } from './common/services.ts';
@@ -55,20 +56,15 @@ export async function openTenantList(
     });
 
   await load();
-  let working = Promise.resolve();
   /** One after the other: two at once would take each other's version for a conflict. */
-  const inTurn = (edit: (names: Set<string>) => void): Promise<void> => {
-    const result = working.then(() => change(edit));
-    working = result.catch(() => {});
-    return result;
-  };
+  const queue = createSerialQueue();
   return {
     all: () => [...names],
     async add(tenant) {
-      if (!names.has(tenant)) await inTurn((set) => set.add(tenant));
+      if (!names.has(tenant)) await queue(() => change((set) => set.add(tenant)));
     },
     async remove(tenant) {
-      if (names.has(tenant)) await inTurn((set) => set.delete(tenant));
+      if (names.has(tenant)) await queue(() => change((set) => set.delete(tenant)));
     },
   };
 }

@@ -1,6 +1,7 @@
 import { type Adapter, adapterBytes, type AdapterBase, affectsKv } from '../adapters/index.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { optional, type OptionReader, resolveOptions } from '../core/options.ts';
+import { createSerialQueue } from '../core/serial-queues.ts';
 import type { RequestAdapter } from '../engine/types.ts';
 import type { EngineClient } from './engine-client.ts';
 import { nameOption } from './name-option.ts';
@@ -88,7 +89,7 @@ function adapterName(value: unknown, option: string): string {
 export function createAdapterNames({ client, base, readAdapter }: AdapterNamesOptions): AdapterNames {
   const versions = new Map<string, { readonly id: number; readonly info: AdapterInfo }>();
   /** One at a time: of two with one name the one asked for last must be the one that stays. */
-  let loading: Promise<unknown> = Promise.resolve();
+  const queue = createSerialQueue();
 
   async function load(source: string | Adapter, name: string, tenant: string | null): Promise<AdapterInfo> {
     const path = typeof source === 'string' ? source : null;
@@ -113,11 +114,8 @@ export function createAdapterNames({ client, base, readAdapter }: AdapterNamesOp
     return info;
   }
 
-  const inTurn = (source: string | Adapter, name: string, tenant: string | null): Promise<AdapterInfo> => {
-    const result = loading.then(() => load(source, name, tenant));
-    loading = result.catch(() => {});
-    return result;
-  };
+  const loadInTurn = (source: string | Adapter, name: string, tenant: string | null): Promise<AdapterInfo> =>
+    queue(() => load(source, name, tenant));
 
   const learned: AdapterNames['learned'] = (tenant, names = LEARNED) =>
     names.flatMap((name) => {
@@ -127,13 +125,13 @@ export function createAdapterNames({ client, base, readAdapter }: AdapterNamesOp
 
   return {
     learned,
-    loadLearned: inTurn,
+    loadLearned: loadInTurn,
     load(source, given) {
       const { name, tenant } = resolveOptions<Required<LoadAdapterOptions>>('loadAdapter', given, {
         name: adapterName,
         tenant: optional(nameOption),
       });
-      return inTurn(source, name, tenant);
+      return loadInTurn(source, name, tenant);
     },
     unload(name, tenant) {
       const version = versions.get(keyOf(name, tenant));

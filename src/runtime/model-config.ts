@@ -34,7 +34,7 @@ export interface ModelConfig {
   maxContext?: number;
   /** Tokens the KV cache holds unpacked, for all sequences together. Default: what the budget has room for. */
   kvCacheTokens?: number;
-  /** Most bytes of KV pages, adapters and router weights together. Default: enough for a few sequences of `maxContext`. */
+  /** Most bytes of KV pages and adapters together. Default: enough for a few sequences of `maxContext`. */
   memoryBudgetBytes?: number;
   /** How KV pages behind the last 256 tokens are kept. Default `auto`: rounded where that was measured to be harmless. */
   kvPacking?: KvPacking;

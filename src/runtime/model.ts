@@ -95,7 +95,7 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
   const start = (prompt: Prompt, given: GenerateOptions | undefined) => {
     requireLoaded();
     const options = resolveGenerateOptions(given);
-    const { tenant, session: id, memory: wish, user } = options;
+    const { tenant, session: id, memory: wish, user, adapter } = options;
     const generate = (told: Prompt) =>
       id === null
         ? generateChunks(context, told, options)
@@ -105,7 +105,16 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
       return generate(prompt);
     }
     const requestId = options.requestId ?? crypto.randomUUID();
-    const call = { tenant, requestId, model: name, session: id, user, prompt, wish };
+    const call = {
+      tenant,
+      requestId,
+      model: name,
+      session: id,
+      user,
+      adapter: adapter?.[0]?.name ?? null,
+      prompt,
+      wish,
+    };
     return rememberChunks(requests, call, context.now, generate);
   };
 

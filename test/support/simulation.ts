@@ -196,7 +196,7 @@ export async function simulate(seed: number): Promise<SimulationCounts> {
     if (chance(0.05) && reservation === null) {
       const sizeBytes = 1 + below((limits.numPages * pageTokens * 8) / 2);
       try {
-        reservation = engine.cache.reserve('adapter', sizeBytes);
+        reservation = engine.cache.reserve(sizeBytes);
         counts.numReservations++;
       } catch (error) {
         assert((error as { code?: string }).code === 'out_of_memory', String(error));

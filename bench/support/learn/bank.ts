@@ -97,7 +97,7 @@ function trajectoryOf(i: number, embedding: Float32Array) {
     prompt: null,
     answer: `answer ${i % 6}`,
     steps: [],
-    parameters: { temperature: null, topP: null, contextSize: null, adapterHash: null, propensity: null },
+    parameters: { propensity: null },
     retrieved: [],
     quality: 1,
     latencyMs: 1,

@@ -1,6 +1,7 @@
 // Every request is judged once, by routers that were trained and chosen without its group, and so are routers that learned nonsense.
 import type { Contestant, RouteExample, SelectOptions } from '../../../src/learning/router/index.ts';
 import { importBuilt } from '../dist.ts';
+import { benchContestants } from './routers/contestants.ts';
 import type { Interval } from './bootstrap.ts';
 import {
   candidatesOf,
@@ -78,7 +79,7 @@ type Beliefs = Map<string, Float64Array[]>;
 
 function contestantsFor(task: ModelTask): Contestant[] {
   const candidates = candidatesOf(task.names);
-  const all = router.contestantsOf({
+  const all = benchContestants({
     candidates,
     weights: FREE,
     costs: task.costs,

@@ -2,6 +2,7 @@
 import { createRandom } from '../../../src/core/random.ts';
 import type { Contestant, Estimator, RouteExample } from '../../../src/learning/router/index.ts';
 import { importBuilt } from '../dist.ts';
+import { benchContestants } from './routers/contestants.ts';
 import { bootstrap, type Interval } from './bootstrap.ts';
 import type { ModelOutcomes } from './routing-data.ts';
 import { candidatesOf, encodeAll, FREE, shuffleOutcomes, TEXT_ONLY } from './routing-models.ts';
@@ -89,7 +90,7 @@ export function measureIntents(
     fastGrnn: { maxEpochs: 14, weightDecay: 0.05, learningRate: 4e-3 },
   };
   const named = (name: string, options = {}): Contestant =>
-    router.contestantsOf({ ...base, ...options }).find((one) => one.name === name)!;
+    benchContestants({ ...base, ...options }).find((one) => one.name === name)!;
   const entrants = [...sets.keys()].flatMap((encoding, i) => [
     ...(i === 0 ? [{ encoding, title: 'keyword', contestant: named('keyword') }] : []),
     ...(i === 0 ? [{ encoding, title: 'linear, terms', contestant: named('linear') }] : []),

@@ -3,6 +3,7 @@ import { createRandom } from '../../../src/core/random.ts';
 import type { Candidate, RouteEncoder, RouteExample } from '../../../src/learning/router/index.ts';
 import { importBuilt } from '../dist.ts';
 import { bootstrap, type Interval } from './bootstrap.ts';
+import { encodeForBench } from './routers/bench-input.ts';
 import type { ModelOutcomes } from './routing-data.ts';
 
 const router = await importBuilt<typeof import('../../../src/learning/router/index.ts')>('learning/router/index');
@@ -22,7 +23,7 @@ export function encodeAll(train: readonly ModelOutcomes[], test: readonly ModelO
     vector: train[0]?.vector?.length ?? 0,
   });
   const encode = (one: ModelOutcomes): RouteExample => ({
-    input: encoder.encode(requestOf(one)),
+    input: encodeForBench(encoder, requestOf(one)),
     outcomes: Float32Array.from(one.outcomes),
     group: one.group,
   });

@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Contestant, RouteExample } from '../../../src/learning/router/index.ts';
-import { importBuilt } from '../dist.ts';
 import type { Findings } from './findings.ts';
 import { claimOf, type GainTable, measureCrossFitted, type ModelTask } from './routing-cross-fit.ts';
 import { ALPACA_MODELS, readAlpaca, readBanking } from './routing-data.ts';
@@ -14,9 +13,9 @@ import { measurePower } from './routing-power.ts';
 import { measureSpeed } from './routing-speed.ts';
 import { curveTable, gainTable, intentTable, newsTable, powerTable, range, speedTable } from './routing-tables.ts';
 import { modelVectors, tableVectors } from './routing-vectors.ts';
+import { textOf } from './routers/bench-input.ts';
+import { benchContestants } from './routers/contestants.ts';
 import { type PartOutcome, runParts } from './run-parts.ts';
-
-const router = await importBuilt<typeof import('../../../src/learning/router/index.ts')>('learning/router/index');
 
 /** Equal for all requests, as the share of requests that go to the large model is what the literature counts. */
 export const MMLU_COSTS = [0, 1] as const;
@@ -67,7 +66,7 @@ async function measureUnseenSubjects(part: RoutingPart, { figures, rows }: Findi
 /** Other questions of the same subjects. */
 async function measureSeenSubjects(part: RoutingPart, { figures }: Findings): Promise<void> {
   const { data, examples } = await part.encoded();
-  const questions = examples.map((one) => ({ ...one, group: one.input.text }));
+  const questions = examples.map((one) => ({ ...one, group: textOf(one.input) }));
   const only = part.only ?? (part.isQuick ? ['ridge'] : CHEAP);
   const task = { ...twoModels(part), title: 'two models, seen subjects', only };
   const subjects = data.map(({ cluster }) => cluster);
@@ -76,8 +75,7 @@ async function measureSeenSubjects(part: RoutingPart, { figures }: Findings): Pr
 
 function contestantsOfTwo(part: RoutingPart, names: readonly string[]): Contestant[] {
   const two = twoModels(part);
-  return router
-    .contestantsOf({
+  return benchContestants({
       candidates: candidatesOf(two.names),
       weights: FREE,
       costs: MMLU_COSTS,
@@ -142,8 +140,8 @@ async function measureBanking({ log, show, isQuick, miniLm }: RoutingPart, { fig
 async function measureFeedback({ log, show, miniLm }: RoutingPart, { figures }: Findings): Promise<void> {
   const { names, questions, texts } = readQuestions();
   const set = encodeIntents(questions, miniLm === null ? undefined : await modelVectors(miniLm, texts, log));
-  const learners = router
-    .contestantsOf({
+  const learners =
+    benchContestants({
       candidates: candidatesOf(names),
       weights: FREE,
       costs: names.map(() => 1),
@@ -151,7 +149,7 @@ async function measureFeedback({ log, show, miniLm }: RoutingPart, { figures }: 
       linear: INTENT_LINEAR,
       knn: { k: 10, prior: 0.1 },
     }) // prettier-ignore
-    .filter(({ name }) => ['k-NN', 'ridge'].includes(name));
+      .filter(({ name }) => ['k-NN', 'ridge'].includes(name));
   const curves = learners.flatMap(({ name, train }: Contestant) => [
     learnByFeedback(name, train([], []), set, 'right or wrong'),
     learnByFeedback(`${name}, random feedback`, train([], []), set, 'random'),

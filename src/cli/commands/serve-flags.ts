@@ -1,3 +1,4 @@
+import { INSTANT_LEARNING_RATE } from '../../learning/micro-lora/instant-learning-rate.ts';
 import { COMMON_FLAGS } from '../config/common-flags.ts';
 import { type Flag, withVariables } from '../flags.ts';
 import { LOAD_FLAGS } from '../load-flags.ts';
@@ -52,7 +53,7 @@ export const SERVE_DEFAULTS = {
   cors: [],
   learning: true,
   dashboard: true,
-  learningRate: 0.002,
+  learningRate: INSTANT_LEARNING_RATE,
   log: false,
   shutdownTimeout: 20,
 } as const;
@@ -89,7 +90,7 @@ export const SERVE_OWN_FLAGS: readonly Flag[] = withVariables([
     name: '--learning-rate',
     value: 'n',
     read: readNumber,
-    description: 'how far one feedback moves the model; default 0.02',
+    description: `how far one feedback moves the model; default ${INSTANT_LEARNING_RATE}`,
   },
   {
     name: '--implicit-feedback',

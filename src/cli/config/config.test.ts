@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { createFakeIo } from '../../../test/support/cli-io.ts';
+import { resolveSonaOptions } from '../../learning/sona/options.ts';
 import { runCli } from '../run-cli.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-config-'));
@@ -38,6 +39,12 @@ test('a variable comes before the file, the file before the default', async () =
   expect(of('load.prefixCache')).toEqual({ value: true, source: 'default', origin: 'default', problem: null });
   expect(of('generate.temperature')).toMatchObject({ source: 'default', value: expect.any(Number) });
   expect(of('serve.port')).toMatchObject({ source: 'default', value: 8080 });
+});
+
+test('the learning rate that is shown is the one that feedback is learned with', async () => {
+  const { of } = await settings();
+  const { instantLearningRate } = resolveSonaOptions();
+  expect(of('serve.learningRate')).toMatchObject({ source: 'default', value: instantLearningRate });
 });
 
 test('a flag comes before all of them, and an error names whichever it was', async () => {

@@ -2,7 +2,7 @@ import type { LowRankFactors } from '../../adapters/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { integerOption, numberOption, resolveOptions, stringOption } from '../../core/options.ts';
 import { createRandom } from '../../core/random.ts';
-import type { Ewc } from '../ewc/ewc.ts';
+import { INSTANT_LEARNING_RATE } from './instant-learning-rate.ts';
 import { checkSample, logitGradient } from './token-gradient.ts';
 import type { MicroLora, MicroLoraState, UpdateReport } from './types.ts';
 
@@ -23,8 +23,6 @@ export interface MicroLoraConfig {
   readonly seed?: number;
 }
 
-/** With the cap below: a short answer is said after four to seven corrections, and 96 of them cost 0.04 nats elsewhere. */
-export const INSTANT_LEARNING_RATE = 2e-2;
 /** Beyond it every correction costs elsewhere what it gains; older ones shrink instead. */
 const MAX_NORM = 1;
 /** Verdicts nearer to the middle than this teach nothing. */
@@ -159,16 +157,14 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
     numPendingTokens = 0;
   }
 
-  /** One step along `slopes`, which are means already; all of them, or only those of A and of the rows of B that were touched. */
-  function move(slopes: Float32Array, isDense: boolean, learningRate: number): UpdateReport {
+  /** One step along the mean gradient, over A and the rows of B that were touched. */
+  function move(learningRate: number): UpdateReport {
     const numTokens = numPendingTokens;
-    const end = isDense ? numParameters : bStart;
-    const rows = isDense ? 0 : numTouched;
     let squares = 0;
-    for (let i = 0; i < end; i++) squares += slopes[i]! * slopes[i]!;
-    for (let row = 0; row < rows; row++) {
+    for (let i = 0; i < bStart; i++) squares += gradient[i]! * gradient[i]!;
+    for (let row = 0; row < numTouched; row++) {
       const at = bStart + touched[row]! * rank;
-      for (let i = at; i < at + rank; i++) squares += slopes[i]! * slopes[i]!;
+      for (let i = at; i < at + rank; i++) squares += gradient[i]! * gradient[i]!;
     }
     const gradientNorm = Math.sqrt(squares);
     if (!Number.isFinite(gradientNorm)) {
@@ -177,10 +173,10 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
     }
     if (gradientNorm > 0 && learningRate > 0) {
       const step = learningRate * Math.min(1, maxGradientNorm / gradientNorm);
-      for (let i = 0; i < end; i++) parameters[i]! -= step * slopes[i]!;
-      for (let row = 0; row < rows; row++) {
+      for (let i = 0; i < bStart; i++) parameters[i]! -= step * gradient[i]!;
+      for (let row = 0; row < numTouched; row++) {
         const at = bStart + touched[row]! * rank;
-        for (let i = at; i < at + rank; i++) parameters[i]! -= step * slopes[i]!;
+        for (let i = at; i < at + rank; i++) parameters[i]! -= step * gradient[i]!;
       }
       norm = normOf();
       if (norm > maxNorm) {
@@ -269,25 +265,7 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
       checkRate(learningRate);
       if (numPendingTokens === 0) return { version, numTokens: 0, gradientNorm: 0, norm };
       average();
-      return move(gradient, false, learningRate);
-    },
-    applyUpdatesWithEwc(learningRate, ewc: Ewc, lambda) {
-      checkRate(learningRate);
-      if (ewc.numParameters !== numParameters) {
-        throw new RuvLLMError(
-          'invalid_option',
-          `an EWC of ${ewc.numParameters} parameters, there are ${numParameters}`,
-        );
-      }
-      if (numPendingTokens === 0) return { version, numTokens: 0, gradientNorm: 0, norm };
-      average();
-      const slopes = gradient.slice();
-      ewc.addPenaltyGradient(parameters, slopes, lambda);
-      return move(slopes, true, learningRate);
-    },
-    pendingGradient() {
-      const share = 1 / Math.max(1, numPendingTokens);
-      return gradient.map((value) => value * share);
+      return move(learningRate);
     },
     parameters: () => parameters.slice(),
     reset() {

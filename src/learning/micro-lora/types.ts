@@ -1,5 +1,4 @@
 import type { Adapter, LowRankFactors } from '../../adapters/types.ts';
-import type { Ewc } from '../ewc/ewc.ts';
 
 /** One token of an answer as the LM head saw it. */
 export interface TokenSample {
@@ -61,7 +60,7 @@ export interface MicroLoraState {
 
 /** A rank 1–2 addition to the LM head that learns from single answers: no cached K or V depends on it. */
 export interface MicroLora {
-  /** A (rank × hiddenDim), then B (vocabSize × rank); what an `Ewc` for it is as long as. */
+  /** A (rank × hiddenDim), then B (vocabSize × rank). */
   readonly numParameters: number;
   /** Collects gradients of the answer's tokens: likelier where the quality is above a half, less likely below. */
   adapt(samples: readonly TokenSample[], feedback: AdaptFeedback): AdaptReport;
@@ -70,10 +69,6 @@ export interface MicroLora {
   forwardAdd(hidden: Float32Array, logits: Float32Array): void;
   /** Takes one step with what was collected; default rate 0.02. */
   applyUpdates(learningRate?: number): UpdateReport;
-  /** The same, held back where older tasks need the parameters; `lambda` replaces that of each task. */
-  applyUpdatesWithEwc(learningRate: number, ewc: Ewc, lambda?: number): UpdateReport;
-  /** The collected gradient as it stands, for the Fisher estimate of an `Ewc`; a copy. */
-  pendingGradient(): Float32Array;
   parameters(): Float32Array;
   reset(): void;
   stats(): MicroLoraStats;

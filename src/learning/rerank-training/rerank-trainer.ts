@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import { createSerialQueues } from '../../core/serial-queues.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
 import type { Rerank } from '../../memory/search/rerank.ts';
 import type { MemoryStore } from '../../memory/types.ts';
@@ -56,17 +57,10 @@ export function createRerankTrainer(context: RerankTrainerContext): RerankTraine
     now: () => services.now(),
     report: (message) => context.report(`re-ranking: ${message}`),
   });
-  const lines = new Map<string, Promise<unknown>>();
+  /** One at a time for a tenant: each is compared with what the one before left. */
+  const { run: inTurn } = createSerialQueues();
   /** Reading lists takes longer than looking whether there may be new ones. */
   const lookedMs = new Map<string, number>();
-
-  /** One at a time for a tenant: each is compared with what the one before left. */
-  function inTurn<T>(tenant: string, run: () => Promise<T>): Promise<T> {
-    const next = (lines.get(tenant) ?? Promise.resolve()).then(run);
-    const settled = next.catch(() => {}).finally(() => lines.get(tenant) === settled && lines.delete(tenant));
-    lines.set(tenant, settled);
-    return next;
-  }
 
   async function train(
     tenant: string,

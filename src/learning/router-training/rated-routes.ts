@@ -3,7 +3,7 @@ import type { RatedRoute } from './train-router.ts';
 
 /** More of a text costs time at every request and changes no feature by much. */
 export const MAX_ROUTED_CHARS = 4096;
-/** Recurrence goes over no more. */
+/** How long a conversation is counts up to here. */
 export const MAX_ROUTED_TURNS = 5;
 
 /** A conversation as routers read it: the last turns, each cut. */

@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import { createSerialQueues } from '../../core/serial-queues.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
 import type { PolicyMemory } from '../../memory/policies/policies.ts';
 import type { Trajectory } from '../../memory/schemas/trajectory.ts';
@@ -54,7 +55,6 @@ export interface RouterTrainerContext {
 
 /** Ratings that are worth a look before the next hour. */
 const MIN_NEW = 10;
-const DEEP_FROM = 200;
 const SEED = 1;
 const RATED = { field: 'verdict', is: 'in', values: ['success', 'failure', 'partial'] } as const;
 /** What a version can name; the newest are in it. */
@@ -66,15 +66,8 @@ function checkAborted(signal: AbortSignal | undefined): void {
 
 export function createRouterTrainer(context: RouterTrainerContext): RouterTrainer {
   const { trajectories, versions, blobs, work, plan, store } = context;
-  const lines = new Map<string, Promise<unknown>>();
-
   /** One at a time for a tenant: each is compared with what the one before left. */
-  function inTurn<T>(tenant: string, run: () => Promise<T>): Promise<T> {
-    const next = (lines.get(tenant) ?? Promise.resolve()).then(run);
-    const settled = next.catch(() => {}).finally(() => lines.get(tenant) === settled && lines.delete(tenant));
-    lines.set(tenant, settled);
-    return next;
-  }
+  const { run: inTurn } = createSerialQueues();
 
   async function inWorker(job: RouterJob, signal: AbortSignal | undefined): Promise<RouterOutcome> {
     checkAborted(signal);
@@ -109,7 +102,6 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
       minConfidence,
       examples: rated.map(({ example }) => example),
       serving: await getRouterText(blobs, tenant, await versions.active(tenant, ROUTER_LINE)),
-      isDeep: loop !== 'background',
       seed: SEED,
     };
     const outcome = await inWorker(job, signal);
@@ -178,7 +170,7 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
       if (numRated < MIN_ROUTER_EXAMPLES) return null;
       // Also where fewer are left: what has expired or was forgotten is to be forgotten by the router, too.
       if (last !== undefined && Math.abs(numRated - (last.metrics['examples'] ?? 0)) < MIN_NEW) return null;
-      return inTurn(tenant, () => train(tenant, numRated >= DEEP_FROM ? 'deep' : 'background', control));
+      return inTurn(tenant, () => train(tenant, 'background', control));
     },
   };
 }

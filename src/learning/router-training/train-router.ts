@@ -43,8 +43,6 @@ export interface RouterJob {
   readonly examples: readonly RatedRoute[];
   /** The stored text of what serves; null: the safe default does. */
   readonly serving: string | null;
-  /** Whether what takes long to train takes part. */
-  readonly isDeep: boolean;
   readonly seed: number;
 }
 
@@ -67,8 +65,6 @@ export const MAX_ROUTER_EXAMPLES = 5000;
 const HELD_OUT_SHARE = 0.25;
 /** Collisions of terms cost less than a router that takes long to load. */
 const NUM_BUCKETS = 2048;
-/** Of the network's training; below it simpler ways always won. */
-const MIN_DEEP_EXAMPLES = 200;
 /** The values are weighted by up to 20: one of them says nothing about harm. */
 const RULES = { ...GATE_RULES, minExamples: 5, maxRiseOfOne: Infinity };
 
@@ -81,7 +77,7 @@ export function isRouterFor(router: Router, candidates: readonly Candidate[]): b
 /** Chooses among all ways to route on the older part, and lets the best serve only if it surely beats what serves on the newest. */
 export const trainRouter = (job: RouterJob, sha256: Sha256): RouterOutcome => runSteps(trainRouterSteps(job, sha256));
 
-/** The same in pieces of a few milliseconds, the longest a training of one of the simple ways. */
+/** The same in pieces of one training each. */
 export function* trainRouterSteps(job: RouterJob, sha256: Sha256): Steps<RouterOutcome> {
   const { candidates, weights, safeDefault, minConfidence, seed } = job;
   if (job.examples.length < MIN_ROUTER_EXAMPLES || job.examples.length > MAX_ROUTER_EXAMPLES)
@@ -105,7 +101,7 @@ export function* trainRouterSteps(job: RouterJob, sha256: Sha256): Steps<RouterO
   const train = toExamples(older, encoder);
   const heldOut = toExamples(newest, encoder);
   yield;
-  const selection = yield* selectBestSteps(contestants(job, train.length), train, {
+  const selection = yield* selectBestSteps(contestants(job), train, {
     candidates,
     weights,
     costs: candidates.map(({ pricePerToken }) => pricePerToken),
@@ -134,29 +130,32 @@ export function* trainRouterSteps(job: RouterJob, sha256: Sha256): Steps<RouterO
   return { ...shared, next: 'unchanged', gate, text: null };
 }
 
-/** What takes seconds. */
-const DEEP: readonly string[] = ['MLP', 'FastGRNN'];
 const NOTHING_ELSE = { before: [], after: [] };
 
+/** Null: it judges in a way that was removed. Anything else that cannot be read is an error. */
+export function loadSupported(text: string, sha256: Sha256): Router | null {
+  try {
+    return loadRouter(text, sha256);
+  } catch (error) {
+    if (error instanceof RuvLLMError && error.code === 'unsupported') return null;
+    throw error;
+  }
+}
+
 function readServing({ serving, candidates, weights }: RouterJob, sha256: Sha256): Router | null {
-  if (serving === null) return null;
-  const router = loadRouter(serving, sha256);
-  if (!isRouterFor(router, candidates)) return null;
+  const router = serving === null ? null : loadSupported(serving, sha256);
+  if (router === null || !isRouterFor(router, candidates)) return null;
   return createRouter(router.encoder, router.estimator, { ...router.rule, candidates, weights });
 }
 
 /** Always one of them, the safe default first, then everything that looks at the request. */
-function contestants({ candidates, weights, safeDefault, isDeep }: RouterJob, numExamples: number): Contestant[] {
+function contestants({ candidates, safeDefault }: RouterJob): Contestant[] {
   const order = [safeDefault, ...candidates.keys()].filter((one, i, all) => all.indexOf(one) === i);
   const constants = order.map((one): Contestant => {
     const name = `always ${candidates[one]!.id}`;
     return { name, train: () => createConstant(name, one, candidates.length) };
   });
-  const costs = candidates.map(({ pricePerToken }) => pricePerToken);
-  const looking = contestantsOf({ candidates, weights, costs, numBuckets: NUM_BUCKETS }).filter(({ name }) =>
-    DEEP.includes(name) ? isDeep && numExamples >= MIN_DEEP_EXAMPLES : !name.startsWith('always-'),
-  );
-  return [...constants, ...looking];
+  return [...constants, ...contestantsOf({ numCandidates: candidates.length, numBuckets: NUM_BUCKETS })];
 }
 
 /** Where people chose by name, each candidate's share of those requests is how likely it was. */

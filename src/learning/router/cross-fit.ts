@@ -12,9 +12,6 @@ import type { Candidate, RouteExample } from './types.ts';
 /** Makes an estimator of examples; `validation` is for stopping early and never a part of what is judged. */
 export type Trainer = (train: readonly RouteExample[], validation: readonly RouteExample[]) => Estimator;
 
-/** The same in pieces, for what takes seconds. */
-export type TrainerSteps = (...parts: Parameters<Trainer>) => Steps<Estimator>;
-
 interface CrossFitOptions {
   readonly numFolds: number;
   readonly seed: number;
@@ -22,24 +19,20 @@ interface CrossFitOptions {
 
 /** Estimates of every example by an estimator that saw none of its group. */
 export const crossFit = (examples: readonly RouteExample[], train: Trainer, options: CrossFitOptions): Estimate[] =>
-  runSteps(crossFitSteps(examples, inOneStep(train), options));
+  runSteps(crossFitSteps(examples, train, options));
 
-export const inOneStep = (train: Trainer): TrainerSteps =>
-  function* trainWhole(...parts) {
-    yield;
-    return train(...parts);
-  };
-
+/** The same in pieces of one training each. */
 export function* crossFitSteps(
   examples: readonly RouteExample[],
-  train: TrainerSteps,
+  train: Trainer,
   options: CrossFitOptions,
 ): Steps<Estimate[]> {
   const folds = foldsOf(examples, options.numFolds, options.seed);
   const estimates: Estimate[] = Array.from({ length: examples.length });
   for (let fold = 0; fold < options.numFolds; fold++) {
     const others = examples.filter((_, i) => folds[i] !== fold);
-    const estimator = yield* train(...splitValidation(others, options.seed + 1));
+    yield;
+    const estimator = train(...splitValidation(others, options.seed + 1));
     examples.forEach((example, i) => {
       if (folds[i] === fold) estimates[i] = estimator.estimate(example.input);
     });

@@ -49,7 +49,6 @@ export function createPolicy(estimator: Estimator, rule: DecisionRule): RoutePol
       const raw = Number.isNaN(estimate.confidence) ? leadOf(scores, best) : estimate.confidence;
       const confidence = platt === null ? Math.max(0, Math.min(1, raw)) : calibrate(platt, raw);
       const isUnsure = safeDefault >= 0 && confidence < minConfidence && best !== safeDefault;
-      const settings = estimate.settings === undefined ? {} : { settings: estimate.settings };
       const why = isUnsure
         ? {
             ...estimate.why,
@@ -57,7 +56,7 @@ export function createPolicy(estimator: Estimator, rule: DecisionRule): RoutePol
             detail: `confidence ${confidence.toFixed(3)} for "${candidates[best]!.id}" is below ${minConfidence}`,
           }
         : estimate.why;
-      return { candidate: isUnsure ? safeDefault : best, scores, qualities, confidence, why, ...settings };
+      return { candidate: isUnsure ? safeDefault : best, scores, qualities, confidence, why };
     },
     update: (feedback) => estimator.update(feedback),
     save: () => estimator.save(),

@@ -1,4 +1,4 @@
-import type { PolicyState, RouteDecision, RouteFeedback, RouteInput, RouteReason } from './types.ts';
+import type { PolicyState, RouteFeedback, RouteInput, RouteReason } from './types.ts';
 
 /** What a way of judging says about one request, before prices and doubts. */
 export interface Estimate {
@@ -7,7 +7,6 @@ export interface Estimate {
   /** How sure it is; not a probability until calibrated. NaN: take the lead of the best over the next. */
   readonly confidence: number;
   readonly why: RouteReason;
-  readonly settings?: NonNullable<RouteDecision['settings']>;
 }
 
 /** Judges candidates; a decision rule makes a policy of it. */

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import { createConstant } from './baselines/constant.ts';
 import { trainLinear } from './baselines/linear.ts';
-import { createBandit } from './baselines/bandit.ts';
+import { trainRidge } from './baselines/ridge.ts';
 import { createPolicy } from './decision-rule.ts';
 import { checkFeedback, createExplorer } from './exploration.ts';
-import { createReservoir } from './reservoir.ts';
 import { candidate, FREE, learnable } from './test-examples.contract.ts';
 
 const { examples } = learnable(100, 9);
@@ -38,7 +37,7 @@ test('[R16] what is known well is explored less', () => {
 
 test.each([
   ['linear', () => trainLinear([], 2, 512)],
-  ['bandit', () => createBandit(2, { optimism: 0, ridge: 1 })],
+  ['ridge', () => trainRidge([], 2)],
 ] as const)('[R17] %s moves to what it hears good of, and back after bad news', (_, create) => {
   const policy = createPolicy(create(), rule);
   const share = (): number =>
@@ -66,20 +65,6 @@ test('[R17] news about some requests says a little about a candidate on all othe
   const { qualities } = linear.estimate(other);
   expect(qualities[0]).toBe(0.5);
   expect(qualities[1]).toBeGreaterThan(0.51);
-});
-
-test('[R18] a reservoir holds a uniform sample of all that passed', () => {
-  const hits = new Float64Array(100);
-  for (let seed = 0; seed < 400; seed++) {
-    const reservoir = createReservoir<number>(10, seed);
-    for (let i = 0; i < 100; i++) reservoir.add(i);
-    expect(reservoir.items).toHaveLength(10);
-    for (const item of reservoir.items) hits[item]! += 1;
-  }
-  // 40 expected each, deviation 6.
-  expect(Math.min(...hits)).toBeGreaterThan(15);
-  expect(Math.max(...hits)).toBeLessThan(65);
-  expect(() => createReservoir(0, 1)).toThrow(/not 0/);
 });
 
 test('feedback that names no candidate, or is no quality or probability, is refused', () => {

@@ -8,18 +8,6 @@ export { createPolicy, type DecisionRule, MIN_CONFIDENCE, shrink, type Shrinkage
 export type { Estimate, Estimator } from './estimator.ts';
 export { explainDecision, QUERY_FEATURE_NAMES, type RouteExplanation } from './explain.ts';
 export { checkFeedback, createExplorer, type Explorer, type ExploredDecision } from './exploration.ts';
-export { createFastGrnn, type FastGrnnState, type Judge } from './fastgrnn/fastgrnn-estimator.ts';
-export { DEFAULT_SHAPE, initialParams, layoutOf, type NetworkLayout } from './fastgrnn/layout.ts';
-export { lossOf, type Targets } from './fastgrnn/loss.ts';
-export { createNetwork, type Network } from './fastgrnn/network.ts';
-export { type Mask, sparsityOf, threshold } from './fastgrnn/sparsity.ts';
-export {
-  type FastGrnnOptions,
-  type TrainContext,
-  type TrainedNetwork,
-  trainFastGrnn,
-  trainFastGrnnSteps,
-} from './fastgrnn/train.ts';
 export { foldsOf } from './folds.ts';
 export { hashTerm } from './features/hashed-terms.ts';
 export {
@@ -30,15 +18,11 @@ export {
   type RouteEncoder,
   type RouteRequest,
 } from './features/route-encoder.ts';
-export { importanceOf, targetsOf, utilitiesOf } from './labels.ts';
-export { createBandit, trainBandit } from './baselines/bandit.ts';
+export { importanceOf, utilitiesOf } from './labels.ts';
 export { createConstant } from './baselines/constant.ts';
-export { trainKeyword } from './baselines/keyword.ts';
-export { trainKnn } from './baselines/knn.ts';
-export { type MlpOptions, trainMlp } from './baselines/mlp.ts';
+export { type KnnOptions, trainKnn } from './baselines/knn.ts';
 export { LINEAR_DEFAULTS, type LinearOptions, trainLinear } from './baselines/linear.ts';
 export { RIDGE_DEFAULTS, type RidgeOptions, trainRidge } from './baselines/ridge.ts';
-export { createReservoir, type Reservoir } from './reservoir.ts';
 export { runSteps, runStepsWithPauses, type Steps } from './steps.ts';
 export {
   type Contest,

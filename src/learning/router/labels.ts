@@ -1,6 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import { bestOf, penaltiesOf, type UtilityWeights } from './candidates.ts';
-import type { Targets } from './fastgrnn/loss.ts';
+import { penaltiesOf, type UtilityWeights } from './candidates.ts';
 import type { Candidate, RouteExample } from './types.ts';
 
 /** A candidate tried once in a thousand must not outweigh a thousand others. */
@@ -31,32 +30,4 @@ export function checkExample(example: RouteExample, numCandidates: number): void
   for (const quality of outcomes)
     if (!Number.isNaN(quality) && !(quality >= 0 && quality <= 1))
       throw new RuvLLMError('invalid_option', `a quality must be from 0 to 1, got ${quality}`);
-}
-
-/**
- * What the network should have said. The best of what is known is the label once two are known; of one alone only praise says
- * anything about the choice.
- */
-export function targetsOf(
-  example: RouteExample,
-  candidates: readonly Candidate[],
-  weights: UtilityWeights,
-): Omit<Targets, 'confidence'> {
-  const utilities = utilitiesOf(example, candidates, weights);
-  const importance = Float64Array.from(utilities, (utility, i) =>
-    Number.isNaN(utility) ? 0 : importanceOf(example.propensities?.[i] ?? 1),
-  );
-  const numKnown = utilities.reduce((count, utility) => count + +!Number.isNaN(utility), 0);
-  const best = bestOf(utilities.map((utility) => (Number.isNaN(utility) ? -Infinity : utility)));
-  const praise = numKnown === 1 ? example.outcomes[best]! : 1;
-  const isLabelled = numKnown > 1 || (numKnown === 1 && praise > 0.5);
-  return {
-    choice: isLabelled ? best : -1,
-    choiceWeight: isLabelled ? praise * importance[best]! : 0,
-    qualities: example.outcomes,
-    qualityWeights: importance,
-    contextBucket: example.contextBucket ?? -1,
-    temperature: example.temperature ?? NaN,
-    topP: example.topP ?? NaN,
-  };
 }

@@ -1,15 +1,10 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import { loadBandit } from './baselines/bandit.ts';
 import { loadConstant } from './baselines/constant.ts';
-import { loadKeyword } from './baselines/keyword.ts';
 import { loadKnn } from './baselines/knn.ts';
 import { loadLinear } from './baselines/linear.ts';
-import { loadMlp, mlpLength } from './baselines/mlp.ts';
 import { loadRidge, ridgeLength } from './baselines/ridge.ts';
 import type { Estimator } from './estimator.ts';
-import { loadFastGrnn } from './fastgrnn/fastgrnn-estimator.ts';
-import { DEFAULT_SHAPE, layoutOf } from './fastgrnn/layout.ts';
-import { NUM_FEATURES, NUM_QUERY_FEATURES, type PolicyState } from './types.ts';
+import { NUM_QUERY_FEATURES, type PolicyState } from './types.ts';
 
 interface PolicyKind {
   /** What is wrong with a state, given the candidates and encoder it must fit; null if it fits. */
@@ -28,16 +23,6 @@ function firstMisfit(state: PolicyState, lengths: Record<string, number>): strin
   return null;
 }
 
-function maskMisfit(state: PolicyState, size: number): string | null {
-  for (const name of ['wz', 'wh']) {
-    const mask = state.arrays[name];
-    if (!(mask instanceof Int32Array) || mask.length > size) return `${name} is no mask of ${size} entries`;
-    if (mask.some((at, i) => at < 0 || at >= size || (i > 0 && at <= mask[i - 1]!)))
-      return `${name} is out of range or order`;
-  }
-  return null;
-}
-
 /** Every way of judging that can be stored. */
 export const POLICY_KINDS: Readonly<Record<string, PolicyKind>> = {
   constant: {
@@ -46,16 +31,6 @@ export const POLICY_KINDS: Readonly<Record<string, PolicyKind>> = {
         ? null
         : `it is for ${numbers['numCandidates']} candidates, there are ${numCandidates}`,
     load: loadConstant,
-  },
-  keyword: {
-    misfit: (state, { numCandidates }) => {
-      const numRules = state.texts?.['words']?.length ?? 0;
-      return (
-        firstMisfit(state, { means: numCandidates, candidates: numRules, lifts: numRules }) ??
-        (state.arrays['candidates']!.some((i) => i < 0 || i >= numCandidates) ? 'a rule names no candidate' : null)
-      );
-    },
-    load: loadKeyword,
   },
   'k-NN': {
     misfit: (state, { numCandidates, embedding }) => {
@@ -78,27 +53,6 @@ export const POLICY_KINDS: Readonly<Record<string, PolicyKind>> = {
   ridge: {
     misfit: (state, { numCandidates }) => firstMisfit(state, { weights: ridgeLength(numCandidates) }),
     load: loadRidge,
-  },
-  MLP: {
-    misfit: (state, { numCandidates }) => firstMisfit(state, { params: mlpLength(numCandidates) }),
-    load: loadMlp,
-  },
-  bandit: {
-    misfit: (state, { numCandidates }) => {
-      const size = NUM_FEATURES + 1;
-      return firstMisfit(state, { inverse: numCandidates * size * size, rewards: numCandidates * size });
-    },
-    load: loadBandit,
-  },
-  FastGRNN: {
-    misfit: (state, { numCandidates }) => {
-      const layout = layoutOf({ ...DEFAULT_SHAPE, numCandidates });
-      const masks = maskMisfit(state, layout.numHidden * layout.numInputs);
-      if (masks !== null) return masks;
-      if (state.numbers['numCandidates'] !== numCandidates) return `it is for ${state.numbers['numCandidates']} candidates, there are ${numCandidates}`; // prettier-ignore
-      return firstMisfit(state, { params: layout.numParams, wz: lengthOf(state, 'wz'), wh: lengthOf(state, 'wh') });
-    },
-    load: loadFastGrnn,
   },
 };
 

@@ -1,14 +1,6 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { prepareCurve } from './cost-quality.ts';
-import {
-  crossFitSteps,
-  fitConfidence,
-  fitShrinkage,
-  inOneStep,
-  splitValidation,
-  type Trainer,
-  type TrainerSteps,
-} from './cross-fit.ts';
+import { crossFitSteps, fitConfidence, fitShrinkage, splitValidation, type Trainer } from './cross-fit.ts';
 import { type DecisionRule, MIN_CONFIDENCE, shrink } from './decision-rule.ts';
 import type { Estimate, Estimator } from './estimator.ts';
 import { checkExample, importanceOf } from './labels.ts';
@@ -19,8 +11,6 @@ import type { Candidate, RouteExample } from './types.ts';
 export interface Contestant {
   readonly name: string;
   readonly train: Trainer;
-  /** The same in pieces, where it takes long. */
-  readonly steps?: TrainerSteps;
 }
 
 export interface SelectOptions {
@@ -70,15 +60,13 @@ function meanUtility(examples: readonly RouteExample[], estimates: readonly Esti
 export const judge = (contestant: Contestant, examples: readonly RouteExample[], options: SelectOptions): Contest =>
   runSteps(judgeSteps(contestant, examples, options));
 
-const stepsOf = ({ train, steps }: Contestant): TrainerSteps => steps ?? inOneStep(train);
-
 function* judgeSteps(
   contestant: Contestant,
   examples: readonly RouteExample[],
   options: SelectOptions,
 ): Steps<Contest> {
   const { candidates, weights, costs, safeDefault, numFolds = 3, seed = 1 } = options;
-  const estimates = yield* crossFitSteps(examples, stepsOf(contestant), { numFolds, seed });
+  const estimates = yield* crossFitSteps(examples, contestant.train, { numFolds, seed });
   const shrinkage = options.by === 'area' ? fitShrinkage(examples, estimates, costs) : null;
   const platt = fitConfidence(examples, estimates, { candidates, weights, shrinkage });
   const rule = { candidates, weights, shrinkage, platt, safeDefault, minConfidence: MIN_CONFIDENCE };
@@ -113,6 +101,7 @@ export function* selectBestSteps(
   contests.sort((a, b) => b.heldOut - a.heldOut);
   const [first] = contests;
   const winner = contestants.find(({ name }) => name === first!.name)!;
-  const estimator = yield* stepsOf(winner)(...splitValidation(examples, (options.seed ?? 1) + 1));
+  yield;
+  const estimator = winner.train(...splitValidation(examples, (options.seed ?? 1) + 1));
   return { winner: winner.name, estimator, rule: first!.rule, contests };
 }

@@ -1,6 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { canonicalJson } from '../../memory/common/canonical-json.ts';
 import type { JsonValue } from '../../memory/types.ts';
+import { upgradeRidge } from './baselines/ridge.ts';
 import type { Platt } from './calibration.ts';
 import { resolveCandidates, type UtilityWeights } from './candidates.ts';
 import { createPolicy, type DecisionRule, type Shrinkage } from './decision-rule.ts';
@@ -9,8 +10,8 @@ import { loadRouteEncoder, type RouteEncoder } from './features/route-encoder.ts
 import { loadEstimator } from './policy-kinds.ts';
 import type { Candidate, PolicyState, RoutePolicy } from './types.ts';
 
-/** One more whenever an older reader would misread it. */
-const VERSION = 1;
+/** One more whenever an older reader would misread it; older versions are read as well. */
+const VERSION = 2;
 /** Larger than any router of the largest configuration. */
 const MAX_CHARACTERS = 256 << 20;
 
@@ -140,6 +141,16 @@ function readRule(stored: StoredRule): DecisionRule {
   return { candidates, weights, shrinkage, platt, safeDefault, minConfidence };
 }
 
+function readEstimator({ version, estimator }: Omit<StoredRouter, 'checksum'>, { numbers }: PolicyState): PolicyState {
+  const state = unpackState(estimator);
+  if (version !== 1 || state.kind !== 'ridge' || !(state.arrays['weights'] instanceof Float32Array)) return state;
+  return upgradeRidge(state, {
+    embedding: numbers['embedding']!,
+    retrieval: numbers['retrieval']!,
+    system: numbers['system']!,
+  });
+}
+
 /** The router of a stored text; refused when a byte differs, the version is another, or shapes do not fit each other. */
 export function loadRouter(text: string, sha256: Sha256): Router {
   if (text.length > MAX_CHARACTERS) refuse(`${text.length} characters, at most ${MAX_CHARACTERS}`);
@@ -150,13 +161,14 @@ export function loadRouter(text: string, sha256: Sha256): Router {
     throw new RuvLLMError('invalid_option', 'stored router: not JSON', { cause });
   }
   const { checksum, ...content } = stored ?? {};
-  if (content.version !== VERSION) refuse(`version ${String(content.version).slice(0, 20)}, this reads ${VERSION}`);
+  if (content.version !== VERSION && content.version !== 1)
+    refuse(`version ${String(content.version).slice(0, 20)}, this reads 1 and ${VERSION}`);
   const actual = checksumOf(content, sha256);
   if (checksum !== actual) throw new RuvLLMError('hash_mismatch', `stored router: checksum ${actual}, promised ${String(checksum).slice(0, 80)}`); // prettier-ignore
   const rule = readRule(content.rule);
   const encoderState = unpackState(content.encoder);
   const encoder = loadRouteEncoder(encoderState);
-  const estimator = loadEstimator(unpackState(content.estimator), {
+  const estimator = loadEstimator(readEstimator(content, encoderState), {
     numCandidates: rule.candidates.length,
     numBuckets: encoderState.numbers['numBuckets']!,
     embedding: encoderState.numbers['embedding']!,

@@ -16,17 +16,15 @@ export interface SparseVector {
 
 /** A request in numbers: what every policy decides on. */
 export interface RouteInput {
-  /** One vector of `NUM_FEATURES` per turn or segment, the whole of the text last. */
-  readonly segments: readonly Float32Array[];
-  /** The 32 numbers of the query block for the whole text. */
+  /** f32[NUM_FEATURES]: query, embedding, retrieval and system, one block behind the other. */
+  readonly features: Float32Array;
+  /** The 32 numbers of the query block. */
   readonly query: Float32Array;
   readonly terms: SparseVector;
   /** Unit vector, for neighbours. */
   readonly embedding: Float32Array;
   /** Tokens the request is expected to cost, for prices. */
   readonly numTokens: number;
-  /** Lower-case text of the last turn, for keyword rules. */
-  readonly text: string;
 }
 
 /** A request with what is known of how candidates did on it. */
@@ -38,10 +36,6 @@ export interface RouteExample {
   readonly propensities?: Float32Array;
   /** What must not be on both sides of a split: a subject, a user, a day. */
   readonly group: string;
-  /** Index into `CONTEXT_BUCKETS` of what the answer needed, −1 unknown. */
-  readonly contextBucket?: number;
-  readonly temperature?: number;
-  readonly topP?: number;
 }
 
 /** What came of one decision. */
@@ -55,8 +49,8 @@ export interface RouteFeedback {
 }
 
 export interface RouteReason {
-  /** `best` by estimate, `safe-default` for low confidence, `explored` on purpose, `rule` of a keyword, `fixed`. */
-  readonly kind: 'best' | 'safe-default' | 'explored' | 'rule' | 'fixed';
+  /** `best` by estimate, `safe-default` for low confidence, `explored` on purpose, `fixed`. */
+  readonly kind: 'best' | 'safe-default' | 'explored' | 'fixed';
   readonly detail: string;
   /** Positions of the examples it was judged by, nearest first. */
   readonly neighbours?: readonly { readonly index: number; readonly similarity: number }[];
@@ -70,12 +64,6 @@ export interface RouteDecision {
   readonly qualities: Float64Array;
   readonly confidence: number;
   readonly why: RouteReason;
-  /** Only of policies that have the heads for it. */
-  readonly settings?: {
-    readonly contextBucket: number;
-    readonly temperature: number;
-    readonly topP: number;
-  };
 }
 
 /** Names and arrays only, so that it can be stored. */
@@ -97,7 +85,5 @@ export interface RoutePolicy {
 
 export const NUM_FEATURES = 128;
 export const NUM_QUERY_FEATURES = 32;
-/** Longest context an answer needs, in tokens. */
-export const CONTEXT_BUCKETS = [256, 512, 1024, 2048, 4096] as const;
 /** Routes by intent have dozens; more than this is a mistake in a configuration. */
 export const MAX_CANDIDATES = 256;

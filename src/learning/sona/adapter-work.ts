@@ -2,6 +2,7 @@ import { createEwc, type EwcTask } from '../ewc/ewc.ts';
 import { createFisherEstimate } from '../ewc/fisher.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { createRandom } from '../../core/random.ts';
+import { createSerialQueue } from '../../core/serial-queues.ts';
 import { toFactors } from '../lora-training/parameter-layout.ts';
 import { trainLora } from '../lora-training/train-lora.ts';
 import type { TrainingModel } from '../lora-training/types.ts';
@@ -23,7 +24,8 @@ export const MIN_FISHER_SAMPLES = 8;
 /** The loops' part that needs the weights; one model is open at a time, and one thing is done at a time. */
 export function createAdapterWork(open: OpenTrainingModel, now: () => number): AdapterWork {
   let opened: { readonly key: string; readonly model: TrainingModel } | null = null;
-  let line: Promise<unknown> = Promise.resolve();
+  /** One after the other: the arena is one. */
+  const queue = createSerialQueue();
   let running = new AbortController();
 
   async function modelOf(plan: AdapterPlan): Promise<TrainingModel> {
@@ -38,13 +40,6 @@ export function createAdapterWork(open: OpenTrainingModel, now: () => number): A
     const last = opened;
     opened = null;
     await last?.model.dispose();
-  }
-
-  /** One after the other: the arena is one. */
-  function queue<T>(work: () => Promise<T>): Promise<T> {
-    const next = line.then(work);
-    line = next.catch(() => {});
-    return next;
   }
 
   /** Each thing that is done is stopped by a stop of its own. */

@@ -1,5 +1,5 @@
 import { integerOption, numberOption, resolveOptions } from '../../core/options.ts';
-import { INSTANT_LEARNING_RATE } from '../micro-lora/micro-lora.ts';
+import { INSTANT_LEARNING_RATE } from '../micro-lora/instant-learning-rate.ts';
 
 export interface SonaOptions {
   /** Step of an instant update. Default 0.02. */

@@ -1,5 +1,6 @@
 import type { Adapter, LowRankFactors } from '../../adapters/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
+import { createSerialQueues } from '../../core/serial-queues.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
 import type { FieldCondition, MemoryStore } from '../../memory/types.ts';
 import { createRerankTrainer, type RerankReport, type RerankTrainer } from '../rerank-training/rerank-trainer.ts';
@@ -122,7 +123,7 @@ export function createSona(context: SonaContext): Sona {
     work,
     createAdapter: (architecture, factors) => context.createAdapter(architecture, factors),
   });
-  const lines = new Map<string, Promise<unknown>>();
+  const queues = createSerialQueues();
   /** Stops the loops of a tenant that is about to be erased. */
   const stops = new Map<string, AbortController>();
   /** When a loop that was due found nothing to do: it looks again after as long as after a run. */
@@ -139,15 +140,8 @@ export function createSona(context: SonaContext): Sona {
   }
 
   /** Loops of one tenant and model run one after the other: each begins with what the one before left. */
-  function inTurn<T>(tenant: string, modelId: string, run: () => Promise<T>): Promise<T> {
-    const key = servingKey(tenant, modelId);
-    const next = (lines.get(key) ?? Promise.resolve()).then(run);
-    lines.set(
-      key,
-      next.catch(() => {}),
-    );
-    return next;
-  }
+  const inTurn = <T>(tenant: string, modelId: string, run: () => Promise<T>): Promise<T> =>
+    queues.run(servingKey(tenant, modelId), run);
 
   async function instant(tenant: string, requestId: string): Promise<InstantReport> {
     const trajectory = await trajectories.get(tenant, requestId);
@@ -363,7 +357,7 @@ export function createSona(context: SonaContext): Sona {
       }),
     stats: () => ({ ...stats }),
     async close() {
-      await Promise.allSettled(lines.values());
+      await queues.settle();
     },
   };
 }

@@ -12,7 +12,7 @@ export function trajectoryFixture(n: number, changes: Partial<NewTrajectory> = {
     prompt: [{ role: 'user', content: 'Where is my card?' }],
     answer: 'On its way.',
     steps: ['route', 'generate'],
-    parameters: { temperature: 0.7, topP: 0.9, contextSize: 512, adapterHash: null, propensity: 0.5 },
+    parameters: { propensity: 0.5 },
     retrieved: [],
     quality: null,
     latencyMs: 12,

@@ -34,6 +34,15 @@ test('a trajectory comes back as it was given (TJ1)', async () => {
   });
 });
 
+test('a trajectory of before its unused parameters were removed comes back (TJ1)', async () => {
+  await trajectories.add('acme', one);
+  const [record] = (await store.find('acme', { kinds: ['trajectory'], order: 'newest', limit: 1 })).records;
+  const unused = { temperature: null, topP: null, contextSize: null, adapterHash: null };
+  const body = { ...(record!.body as object), parameters: { ...unused, propensity: 0.5 } };
+  await store.put([{ ...record!, body, ifVersion: record!.version }]);
+  expect((await trajectories.get('acme', one.requestId))!.parameters).toEqual({ propensity: 0.5 });
+});
+
 describe('feedback (TJ2)', () => {
   beforeEach(() => trajectories.add('acme', one));
 

@@ -46,8 +46,6 @@ export interface Trajectories {
   markDistilled(tenant: string, requestIds: readonly string[]): Promise<void>;
   /** All of them: the bank begins anew. */
   markUndistilled(tenant: string): Promise<void>;
-  /** Which of the offered sources an answer made use of. */
-  markUsed(tenant: string, requestId: string, usedIds: ReadonlySet<string>): Promise<void>;
   /** All that fulfil the conditions; the ids of their requests, which `before` hears of first. */
   remove(
     tenant: string,
@@ -206,12 +204,6 @@ export function createTrajectories(
         if (page.length === 0) return;
         for (const { requestId } of page) await change(tenant, requestId, (one) => ({ ...one, isDistilled: false }));
       }
-    },
-    async markUsed(tenant, requestId, usedIds) {
-      await change(tenant, requestId, (one) => ({
-        ...one,
-        retrieved: markedAs(one.retrieved, [...usedIds]),
-      }));
     },
     async remove(tenant, conditions, before) {
       const gone: string[] = [];

@@ -1,8 +1,6 @@
-import { array, assert, asyncProperty, integer, property, tuple } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { allEdgesOf, createTestServices, createTestStore } from '../test-store.contract.ts';
 import { createMemoryGraph, type GraphOptions, type NewEdge } from './graph.ts';
-import { createMinHeap } from './min-heap.ts';
 
 const DAY_MS = 86_400_000;
 const T = 'acme';
@@ -81,41 +79,6 @@ describe('[GR2] expansion', () => {
   });
 });
 
-describe('[GR3] shortest path', () => {
-  test('goes over heavy edges, and says when it does not know', async () => {
-    const { graph } = await setUp([edge(0, 1, 0.1), edge(0, 2, 2), edge(2, 3, 2), edge(3, 1, 2)]);
-    expect(await graph.shortestPath(T, id(0), id(1))).toEqual({
-      path: { ids: [0, 2, 3, 1].map(id), cost: 1.5 },
-      isComplete: true,
-    });
-    expect(await graph.shortestPath(T, id(0), id(0))).toEqual({ path: { ids: [id(0)], cost: 0 }, isComplete: true });
-    expect(await graph.shortestPath(T, id(0), id(9))).toEqual({ path: null, isComplete: true });
-    expect(await graph.shortestPath(T, id(0), id(1), { maxVisited: 1 })).toEqual({ path: null, isComplete: false });
-    expect((await graph.shortestPath(T, id(1), id(0), { direction: 'out' })).path).toBeNull();
-  });
-  test('costs what Floyd and Warshall say', async () => {
-    const edges = array(tuple(integer({ min: 0, max: 7 }), integer({ min: 0, max: 7 }), integer({ min: 1, max: 20 })), {
-      minLength: 1,
-      maxLength: 20,
-    });
-    await assert(
-      asyncProperty(edges, async (list) => {
-        const unique = [...new Map(list.map(([a, b, w]) => [`${a}-${b}`, edge(a, b, w)])).values()];
-        const { graph } = await setUp(unique, undefined, 8);
-        const best = Array.from({ length: 8 }, (_, i) => Array.from({ length: 8 }, (_, j) => (i === j ? 0 : Infinity)));
-        for (const { from, to, weight } of unique)
-          best[short(from)]![short(to)] = Math.min(best[short(from)]![short(to)]!, 1 / weight);
-        for (let k = 0; k < 8; k++) for (let i = 0; i < 8; i++) for (let j = 0; j < 8; j++) best[i]![j] = Math.min(best[i]![j]!, best[i]![k]! + best[k]![j]!); // prettier-ignore
-        for (let j = 0; j < 8; j++) {
-          const { path } = await graph.shortestPath(T, id(0), id(j), { direction: 'out' });
-          expect(path?.cost ?? Infinity).toBeCloseTo(best[0]![j]!, 9);
-        }
-      }),
-      { numRuns: 30 },
-    );
-  });
-});
-
 describe('[GR4] weights', () => {
   test('halve with each half-life, and not when the clock goes back', async () => {
     const { graph, services } = await setUp([edge(0, 1, 8)], { halfLifeMs: 10 * DAY_MS });
@@ -173,16 +136,4 @@ test('[GR6] edges that are none are refused', async () => {
     await expect(graph.link(T, [edge(0, 2), bad])).rejects.toThrow(expect.objectContaining({ code: 'invalid_option' }));
   }
   expect(await allEdgesOf(store)).toEqual([]);
-});
-
-test('the heap gives items in order', () => {
-  assert(
-    property(array(integer()), (costs) => {
-      const heap = createMinHeap<number>();
-      for (const cost of costs) heap.push(cost, cost);
-      const out = costs.map(() => heap.pop()!.item);
-      expect(out).toEqual([...costs].sort((a, b) => a - b));
-      expect([heap.size, heap.pop()]).toEqual([0, undefined]);
-    }),
-  );
 });

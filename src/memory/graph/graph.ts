@@ -2,7 +2,6 @@ import { integerOption, numberOption, resolveOptions } from '../../core/options.
 import type { MemoryServices } from '../common/services.ts';
 import { parseEdge, type EdgeRelation } from '../schemas/node.ts';
 import type { MemoryEdge, MemoryStore } from '../types.ts';
-import { createMinHeap } from './min-heap.ts';
 import { clampWeight, decayedWeight, MIN_EDGE_WEIGHT, REINFORCE_FACTOR, WEAKEN_FACTOR } from './weights.ts';
 
 export interface GraphOptions {
@@ -46,18 +45,6 @@ export interface ReachedNode {
   readonly strength: number;
 }
 
-export interface PathQuery extends Omit<NeighbourQuery, 'limit'> {
-  /** Records that are looked at before it is given up. Default 2000. */
-  readonly maxVisited?: number;
-}
-
-export interface FoundPath {
-  /** Both ends included. */
-  readonly ids: readonly string[];
-  /** Sum of 1 / weight. */
-  readonly cost: number;
-}
-
 export interface MemoryGraph {
   /** Adds or replaces edges, and drops the lightest of a record that has too many. */
   link(tenant: string, edges: readonly NewEdge[]): Promise<void>;
@@ -65,13 +52,6 @@ export interface MemoryGraph {
   neighbours(tenant: string, id: string, query?: NeighbourQuery): Promise<readonly Neighbour[]>;
   /** What can be reached in a few steps; the strongest first. */
   expand(tenant: string, ids: readonly string[], query?: ExpandQuery): Promise<readonly ReachedNode[]>;
-  /** `path` null: there is none; `isComplete` false: nobody knows, for `maxVisited` was reached. */
-  shortestPath(
-    tenant: string,
-    from: string,
-    to: string,
-    query?: PathQuery,
-  ): Promise<{ path: FoundPath | null; isComplete: boolean }>;
   /** +5 % for the edges that were used; the number that were there. */
   reinforce(tenant: string, edges: readonly EdgeKey[]): Promise<number>;
   /** −2 % for those that were offered and not used. */
@@ -92,19 +72,14 @@ function chunk<T>(items: readonly T[], size: number): T[][] {
   );
 }
 
-const readQuery = (query: ExpandQuery & PathQuery = {}) =>
-  resolveOptions<Required<Omit<ExpandQuery & PathQuery, 'relations' | 'direction'>> & ExpandQuery>(
-    'graph query',
-    query,
-    {
-      limit: integerOption(100, 1, EDGE_PAGE),
-      hops: integerOption(2, 1, 6),
-      maxNodes: integerOption(256, 1, 10_000),
-      maxVisited: integerOption(2000, 1, 100_000),
-      relations: (value) => value as readonly EdgeRelation[],
-      direction: (value) => (value ?? 'both') as 'both',
-    },
-  );
+const readQuery = (query: ExpandQuery = {}) =>
+  resolveOptions<Required<Omit<ExpandQuery, 'relations' | 'direction'>> & ExpandQuery>('graph query', query, {
+    limit: integerOption(100, 1, EDGE_PAGE),
+    hops: integerOption(2, 1, 6),
+    maxNodes: integerOption(256, 1, 10_000),
+    relations: (value) => value as readonly EdgeRelation[],
+    direction: (value) => (value ?? 'both') as 'both',
+  });
 
 /** The edges between records, as a graph. */
 export function createMemoryGraph(store: MemoryStore, services: MemoryServices, given?: GraphOptions): MemoryGraph {
@@ -208,35 +183,6 @@ export function createMemoryGraph(store: MemoryStore, services: MemoryServices, 
         for (const node of frontier) reached.set(node.id, node);
       }
       return [...reached.values()].slice(numStarts).sort((a, b) => b.strength - a.strength);
-    },
-    async shortestPath(tenant, from, to, query) {
-      const resolved = readQuery(query);
-      const costs = new Map([[from, 0]]);
-      const before = new Map<string, string>();
-      const done = new Set<string>();
-      const heap = createMinHeap<string>();
-      heap.push(0, from);
-      for (let top = heap.pop(); top !== undefined; top = heap.pop()) {
-        const { item: id, cost } = top;
-        if (done.has(id)) continue;
-        if (id === to) {
-          const ids = [to];
-          while (ids[0] !== from) ids.unshift(before.get(ids[0]!)!);
-          return { path: { ids, cost }, isComplete: true };
-        }
-        if (done.size === resolved.maxVisited) return { path: null, isComplete: false };
-        done.add(id);
-        for (const edge of await edgesOf(tenant, [id], resolved, EDGE_PAGE)) {
-          const next = edge.from === id ? edge.to : edge.from;
-          const weight = weigh(edge);
-          const total = cost + 1 / weight;
-          if (!(weight > 0) || done.has(next) || total >= (costs.get(next) ?? Infinity)) continue;
-          costs.set(next, total);
-          before.set(next, id);
-          heap.push(total, next);
-        }
-      }
-      return { path: null, isComplete: true };
     },
     reinforce: (tenant, edges) => scale(tenant, edges, REINFORCE_FACTOR),
     weaken: (tenant, edges) => scale(tenant, edges, WEAKEN_FACTOR),

@@ -97,9 +97,8 @@ describe('[GR2] memory.graph', () => {
 describe('[OP15] one request', () => {
   const latency = {
     embeddingMs: 2,
-    retrievalMs: 3,
+    retrievalMs: 7,
     routingMs: 1,
-    attentionMs: 4,
     generationMs: 80,
     totalMs: 100,
     ttftMs: 40,
@@ -113,8 +112,7 @@ describe('[OP15] one request', () => {
       entry: { entry: { requestId: uuidOf(1), query: 'lost card', latency } },
       spans: [
         { name: 'embedding', startMs: 0, durationMs: 2 },
-        { name: 'retrieval', startMs: 2, durationMs: 3 },
-        { name: 'attention', startMs: 5, durationMs: 4 },
+        { name: 'retrieval', startMs: 2, durationMs: 7 },
         { name: 'routing', startMs: 9, durationMs: 1 },
         { name: 'other', startMs: 10, durationMs: 10 },
         { name: 'firstToken', startMs: 20, durationMs: 20 },
@@ -145,8 +143,7 @@ describe('[OP15] one request', () => {
       spans: [
         { name: 'wait', startMs: 0, durationMs: 5 },
         { name: 'embedding', startMs: 5, durationMs: 2 },
-        { name: 'retrieval', startMs: 7, durationMs: 3 },
-        { name: 'attention', startMs: 10, durationMs: 4 },
+        { name: 'retrieval', startMs: 7, durationMs: 7 },
         { name: 'policy', startMs: 14, durationMs: 1 },
         { name: 'routing', startMs: 15, durationMs: 1 },
         { name: 'queue', startMs: 16, durationMs: 6 },

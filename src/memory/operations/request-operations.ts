@@ -42,7 +42,7 @@ interface Span {
 }
 
 /** The parts that come before an answer, in their order. */
-const STEPS = ['wait', 'embedding', 'retrieval', 'attention', 'policy', 'routing'] as const;
+const STEPS = ['wait', 'embedding', 'retrieval', 'policy', 'routing'] as const;
 const UNTIL_FIRST_TOKEN = ['queue', 'prompt'] as const;
 
 /** The time of a request as parts one behind the other; what no part explains is before the answer. */

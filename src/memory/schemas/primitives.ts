@@ -102,6 +102,12 @@ export function parseStored<T>(schema: z.ZodType<T>, value: unknown, what: strin
   }
 }
 
+/** A stored object without the keys that older versions wrote and nothing reads any more. */
+export function withoutKeys(value: unknown, keys: readonly string[]): object {
+  if (typeof value !== 'object' || value === null) return {};
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)));
+}
+
 /** A checked value as JSON; floats as `{ $f32: base64 }`. */
 export function toBody(value: unknown): JsonValue {
   if (value instanceof Float32Array) return { $f32: packFloats(value) };

@@ -59,10 +59,15 @@ describe('[SC1] every field comes back from a record', () => {
     expect(turnFromRecord(stored(turnToRecord(turn, 'acme')))).toEqual(turn);
     expect(nodeFromRecord(stored(nodeToRecord(node, 'acme')))).toEqual(node);
   });
+  test('session of before its cache reference was removed', () => {
+    const record = stored(sessionToRecord(sessionFixture(), place));
+    const old = { ...record, body: { ...(record.body as object), kvCache: null } };
+    expect(sessionFromRecord(old)).toEqual(sessionFixture());
+  });
   test('witness entry of before there were all parts of its time', () => {
     const entry = witnessFixture();
-    const { embeddingMs, retrievalMs, routingMs, attentionMs, generationMs, totalMs, ttftMs } = entry.latency;
-    const old = { ...entry, latency: { embeddingMs, retrievalMs, routingMs, attentionMs, generationMs, totalMs, ttftMs } }; // prettier-ignore
+    const { embeddingMs, retrievalMs, routingMs, generationMs, totalMs, ttftMs } = entry.latency;
+    const old = { ...entry, latency: { embeddingMs, retrievalMs, routingMs, generationMs, totalMs, ttftMs } };
     const none = { waitMs: null, policyMs: null, queueMs: null, promptMs: null, writeMs: null };
     expect(witnessEntry.parse(old).latency).toEqual({ ...old.latency, ...none });
   });
@@ -71,6 +76,13 @@ describe('[SC1] every field comes back from a record', () => {
     const link = { sequence: 1, runId: 'r', numDroppedBefore: 0, previousHash: 'a', hash: 'b', vectorHash: 'c' };
     const linked = { id: UUID, createdMs: 8, entry, link };
     expect(witnessFromRecord(stored(witnessToRecord(linked, witnessBody(entry), 'acme')))).toEqual(linked);
+  });
+  test('witness entry of before the time of attention was removed', () => {
+    const entry = witnessFixture();
+    const link = { sequence: 1, runId: 'r', numDroppedBefore: 0, previousHash: 'a', hash: 'b', vectorHash: 'c' };
+    const linked = { id: UUID, createdMs: 8, entry, link };
+    const body = witnessBody({ ...entry, latency: { ...entry.latency, attentionMs: 0 } as never });
+    expect(witnessFromRecord(stored(witnessToRecord(linked, body, 'acme')))).toEqual(linked);
   });
   test('floats of any bits come back as they were', () => {
     assert(
@@ -161,6 +173,6 @@ describe('[SC3] what does not fit is refused', () => {
 });
 
 test('[SC4] a stored body that does not fit is an io error, not the caller’s', () => {
-  const record = { ...stored(sessionToRecord(sessionFixture(), place)), body: { kvCache: 3 } };
+  const record = { ...stored(sessionToRecord(sessionFixture(), place)), body: { lastTurnId: 3 } };
   expect(() => sessionFromRecord(record)).toThrow(expect.objectContaining({ code: 'io' }));
 });

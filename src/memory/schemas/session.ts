@@ -13,38 +13,9 @@ import {
   timeMs,
   toBody,
   uuid,
+  withoutKeys,
 } from './primitives.ts';
 import { MAX_TURN_TEXT } from './text-lengths.ts';
-
-const precision = z.enum(['f32', 'f16', 'q8', 'q4']);
-
-export const cacheQuantization = z.discriminatedUnion('scheme', [
-  z.strictObject({ scheme: z.literal('high-precision-tail'), tailLength: count, precision }),
-  z.strictObject({ scheme: z.literal('quantized-store'), precision, compressionRatio: z.number().min(1).max(64) }),
-  z.strictObject({
-    scheme: z.literal('hybrid'),
-    tailLength: count,
-    tailPrecision: precision,
-    storePrecision: precision,
-  }),
-]);
-
-export const cacheLocation = z.discriminatedUnion('where', [
-  /** Pages the pool has in memory, found by the hash of their prefix. */
-  z.strictObject({ where: z.literal('memory'), prefixHash: name }),
-  /** A spilled file, found by its key. */
-  z.strictObject({ where: z.literal('disk'), key: name }),
-]);
-
-/** Where the keys and values of a conversation lie. */
-export const kvCacheReference = z.strictObject({
-  tier: z.enum(['hot', 'warm', 'cold']),
-  location: cacheLocation,
-  numCachedTokens: count,
-  quantization: cacheQuantization,
-  createdMs: timeMs,
-});
-export type KvCacheReference = z.infer<typeof kvCacheReference>;
 
 export const sessionState = z
   .strictObject({
@@ -52,7 +23,7 @@ export const sessionState = z
     userId: name.nullable(),
     contextEmbedding: embedding.nullable(),
     space: space.nullable(),
-    kvCache: kvCacheReference.nullable(),
+    /** Named by its last request, the first of several; null: none was. */
     activeAdapter: name.nullable(),
     turnCount: count,
     createdMs: timeMs,
@@ -87,6 +58,9 @@ export const sessionTurn = z
   .refine((turn) => (turn.embedding === null) === (turn.space === null), 'embedding and space come together');
 export type SessionTurn = z.infer<typeof sessionTurn>;
 
+/** Written by older versions; nothing reads it any more. */
+const REMOVED_KEYS = ['kvCache'];
+
 export function sessionToRecord(session: SessionState, place: { id: string; tenant: string }): PutRecord {
   const {
     contextEmbedding,
@@ -118,7 +92,7 @@ export function sessionFromRecord(record: MemoryRecord): SessionState {
   return parseStored<SessionState>(
     sessionState,
     {
-      ...(fromBody(record.body) as object),
+      ...withoutKeys(fromBody(record.body), REMOVED_KEYS),
       ...fields,
       activeAdapter: adapter,
       createdMs: record.createdMs,

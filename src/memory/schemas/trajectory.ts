@@ -14,6 +14,7 @@ import {
   toBody,
   unit,
   uuid,
+  withoutKeys,
 } from './primitives.ts';
 import { MAX_TRAJECTORY_TEXT } from './text-lengths.ts';
 
@@ -83,11 +84,6 @@ export const trajectory = z
     correction: text(MAX_TRAJECTORY_TEXT, 1).nullable(),
     steps: z.array(text(1024)).max(MAX_STEPS),
     parameters: z.strictObject({
-      temperature: z.number().min(0).max(10).nullable(),
-      topP: unit.nullable(),
-      contextSize: count.nullable(),
-      /** Content hash of what was added to the model; null: nothing. */
-      adapterHash: name.nullable(),
       /** How likely the router was to choose this model; null: nobody chose. */
       propensity: unit.nullable(),
     }),
@@ -140,11 +136,16 @@ export function trajectoryToRecord(one: Trajectory, place: { id: string; tenant:
   };
 }
 
+/** Of the parameters: written as null by older versions. */
+const REMOVED_KEYS = ['temperature', 'topP', 'contextSize', 'adapterHash'];
+
 export function trajectoryFromRecord(record: MemoryRecord): Trajectory {
   const { createdMs, expiresMs, vector, space: made } = record;
+  const body = fromBody(record.body) as { readonly parameters?: unknown };
+  const parameters = withoutKeys(body.parameters, REMOVED_KEYS);
   return parseStored<Trajectory>(
     trajectory,
-    { ...(fromBody(record.body) as object), ...record.fields, createdMs, expiresMs, embedding: vector, space: made },
+    { ...body, parameters, ...record.fields, createdMs, expiresMs, embedding: vector, space: made },
     `trajectory ${record.id}`,
   );
 }

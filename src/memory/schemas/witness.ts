@@ -14,6 +14,7 @@ import {
   toBody,
   unit,
   uuid,
+  withoutKeys,
 } from './primitives.ts';
 import { MAX_WITNESS_TEXT } from './text-lengths.ts';
 
@@ -21,6 +22,7 @@ export const MAX_CONTEXT_DOCS = 256;
 
 export const routingDecision = z.strictObject({
   model: name,
+  /** Tokens that the answer was generated from: the prompt with what was recalled. */
   contextSize: count,
   temperature: z.number().min(0).max(10),
   topP: unit,
@@ -44,7 +46,6 @@ export const latencyBreakdown = z.strictObject({
   policyMs: stepMs,
   /** Choosing who answers, with the patterns that have a say in it. */
   routingMs: durationMs,
-  attentionMs: durationMs,
   /** In the queue of the engine, and reading the prompt; both are part of the generation. */
   queueMs: stepMs,
   promptMs: stepMs,
@@ -127,10 +128,16 @@ export function witnessBody(entry: WitnessEntry): JsonValue {
   return toBody(rest);
 }
 
+/** A stored body; parts of its time that older versions wrote and nothing reads any more are left out. */
+function entryOf(body: JsonValue): object {
+  const entry = fromBody(body) as { readonly latency?: unknown };
+  return { ...entry, latency: withoutKeys(entry.latency, ['attentionMs']) };
+}
+
 export function witnessFromBody(body: JsonValue, vector: Float32Array | null): WitnessEntry {
   return parseStored<WitnessEntry>(
     witnessEntry,
-    { ...(fromBody(body) as object), queryEmbedding: vector },
+    { ...entryOf(body), queryEmbedding: vector },
     'witness entry',
   );
 }
@@ -179,7 +186,7 @@ export function linkFromRecord(record: MemoryRecord): { body: JsonValue; link: W
 export function witnessFromRecord(record: MemoryRecord): LinkedWitness {
   const { body, link } = linkFromRecord(record);
   const bodySpace = (body as { space?: JsonValue } | null)?.space ?? null;
-  const whole = { ...(fromBody(body) as object), queryEmbedding: bodySpace === null ? null : record.vector };
+  const whole = { ...entryOf(body), queryEmbedding: bodySpace === null ? null : record.vector };
   const entry = parseStored<WitnessEntry>(witnessEntry, whole, `witness ${record.id}`);
   return { id: record.id, createdMs: record.createdMs, entry, link };
 }

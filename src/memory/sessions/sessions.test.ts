@@ -18,10 +18,10 @@ describe('[SI1] a session', () => {
   test('is made by its first use, changed by the next, and read from any index over the store', async () => {
     const { services, store, sessions } = setUp();
     expect(await sessions.get('acme', 'chat-1')).toBeNull();
-    const { userId, activeAdapter, kvCache, metadata, contextEmbedding, space } = sessionFixture();
+    const { userId, activeAdapter, metadata, contextEmbedding, space } = sessionFixture();
     await sessions.touch('acme', 'chat-1', { userId });
     services.timeMs += 5;
-    await sessions.touch('acme', 'chat-1', { activeAdapter, kvCache, metadata, contextEmbedding, space });
+    await sessions.touch('acme', 'chat-1', { activeAdapter, metadata, contextEmbedding, space });
     const expected = {
       ...sessionFixture(),
       turnCount: 0,

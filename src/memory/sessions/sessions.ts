@@ -7,7 +7,6 @@ import {
   sessionToRecord,
   turnFromRecord,
   turnToRecord,
-  type KvCacheReference,
   type SessionState,
   type SessionTurn,
 } from '../schemas/session.ts';
@@ -19,7 +18,6 @@ import { sessionRecordId } from './session-id.ts';
 export interface SessionChange {
   readonly userId?: string | null;
   readonly activeAdapter?: string | null;
-  readonly kvCache?: KvCacheReference | null;
   readonly metadata?: Readonly<Record<string, JsonValue>>;
   /** Both together. */
   readonly contextEmbedding?: Float32Array | null;
@@ -96,7 +94,6 @@ export function createSessionIndex(store: MemoryStore, services: MemoryServices,
     userId: null,
     contextEmbedding: null,
     space: null,
-    kvCache: null,
     activeAdapter: null,
     turnCount: 0,
     createdMs: nowMs,

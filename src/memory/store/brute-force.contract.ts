@@ -38,7 +38,6 @@ export function createBruteForce(dim: number): VectorIndex & { isDisposed: boole
       const hits = keys.map((key) => ({ key, score: cosine(vector, vectors.get(key)!) }));
       return hits.sort((a, b) => b.score - a.score || a.key - b.key).slice(0, k);
     },
-    async compact() {},
     save: () => ({ generation: 0, blocksWritten: 0 }),
     checkIntegrity() {},
     async dispose() {

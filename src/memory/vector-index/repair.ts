@@ -23,8 +23,6 @@ export interface Repair {
   step(maxRows: number): void;
   /** Whether `step` would do something. */
   readonly isDue: boolean;
-  /** Takes out everything that is deleted now, in steps. */
-  runAll(pause: () => Promise<void>): Promise<void>;
 }
 
 export interface RepairContext extends LinkContext {
@@ -91,18 +89,6 @@ export function createRepair(context: RepairContext): Repair {
         connectAll(context);
         numChanges = 0;
       }
-    },
-    async runAll(pause) {
-      // A sweep under way does not know what was deleted after it began.
-      for (let round = 0; round < 2 && slots.numDead > 0; round++) {
-        if (cursor < 0) beginSweep();
-        for (let next = cursor; next >= 0; next = cursor) {
-          sweepRows(1024);
-          await pause();
-        }
-      }
-      connectAll(context);
-      numChanges = 0;
     },
   };
 }

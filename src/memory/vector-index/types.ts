@@ -49,8 +49,6 @@ export interface VectorIndex {
   delete(key: number): boolean;
   /** The nearest first; equal scores by key. */
   search(query: VectorQuery): readonly VectorHit[];
-  /** Does now what writes else do bit by bit: takes deleted vectors out of the graph and connects what lost its links. */
-  compact(): Promise<void>;
   /** Writes what changed since the last `save` or `open` of this file; `seq` comes back from `open`. Whole or not at all. */
   save(file: BlockFile, seq: number): SaveReport;
   /** Bytes in memory: vectors, graph, tables. */

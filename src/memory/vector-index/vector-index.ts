@@ -257,15 +257,6 @@ export function createIndex(parts: IndexParts, opened: OpenedState | null, makeS
       return searchVectors(context, { k, ef, filter: filter ?? null });
     },
 
-    async compact() {
-      checkUsable();
-      await linkAll();
-      await repair?.runAll(async () => {
-        await pause();
-        checkUsable();
-      });
-    },
-
     save(file, seq) {
       checkUsable();
       return saver.save(file, seq);

@@ -1,17 +1,15 @@
-import { existsSync } from 'node:fs';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { TensorTypeName } from '../../core/tensor-type.ts';
 import type { OpenedModel } from '../../engine/engine-server.ts';
 import type { LoadProgress, ModelReport, ModelSpec } from '../../engine/protocol.ts';
 import type { GgufFile } from '../../gguf/types.ts';
-import { choosePacking, type KvQualityRecord } from '../../kv-cache/kv-policy.ts';
+import { choosePacking } from '../../kv-cache/kv-policy.ts';
 import type { SpillStore } from '../../kv-cache/types.ts';
 import { loadModel } from '../../models/index.ts';
 import { readShape } from '../../models/shape.ts';
 import type { DecoderShape, LoadedModel } from '../../models/types.ts';
 import { rememberedContentHash } from './content-identity.ts';
 import { createKernelFactory, type KernelWarning } from './kernel-factory.ts';
-import { kvQualityFolder, readKvQuality } from './kv-quality-records.ts';
 import { modelPartPaths, openModelFile } from './open-model-file.ts';
 import { planPages } from './plan-pages.ts';
 import { createRepackCache } from './repack-cache.ts';
@@ -24,20 +22,11 @@ function matrixTypes(gguf: GgufFile): TensorTypeName[] {
 }
 
 /** Rounding works on heads of whole groups of four values. */
-function planPacking(
-  { kvPacking }: ModelSpec,
-  { headDim, isCausal }: DecoderShape,
-  paths: readonly string[],
-): ModelReport['kvPacking'] {
+function planPacking({ kvPacking }: ModelSpec, { headDim, isCausal }: DecoderShape): ModelReport['kvPacking'] {
   if (!isCausal) return { precision: null, reason: 'an encoder keeps nothing' };
   if (kvPacking === 'auto' && headDim % 4 !== 0) return { precision: null, reason: `heads have ${headDim} values` };
-  const { packed, reason } = choosePacking(kvPacking, kvPacking === 'off' ? null : readMeasured(paths));
+  const { packed, reason } = choosePacking(kvPacking);
   return { precision: packed, reason };
-}
-
-/** Hashing gigabytes only to find that nothing was ever measured would slow down every first start. */
-function readMeasured(paths: readonly string[]): KvQualityRecord | null {
-  return existsSync(kvQualityFolder()) ? readKvQuality(rememberedContentHash(paths)) : null;
 }
 
 function openSpill(spec: ModelSpec, warn: (warning: EngineWarning) => void): SpillStore | null {
@@ -60,7 +49,7 @@ export async function openEngineModel(
   const gguf = openModelFile(spec.path);
   try {
     const shape = readShape(gguf);
-    const kvPacking = planPacking(spec, shape, paths);
+    const kvPacking = planPacking(spec, shape);
     // An encoder computes a sequence in one step.
     const maxBatchTokens = shape.isCausal ? spec.maxBatchTokens : Math.max(spec.maxBatchTokens, spec.maxContext);
     const { numPages, leastPages } = planPages({ ...spec, maxBatchTokens }, shape, kvPacking.precision);

@@ -329,7 +329,7 @@ test('[SR7] what people say of routed answers moves the router, and moves it bac
     const state = { candidate, similarities: [], load: 0, latencyMs: [] };
     await trajectories.add('local', {
       requestId, sessionId: null, userId: null, model: candidate, createdMs: Date.now() - 1000 + count, query: `question ${count % 7} of many`, prompt: null,
-      answer: 'a', steps: [], parameters: { temperature: null, topP: null, contextSize: null, adapterHash: null, propensity: 1 },
+      answer: 'a', steps: [], parameters: { propensity: 1 },
       route: state, retrieved: [], quality: null, latencyMs: 1, numOutputTokens: 1, embedding: null, space: null,
     }); // prettier-ignore
     await trajectories.rate('local', requestId, { source: 'api', score, correction: null, comment: null });

@@ -103,14 +103,14 @@ describe('[RM7] where the time went', () => {
     clockMs += 90;
     open.finish({ ...outcome, served: { model: 'm', choice, temperature: 0, topP: 1 } });
     const [entry] = await entries();
-    const { latency } = entry!;
+    const { latency, routing } = entry!;
+    expect(routing).toMatchObject({ model: 'm', contextSize: outcome.numPromptTokens });
     expect(latency).toEqual({
       waitMs: 3,
       embeddingMs: 5,
       retrievalMs: 11,
       policyMs: 2,
       routingMs: 7 + 13,
-      attentionMs: 0,
       queueMs: 8,
       promptMs: 30,
       generationMs: 90,
@@ -216,6 +216,16 @@ describe('sessions', () => {
     expect(turns.map(({ answer }) => answer)).toEqual(['Still there.', 'In the sea.']);
     const { sessions } = await memory.sessions.find('local', { userId: 'u1' });
     expect(sessions.map(({ sessionId, turnCount }) => [sessionId, turnCount])).toEqual([['s1', 2]]);
+  });
+
+  test('[RM4] name the adapter of their last request', async () => {
+    const { model } = speak(['a']);
+    const named = async (adapter?: string) => {
+      await model.generate(ask, { session: 's1', ...(adapter === undefined ? {} : { adapter }) });
+      await requests.settle();
+      return (await memory.sessions.find('local', { adapter: 'legal' })).sessions.map(({ sessionId }) => sessionId);
+    };
+    expect([await named('legal'), await named()]).toEqual([['s1'], []]);
   });
 
   test('[RM4] a failed call is no turn', async () => {

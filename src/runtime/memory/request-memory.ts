@@ -22,6 +22,8 @@ export interface RememberedCall {
   readonly model: string;
   readonly session: string | null;
   readonly user: string | null;
+  /** The first adapter that the request names; null: none. Default null. */
+  readonly adapter?: string | null;
   readonly prompt: Prompt;
   /** Null: nothing is put into the prompt. */
   readonly wish: ResolvedMemoryWish | null;
@@ -193,7 +195,7 @@ export function createRequestMemory(
       sessionId: session,
       timestampMs: Math.floor(wallClock()),
       model,
-      routing: served === null ? null : routingOf(served),
+      routing: served === null ? null : routingOf(served, outcome.numPromptTokens),
       quality: null,
       latency: {
         waitMs: recalled.waitMs,
@@ -201,7 +203,6 @@ export function createRequestMemory(
         retrievalMs: recalled.retrievalMs,
         policyMs: served?.choice.policyMs ?? null,
         routingMs: recalled.nearMs + (served?.choice.routingMs ?? 0),
-        attentionMs: 0,
         queueMs: outcome.queueMs,
         promptMs: outcome.promptMs,
         generationMs: outcome.generationMs,
@@ -243,7 +244,10 @@ export function createRequestMemory(
     };
     const about = embedded === null ? {} : { contextEmbedding: embedded.vector, space: embedded.space };
     const whose = call.user === null ? {} : { userId: call.user };
-    await quietly('keeping a session', memory.sessions.addTurn(tenant, session, turn, { ...about, ...whose }));
+    const candidate = served?.choice.candidate;
+    const activeAdapter = candidate?.kind === 'adapter' ? candidate.adapter : (call.adapter ?? null);
+    const change = { ...about, ...whose, activeAdapter };
+    await quietly('keeping a session', memory.sessions.addTurn(tenant, session, turn, change));
   }
 
   return {
@@ -275,9 +279,9 @@ export function createRequestMemory(
 }
 
 /** As the log has it, which has place for four candidates. */
-function routingOf({ choice, temperature, topP }: ServedCall) {
+function routingOf({ choice, temperature, topP }: ServedCall, contextSize: number) {
   const { candidate, confidence, probs } = choice;
-  return { model: candidate.id, contextSize: 0, temperature, topP, confidence, modelProbs: probs.slice(0, 4) };
+  return { model: candidate.id, contextSize, temperature, topP, confidence, modelProbs: probs.slice(0, 4) };
 }
 
 /** The longest answer that is of use to anyone who looks at a request later. */

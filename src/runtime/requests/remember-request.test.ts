@@ -66,6 +66,23 @@ test.each([
   ]);
 });
 
+test('[RM4] sessions are found by the adapter of their last request', async () => {
+  const found = async (adapter: string) => {
+    const answer = await post('/admin/memory/sessions/list', { model: undefined, adapter });
+    const { sessions } = (await answer.json()) as { sessions: { sessionId: string; activeAdapter: string | null }[] };
+    return sessions.map(({ sessionId, activeAdapter }) => `${sessionId} ${activeAdapter}`);
+  };
+  // Behind the name of a model that is not loaded yet; then in the body.
+  await (await post('/v1/chat/completions', { model: 'whale:legal', messages, session: 's1' })).text();
+  await expect.poll(() => found('legal')).toEqual(['s1 legal']);
+  await (
+    await post('/v1/chat/completions', { messages, session: 's2', adapter: [{ name: 'legal', scale: 0.5 }] })
+  ).text();
+  await expect.poll(() => found('legal')).toEqual(['s2 legal', 's1 legal']);
+  await (await post('/v1/chat/completions', { messages, session: 's1' })).text();
+  await expect.poll(() => found('legal')).toEqual(['s2 legal']);
+});
+
 test('a client that leaves is in the log as one', async () => {
   const answer = await post('/v1/chat/completions', { messages, stream: true });
   await answer.body!.cancel();

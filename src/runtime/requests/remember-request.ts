@@ -1,3 +1,4 @@
+import { adapterWishOption } from '../adapters.ts';
 import { createCallRecorder } from '../memory/call-recorder.ts';
 import { memoryWishOption, noMemory } from '../memory/memory-wish.ts';
 import type { OpenCall, RememberedCall, RequestMemory, ServedCall } from '../memory/request-memory.ts';
@@ -19,6 +20,8 @@ export interface RequestIdentity {
   readonly tenant: string;
   readonly requestId: string;
   readonly modelId: string;
+  /** From the model's name, after a colon; an adapter in the options wins. Default null. */
+  readonly adapter?: string | null;
   /** Whether a router will choose the backend. Default false. */
   readonly isRouted?: boolean;
   /** Neighbours that the router wants to know. Default none. */
@@ -31,7 +34,7 @@ const NOTHING_RECALLED = { sources: [], embedded: null, similarities: [], near: 
 export async function rememberRequest(
   memory: RequestMemory | null,
   incoming: GenerationRequest,
-  { tenant, requestId, modelId, isRouted = false, near = null }: RequestIdentity,
+  { tenant, requestId, modelId, adapter = null, isRouted = false, near = null }: RequestIdentity,
   now: () => number,
 ): Promise<RememberedRequest> {
   const { memory: memoryOption, user, ...options } = incoming.options;
@@ -41,7 +44,14 @@ export async function rememberRequest(
     if (wish !== null) throw noMemory();
     return { request, ...NOTHING_RECALLED };
   }
-  const identity = { tenant, requestId, model: modelId, session: options.session ?? null, user: user ?? null };
+  const identity = {
+    tenant,
+    requestId,
+    model: modelId,
+    session: options.session ?? null,
+    user: user ?? null,
+    adapter: adapterWishOption(options.adapter, 'adapter')?.[0]?.name ?? adapter,
+  };
   const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, wish, isRouted, near });
   const { prompt, finish: _, ...recalled } = open;
   const recorder = createCallRecorder(open, now);

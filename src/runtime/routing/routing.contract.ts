@@ -34,7 +34,7 @@ export async function serveConstant(
   { store, services }: Memory,
   tenant: string,
   config: RouteConfig,
-  { candidate, confidence }: { candidate: number; confidence: number },
+  { candidate, confidence, kind }: { candidate: number; confidence: number; kind?: string },
 ): Promise<number> {
   const encoder = fitRouteEncoder(sumsAndLetters(20, 1).map(({ text }) => ({ turns: [text] })), { numBuckets: 256 }); // prettier-ignore
   const rule = {
@@ -46,7 +46,9 @@ export async function serveConstant(
     minConfidence: config.minConfidence,
   };
   const name = `always ${config.candidates[candidate]!.id}`;
-  const text = saveRouter(createRouter(encoder, createConstant(name, candidate, config.candidates.length), rule), services.sha256); // prettier-ignore
+  const constant = createConstant(name, candidate, config.candidates.length);
+  const estimator = kind === undefined ? constant : { ...constant, save: () => ({ ...constant.save(), kind }) };
+  const text = saveRouter(createRouter(encoder, estimator, rule), services.sha256);
   const { version } = await createVersionLog(store, services).add(tenant, {
     line: ROUTER_LINE,
     loop: 'operator',

@@ -3,7 +3,7 @@ import { openTestMemory, type TestMemory } from '../../../test/support/test-memo
 import type { HeardPattern } from '../../learning/reasoning-bank/near-patterns.ts';
 import { patternToRecord } from '../../learning/reasoning-bank/pattern.ts';
 import { ROUTER_LINE } from '../../learning/router-training/router-line.ts';
-import { trainRouter } from '../../learning/router-training/train-router.ts';
+import { type RouterJob, trainRouter } from '../../learning/router-training/train-router.ts';
 import { trajectoryFixture } from '../../learning/trajectories/harness.contract.ts';
 import { createTrajectories } from '../../learning/trajectories/trajectories.ts';
 import { createVersionLog } from '../../learning/versions/version-log.ts';
@@ -111,6 +111,26 @@ describe('choosing', () => {
     expect(await idFor('acme')).toBe('small');
     await versions.rollback('acme', ROUTER_LINE, 1);
     clockMs += 300_001;
+    expect(await idFor('acme')).toBe('large');
+  });
+
+  test('[RO9] a router of a removed kind is none: told once, and the next training replaces it', async () => {
+    const { config, routing, idFor } = open();
+    await serveConstant(memory, 'acme', config, { candidate: 1, confidence: 0.9, kind: 'bandit' });
+    for (let i = 0; i < 3; i++, clockMs += 40_000) expect(await idFor('acme')).toBe('small');
+    expect(reports).toEqual([expect.stringContaining('router version 1 is of a kind that is no longer supported')]);
+    const trajectories = createTrajectories(memory.store, memory.services);
+    for (let n = 1; n <= 40; n++) {
+      const one = trajectoryFixture(n, { model: 'large', query: `${n}`, prompt: null, embedding: null, space: null });
+      await trajectories.add('acme', one);
+      await trajectories.rate('acme', one.requestId, { source: 'api', score: 1, correction: null, comment: null });
+    }
+    const work = {
+      trainRouter: async (job: RouterJob) => trainRouter(job, memory.services.sha256),
+      cancel: async () => {},
+    };
+    const { version } = await createRouterLoop(memory, routing, work).train('acme', 'background');
+    expect(version).toMatchObject({ version: 2, isAccepted: true });
     expect(await idFor('acme')).toBe('large');
   });
 

@@ -1,7 +1,7 @@
 import { createReasoningBank, type ReasoningBank } from '../../learning/reasoning-bank/bank.ts';
-import { createRouter, loadRouter, type Router } from '../../learning/router/index.ts';
+import { createRouter, type Router } from '../../learning/router/index.ts';
 import { getRouterText, ROUTER_LINE } from '../../learning/router-training/router-line.ts';
-import { isRouterFor } from '../../learning/router-training/train-router.ts';
+import { isRouterFor, loadSupported } from '../../learning/router-training/train-router.ts';
 import { createTrajectories } from '../../learning/trajectories/trajectories.ts';
 import { createFloatBlobs } from '../../learning/versions/blobs.ts';
 import { createVersionLog } from '../../learning/versions/version-log.ts';
@@ -58,7 +58,11 @@ export function createTenantRouters(
     const version = active?.version ?? 0;
     if (known !== null && known.version === version) return { ...known, hasPatterns };
     const text = await getRouterText(blobs, tenant, active);
-    const stored = text === null ? null : loadRouter(text, services.sha256);
+    const stored = text === null ? null : loadSupported(text, services.sha256);
+    if (text !== null && stored === null)
+      context.report(
+        `router version ${version} is of a kind that is no longer supported: the safe default answers until the next training`,
+      );
     if (stored === null || !isRouterFor(stored, config.priced)) return { version, router: null, hasPatterns };
     const { encoder, estimator, rule } = stored;
     // Prices are those of now. Doubts come after the patterns were heard, not before.

@@ -21,7 +21,7 @@ export interface RouteQuestion {
 }
 
 /** `fallback`: what was chosen could not answer. */
-export type ChoiceKind = 'best' | 'safe-default' | 'explored' | 'rule' | 'fixed' | 'fallback';
+export type ChoiceKind = 'best' | 'safe-default' | 'explored' | 'fixed' | 'fallback';
 
 export interface RouteChoice {
   readonly candidate: RouteCandidate;

@@ -7,7 +7,6 @@ const NAMES: Readonly<Record<string, string>> = {
   wait: 'Waiting for the memory',
   policy: 'What was learned for you',
   retrieval: 'Search in the memory',
-  attention: 'Order of what was found',
   routing: 'Choice of the model',
   queue: 'Waiting for a place',
   prompt: 'Reading the prompt',

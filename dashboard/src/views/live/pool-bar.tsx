@@ -7,7 +7,6 @@ const TIERS: Readonly<Record<string, string>> = {
   float: 'Pages as computed',
   packed: 'Packed pages',
   adapters: 'Adapters',
-  router: 'Router',
   slack: 'Rounded up',
 };
 

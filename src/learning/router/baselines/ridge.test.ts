@@ -109,7 +109,7 @@ test('[R21] by cosine, a direction that hardly varies is not believed like one t
     const [long, short] = [random.next() - 0.5, (random.next() - 0.5) / 100];
     const features = new Float32Array(128);
     features.set([long * 3, short * 300], 32);
-    const input = { ...examples[0]!.input, segments: [features], embedding: Float32Array.of(long, short) };
+    const input = { ...examples[0]!.input, features, embedding: Float32Array.of(long, short) };
     return {
       input,
       outcomes: Float32Array.of(0.5 + 0.2 * Math.sign(long), 0.5 + 0.2 * Math.sign(short)),

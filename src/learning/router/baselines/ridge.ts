@@ -1,5 +1,6 @@
 import { foldsOf } from '../folds.ts';
 import type { Estimator } from '../estimator.ts';
+import { placesInVersion1 } from '../features/state-features.ts';
 import { importanceOf } from '../labels.ts';
 import { NUM_FEATURES, NUM_QUERY_FEATURES, type PolicyState, type RouteExample, type RouteInput } from '../types.ts';
 import {
@@ -46,7 +47,7 @@ const MEAN_SHARE = 0.05;
 const LEARNING_RATE = 0.3;
 
 function rowOf(input: RouteInput, isScaled: boolean): Float64Array {
-  const features = input.segments.at(-1)!;
+  const features = input.features;
   const row = new Float64Array(WIDTH);
   const states = NUM_QUERY_FEATURES + input.embedding.length;
   const size = input.embedding.length;
@@ -184,6 +185,20 @@ export function trainRidge(
     weights.set(fitHeldOut(equations, sizes, options), candidate * WIDTH);
   }
   return createRidge(weights, options.isScaled);
+}
+
+/** The weights of a router of version 1, for the places that retrieval and system have now. */
+export function upgradeRidge(
+  state: PolicyState,
+  { embedding, retrieval, system }: { readonly embedding: number; readonly retrieval: number; readonly system: number },
+): PolicyState {
+  const old = state.arrays['weights'] as Float32Array;
+  const weights = old.slice();
+  const places = placesInVersion1(retrieval, system);
+  const states = 1 + NUM_QUERY_FEATURES + (state.numbers['isScaled'] === 0 ? embedding : 0);
+  for (let at = states; at < weights.length; at += WIDTH)
+    places.forEach((place, i) => (weights[at + i] = place < 0 ? 0 : old[at + place]!));
+  return { ...state, arrays: { ...state.arrays, weights } };
 }
 
 /** Before there was a choice all were scaled. */

@@ -4,7 +4,7 @@ import { QUERY_FEATURE_NAMES } from '../explain.ts';
 import { candidate } from '../test-examples.contract.ts';
 import { queryFeatures, splitChoices } from './query-features.ts';
 import { fitRouteEncoder, loadRouteEncoder } from './route-encoder.ts';
-import { segmentTurns } from './segments.ts';
+import { placesInVersion1 } from './state-features.ts';
 
 const QUESTION = 'Which of these is not 12?\nA. twelve sheep\nB. a dozen sheep\nC. 13\nD. 7 + 5\nAnswer:';
 
@@ -24,35 +24,49 @@ test('[R19] a question with choices is taken apart, and each of the 32 numbers h
     expect(queryFeatures(text).every(Number.isFinite)).toBe(true);
 });
 
-test('[R19] the earlier turns of a conversation are its segments; a single one is cut by its lines; the whole comes last', () => {
-  expect(segmentTurns(['a', 'b', 'c', 'd', 'e'])).toEqual(['a', 'b', 'c', 'd']);
-  expect(segmentTurns(['one line'])).toEqual([]);
-  expect(segmentTurns([QUESTION]).join('\n')).toBe(QUESTION);
-  const encoder = fitRouteEncoder([{ turns: ['one two three'] }, { turns: ['two three four'] }], { numBuckets: 256 });
-  const { segments, query, embedding } = encoder.encode({ turns: ['hello', 'two three'] });
-  expect(segments).toHaveLength(2);
-  expect(segments[0]).not.toEqual(segments[1]);
-  expect(segments.at(-1)!.subarray(0, 32)).toEqual(query);
-  expect(Math.hypot(...embedding)).toBeCloseTo(1, 5);
-});
-
-test('[R19] retrieval and machine have their places, and blocks that do not add up are refused', () => {
+test('[R19] the last turn is what is read; blocks that do not add up are refused', () => {
   const requests = [{ turns: ['one two three'] }, { turns: ['two three four'] }];
   const encoder = fitRouteEncoder(requests, { numBuckets: 256 });
-  const { segments } = encoder.encode({
-    turns: ['two'],
-    retrieval: { similarities: [0.9, 0.5, NaN] },
-    system: { load: 0.25, warmTokens: [0, 100] },
-  });
-  const whole = segments.at(-1)!;
-  expect(whole).toHaveLength(128);
-  expect(whole[48]).toBeCloseTo(Math.log1p(3), 6);
-  expect(whole[49]).toBeCloseTo(0.9, 6);
-  expect(whole[96]).toBe(0.25);
-  expect(whole[100 + 3]).toBeCloseTo(Math.log1p(100) / 5, 6);
-  expect(whole.every(Number.isFinite)).toBe(true);
+  const { features, query, embedding } = encoder.encode({ turns: ['hello', 'two three'] });
+  expect(features).toHaveLength(128);
+  expect(features.subarray(0, 32)).toEqual(query);
+  expect(Math.hypot(...embedding)).toBeCloseTo(1, 5);
+  expect(encoder.encode({ turns: ['good bye', 'two three'] }).features).toEqual(features);
   expect(() => fitRouteEncoder(requests, { embedding: 17 })).toThrow(/129 numbers, not 128/);
   expect(() => fitRouteEncoder([], {})).toThrow(/0 requests/);
+});
+
+test('[R19] every number of retrieval and system is of a request that has it', () => {
+  const encoder = fitRouteEncoder([{ turns: ['one two three'] }, { turns: ['two three four'] }], { numBuckets: 256 });
+  const { features } = encoder.encode({
+    turns: ['two'],
+    retrieval: { similarities: [0.9, 0.5, NaN] },
+    system: { load: 0.25, latencyMs: [0, 100] },
+  });
+  expect(features[48]).toBeCloseTo(Math.log1p(3), 6);
+  expect(features[49]).toBeCloseTo(0.9, 6);
+  expect([...features.subarray(48 + 26, 48 + 30)].map((value) => Math.round(value * 100) / 100)).toEqual([
+    0.9, 0.5, 0, 0,
+  ]);
+  expect(features[96]).toBe(0.25);
+  expect(features[98]).toBeCloseTo(Math.log1p(100) / 5, 6);
+  expect(features.every(Number.isFinite)).toBe(true);
+  const full = encoder.encode({
+    turns: ['two'],
+    retrieval: { similarities: Array.from({ length: 32 }, (_, i) => 0.95 - i / 40) },
+    system: { load: 1, latencyMs: Array.from({ length: 31 }, () => 5) },
+  }).features;
+  const numUnused = [...full.subarray(48 + 26)].filter((value) => value === 0).length;
+  expect(numUnused).toBe(0);
+});
+
+test('[R14] what a router of version 1 knew has its place in this one, once', () => {
+  const places = [...placesInVersion1(48, 32)];
+  const known = places.filter((place) => place >= 0);
+  expect(new Set(known).size).toBe(known.length);
+  expect(places.slice(0, 12)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13]);
+  expect(places.slice(45, 52)).toEqual([47, -1, -1, 48, 48 + 5, 48 + 8, 48 + 11]);
+  expect(places.slice(48 + 9)).toEqual([48 + 29, ...Array.from({ length: 22 }, () => -1)]);
 });
 
 test('[R20] given vectors are the embedding, along the directions in which they differ; the terms stay', () => {
@@ -66,9 +80,7 @@ test('[R20] given vectors are the embedding, along the directions in which they 
   expect(dot(a!.embedding, c!.embedding)).toBeCloseTo(-80 / 82, 5);
   expect(Math.abs(a!.embedding[0]!)).toBeCloseTo(9 / Math.sqrt(82), 4);
   expect(a!.terms.indices.length).toBeGreaterThan(0);
-  const { segments } = encoder.encode({ turns: ['an earlier one', 'text 0'], vector: corner(9, 1) });
-  expect(segments[0]!.subarray(32, 48).every((value) => value === 0)).toBe(true);
-  expect(segments[1]!.subarray(32, 48).some((value) => value !== 0)).toBe(true);
+  expect(a!.features.subarray(32, 48).some((value) => value !== 0)).toBe(true);
   expect(loadRouteEncoder(encoder.save()).encode(requests[1]!)).toEqual(b);
 });
 

@@ -4,7 +4,6 @@ import { NUM_FEATURES, NUM_QUERY_FEATURES, type PolicyState, type RouteInput, ty
 import { countTerms, fitRarity, weighTerms } from './hashed-terms.ts';
 import { findDirections, project } from './principal-directions.ts';
 import { queryFeatures } from './query-features.ts';
-import { segmentTurns } from './segments.ts';
 import { retrievalFeatures, type RetrievalState, systemFeatures, type SystemState } from './state-features.ts';
 
 export interface RouteRequest {
@@ -133,15 +132,14 @@ interface EncoderArrays {
 function createRouteEncoder(options: Required<EncoderOptions>, arrays: EncoderArrays): RouteEncoder {
   const { numBuckets, embedding: size } = options;
   const { rarity, directions, mean, scale } = arrays;
-  /** `embedded` is what the directions are of; null leaves the embedding block at its mean. */
-  const vectorOf = (query: Float32Array, embedded: SparseVector | null) => {
+  /** `embedded` is what the directions are of. */
+  const vectorOf = (query: Float32Array, embedded: SparseVector) => {
     const features = new Float32Array(NUM_FEATURES);
     const embedding = new Float32Array(size);
-    if (embedded !== null) project(embedded, directions, embedding);
+    project(embedded, directions, embedding);
     features.set(query);
     features.set(embedding, NUM_QUERY_FEATURES);
-    const numScaled = embedded === null ? NUM_QUERY_FEATURES : mean.length;
-    for (let i = 0; i < numScaled; i++) {
+    for (let i = 0; i < mean.length; i++) {
       const scaled = (features[i]! - mean[i]!) * scale[i]!;
       features[i] = Math.max(-MAX_SCALED, Math.min(MAX_SCALED, scaled));
     }
@@ -165,21 +163,17 @@ function createRouteEncoder(options: Required<EncoderOptions>, arrays: EncoderAr
       const text = wholeOf(turns);
       const { terms, query } = foreseen.get(keyOf(turns)) ?? read(turns);
       foreseen.delete(keyOf(turns));
-      const whole = vectorOf(query, isByVector ? vectorTerms(request, options.vector) : terms);
-      // Only the last turn has a vector: one for each part would cost as much again.
-      const partOf = (part: string) =>
-        vectorOf(queryFeatures(part, turns.length), isByVector ? null : termsOf(part)).features;
+      const { features, embedding } = vectorOf(query, isByVector ? vectorTerms(request, options.vector) : terms);
       const states = NUM_QUERY_FEATURES + size;
-      retrievalFeatures(request.retrieval, whole.features.subarray(states, states + options.retrieval));
-      systemFeatures(request.system, whole.features.subarray(states + options.retrieval));
-      const length = Math.hypot(...whole.embedding);
+      retrievalFeatures(request.retrieval, features.subarray(states, states + options.retrieval));
+      systemFeatures(request.system, features.subarray(states + options.retrieval));
+      const length = Math.hypot(...embedding);
       return {
-        segments: [...segmentTurns(request.turns).map(partOf), whole.features],
-        query: whole.features.subarray(0, NUM_QUERY_FEATURES),
+        features,
+        query: features.subarray(0, NUM_QUERY_FEATURES),
         terms,
-        embedding: whole.embedding.map((value) => (length > 0 ? value / length : 0)),
+        embedding: embedding.map((value) => (length > 0 ? value / length : 0)),
         numTokens: expectedTokens(text),
-        text: text.toLowerCase(),
       };
     },
     save: () => ({

@@ -2,30 +2,21 @@
 export interface RetrievalState {
   /** Of the hits, best first. */
   readonly similarities: readonly number[];
-  /** Hops from the nearest hit, by hit; empty without a graph. */
-  readonly hops?: readonly number[];
 }
 
 /** What the machine and the candidates are like now. */
 export interface SystemState {
-  /** From 0 to 1 each. */
+  /** From 0 to 1. */
   readonly load?: number;
-  readonly memoryUsed?: number;
-  readonly hasAccelerator?: boolean;
-  readonly isPrivate?: boolean;
-  /** By candidate, tokens of this very prompt whose keys and values are still there. */
-  readonly warmTokens?: readonly number[];
   /** By candidate, median of the last minutes. */
   readonly latencyMs?: readonly number[];
-  /** By candidate, of the last accepted answers in this domain. */
-  readonly accuracy?: readonly number[];
 }
 
 const finite = (value: number): number => (Number.isFinite(value) ? value : 0);
 const MAX_HITS = 32;
 const NUM_BINS = 16;
 
-/** Count, spread, entropy, gaps and histogram of the similarities, then depth and density of the hits: 48 numbers. */
+/** Count, spread, entropy, gaps and density of the similarities, their histogram, and the first of them: 48 numbers. */
 export function retrievalFeatures(state: RetrievalState | undefined, out: Float32Array): void {
   const hits = (state?.similarities ?? []).slice(0, MAX_HITS).map((value) => Math.max(-1, Math.min(1, finite(value))));
   if (hits.length === 0) return;
@@ -33,7 +24,6 @@ export function retrievalFeatures(state: RetrievalState | undefined, out: Float3
   const weights = hits.map((hit) => Math.exp(10 * hit));
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   const entropy = -weights.reduce((sum, weight) => sum + (weight / total) * Math.log(weight / total), 0);
-  const hops = (state?.hops ?? []).slice(0, MAX_HITS).map(finite);
   const values = [
     Math.log1p(hits.length),
     hits[0]!,
@@ -43,28 +33,33 @@ export function retrievalFeatures(state: RetrievalState | undefined, out: Float3
     entropy,
     hits[0]! - (hits[1] ?? 0),
     hits[0]! - mean,
-    hops.length === 0 ? 0 : Math.max(...hops),
-    hops.length === 0 ? 0 : hops.reduce((sum, hop) => sum + hop, 0) / hops.length,
     hits.filter((hit) => hit > 0.8).length / hits.length,
     hits.filter((hit) => hit > 0.5).length / hits.length,
   ];
   const bins = new Float32Array(NUM_BINS);
   for (const hit of hits) bins[Math.min(NUM_BINS - 1, Math.floor(((hit + 1) / 2) * NUM_BINS))]! += 1 / hits.length;
-  const all = [...values, ...bins, ...hits.slice(0, 20)];
+  const all = [...values, ...bins, ...hits];
   for (let i = 0; i < Math.min(out.length, all.length); i++) out[i] = all[i]!;
 }
 
-/** Four of the machine, then warm prefix, latency and accuracy of up to nine candidates: 32 numbers. */
+/** The load, then the latency of up to 31 candidates: 32 numbers. */
 export function systemFeatures(state: SystemState | undefined, out: Float32Array): void {
   if (state === undefined) return;
-  const { load = 0, memoryUsed = 0, hasAccelerator = false, isPrivate = false } = state;
-  const values = [finite(load), finite(memoryUsed), +hasAccelerator, +isPrivate];
-  for (let i = 0; i < 9; i++) {
-    values.push(
-      Math.log1p(Math.max(0, finite(state.warmTokens?.[i] ?? 0))) / 5,
-      Math.log1p(Math.max(0, finite(state.latencyMs?.[i] ?? 0))) / 5,
-      finite(state.accuracy?.[i] ?? 0),
-    );
-  }
+  const latencies = (state.latencyMs ?? []).map((value) => Math.log1p(Math.max(0, finite(value))) / 5);
+  const values = [finite(state.load ?? 0), ...latencies];
   for (let i = 0; i < Math.min(out.length, values.length); i++) out[i] = values[i]!;
+}
+
+/**
+ * Where each number of both blocks lay in routers of version 1, which had inputs that no request filled: two of the graph's hops, three
+ * of the machine, and the warm prefix and accuracy of each candidate. −1: it was not there.
+ */
+export function placesInVersion1(numRetrieval: number, numSystem: number): Int32Array {
+  const retrieval = (i: number): number => (i < 8 ? i : i + 2 < numRetrieval ? i + 2 : -1);
+  const system = (i: number): number => (i === 0 ? 0 : 2 + 3 * i < Math.min(numSystem, 31) ? 2 + 3 * i : -1);
+  return Int32Array.from({ length: numRetrieval + numSystem }, (_, i) => {
+    if (i < numRetrieval) return retrieval(i);
+    const at = system(i - numRetrieval);
+    return at < 0 ? -1 : numRetrieval + at;
+  });
 }

@@ -1,6 +1,6 @@
-import { RuvLLMError } from '../../../core/errors.ts';
-import { createRandom } from '../../../core/random.ts';
-import { CONTEXT_BUCKETS, MAX_CANDIDATES, NUM_FEATURES } from '../types.ts';
+import { RuvLLMError } from '../../../../../src/core/errors.ts';
+import { createRandom } from '../../../../../src/core/random.ts';
+import { MAX_CANDIDATES, NUM_FEATURES } from '../../../../../src/learning/router/types.ts';
 
 /** Parameters are f32; the tests differentiate in f64, where a difference of two losses still has digits. */
 export type Floats = Float32Array | Float64Array;
@@ -26,13 +26,10 @@ export interface NetworkLayout extends NetworkShape {
   readonly biasH: number; // [numHidden]
   readonly zeta: number; // [1]
   readonly nu: number; // [1]
-  /** Rows of `heads`: candidates, context buckets, temperature, top-p, confidence, then a quality for each candidate. */
+  /** Rows of `heads`: candidates, confidence, then a quality for each candidate. */
   readonly heads: number; // [numOutputs × numHidden]
   readonly headBias: number; // [numOutputs]
   readonly numOutputs: number;
-  readonly contextAt: number;
-  readonly temperatureAt: number;
-  readonly topPAt: number;
   readonly confidenceAt: number;
   readonly qualityAt: number;
   readonly numParams: number;
@@ -46,9 +43,7 @@ export function layoutOf(shape: NetworkShape): NetworkLayout {
     throw new RuvLLMError('invalid_option', `no network of ${numInputs} inputs, ${numHidden} hidden, rank ${rank}, ${numCandidates} candidates`); // prettier-ignore
   let end = 0;
   const take = (size: number): number => (end += size) - size;
-  const numOutputs = 2 * numCandidates + CONTEXT_BUCKETS.length + 3;
-  const contextAt = numCandidates;
-  const temperatureAt = contextAt + CONTEXT_BUCKETS.length;
+  const numOutputs = 2 * numCandidates + 1;
   const offsets = {
     normGain: take(numInputs),
     normBias: take(numInputs),
@@ -69,11 +64,8 @@ export function layoutOf(shape: NetworkShape): NetworkLayout {
     ...shape,
     ...offsets,
     numOutputs,
-    contextAt,
-    temperatureAt,
-    topPAt: temperatureAt + 1,
-    confidenceAt: temperatureAt + 2,
-    qualityAt: temperatureAt + 3,
+    confidenceAt: numCandidates,
+    qualityAt: numCandidates + 1,
     numParams: end,
   };
 }

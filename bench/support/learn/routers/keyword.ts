@@ -1,7 +1,8 @@
-import { wordsOf } from '../features/hashed-terms.ts';
-import type { Estimator } from '../estimator.ts';
-import type { PolicyState, RouteExample } from '../types.ts';
-import { meanOutcomes } from './constant.ts';
+import { wordsOf } from '../../../../src/learning/router/features/hashed-terms.ts';
+import type { Estimator } from '../../../../src/learning/router/estimator.ts';
+import type { RouteExample } from '../../../../src/learning/router/types.ts';
+import { meanOutcomes } from '../../../../src/learning/router/baselines/constant.ts';
+import { textOf } from './bench-input.ts';
 
 /** Words in fewer texts than this are chance. */
 const MIN_TEXTS = 5;
@@ -18,7 +19,7 @@ export interface KeywordRule {
 export function findKeywords(examples: readonly RouteExample[], means: Float32Array): KeywordRule[] {
   const sums = new Map<string, { count: Float64Array; sum: Float64Array }>();
   for (const { input, outcomes } of examples) {
-    for (const word of new Set(wordsOf(input.text))) {
+    for (const word of new Set(wordsOf(textOf(input)))) {
       let entry = sums.get(word);
       if (entry === undefined) {
         entry = { count: new Float64Array(means.length), sum: new Float64Array(means.length) };
@@ -49,16 +50,16 @@ export function createKeyword(rules: readonly KeywordRule[], means: Float32Array
   const byWord = new Map(rules.map((rule) => [rule.word, rule]));
   return {
     name: 'keyword',
-    estimate({ text }) {
+    estimate(input) {
       const qualities = Float64Array.from(means);
       const matched: string[] = [];
-      for (const word of new Set(wordsOf(text))) {
+      for (const word of new Set(wordsOf(textOf(input)))) {
         const rule = byWord.get(word);
         if (rule === undefined) continue;
         qualities[rule.candidate]! += rule.lift;
         matched.push(word);
       }
-      return { qualities, confidence: NaN, why: { kind: 'rule', detail: matched.join(' ') } };
+      return { qualities, confidence: NaN, why: { kind: 'best', detail: matched.join(' ') } };
     },
     update() {},
     save: () => ({
@@ -78,9 +79,3 @@ export const trainKeyword = (examples: readonly RouteExample[], numCandidates: n
   const means = meanOutcomes(examples, numCandidates);
   return createKeyword(findKeywords(examples, means), means);
 };
-
-export function loadKeyword({ arrays, texts }: PolicyState): Estimator {
-  const { candidates, lifts, means } = arrays;
-  const rules = (texts?.['words'] ?? []).map((word, i) => ({ word, candidate: candidates![i]!, lift: lifts![i]! }));
-  return createKeyword(rules, means as Float32Array);
-}

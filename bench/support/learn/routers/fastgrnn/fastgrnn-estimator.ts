@@ -1,6 +1,6 @@
-import type { Estimator } from '../estimator.ts';
-import { CONTEXT_BUCKETS, type PolicyState, type RouteInput } from '../types.ts';
-import { bestOf } from '../candidates.ts';
+import type { Estimator } from '../../../../../src/learning/router/estimator.ts';
+import type { RouteInput } from '../../../../../src/learning/router/types.ts';
+import { segmentsOf } from '../bench-input.ts';
 import { createInference } from './inference.ts';
 import { DEFAULT_SHAPE, layoutOf } from './layout.ts';
 import { sigmoid, softmax } from './loss.ts';
@@ -24,18 +24,14 @@ export function createFastGrnn(state: FastGrnnState, judge: Judge = 'quality'): 
   return {
     name: 'FastGRNN',
     estimate(input: RouteInput) {
-      const outputs = infer(input.segments);
+      const segments = segmentsOf(input);
+      const outputs = infer(segments);
       const qualities =
         judge === 'quality'
           ? Float64Array.from({ length: numCandidates }, (_, i) => sigmoid(outputs[layout.qualityAt + i]!))
           : softmax(outputs, 0, numCandidates);
-      const settings = {
-        contextBucket: bestOf(outputs.subarray(layout.contextAt, layout.contextAt + CONTEXT_BUCKETS.length)),
-        temperature: 2 * sigmoid(outputs[layout.temperatureAt]!),
-        topP: sigmoid(outputs[layout.topPAt]!),
-      };
-      const detail = `${input.segments.length} segments`;
-      return { qualities, confidence: rawConfidence(layout, outputs), why: { kind: 'best', detail }, settings };
+      const detail = `${segments.length} segments`;
+      return { qualities, confidence: rawConfidence(layout, outputs), why: { kind: 'best', detail } };
     },
     update() {},
     save: () => ({
@@ -44,16 +40,4 @@ export function createFastGrnn(state: FastGrnnState, judge: Judge = 'quality'): 
       arrays: { params, wz: mask.wz, wh: mask.wh },
     }),
   };
-}
-
-export function loadFastGrnn({ numbers, arrays }: PolicyState): Estimator {
-  const { params, wz, wh } = arrays;
-  return createFastGrnn(
-    {
-      params: params as Float32Array,
-      mask: { wz: wz as Int32Array, wh: wh as Int32Array },
-      numCandidates: numbers['numCandidates']!,
-    },
-    numbers['isChoice'] === 1 ? 'choice' : 'quality',
-  );
 }

@@ -1,4 +1,3 @@
-import { CONTEXT_BUCKETS } from '../types.ts';
 import type { NetworkLayout } from './layout.ts';
 
 /** What the heads should have said; null and NaN where nothing is known. */
@@ -10,15 +9,10 @@ export interface Targets {
   readonly qualities: ArrayLike<number>;
   /** By candidate: 1 / propensity. */
   readonly qualityWeights: ArrayLike<number>;
-  readonly contextBucket: number;
-  readonly temperature: number;
-  readonly topP: number;
   /** Whether the network's own choice was right: 1, 0 or NaN. */
   readonly confidence: number;
 }
 
-/** Share of the sampling heads in the loss. */
-const SETTING_WEIGHT = 0.1;
 export const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
 /** log(1 + e^x) without overflow. */
 const softplus = (x: number): number => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
@@ -51,15 +45,6 @@ function binary(outputs: Float64Array, at: number, target: number, weight: numbe
   return weight * (softplus(outputs[at]!) - target * outputs[at]!);
 }
 
-/** SmoothL1 of range·σ(output) against a target. */
-function smooth(outputs: Float64Array, at: number, range: number, target: number, out: Float64Array): number {
-  const s = sigmoid(outputs[at]!);
-  const error = range * s - target;
-  const slope = Math.max(-1, Math.min(1, error));
-  out[at]! += SETTING_WEIGHT * slope * range * s * (1 - s);
-  return SETTING_WEIGHT * (Math.abs(error) < 1 ? 0.5 * error * error : Math.abs(error) - 0.5);
-}
-
 /** The loss of one example; its derivative by each output replaces what is in `gradient`. */
 export function lossOf(layout: NetworkLayout, outputs: Float64Array, targets: Targets, gradient: Float64Array): number {
   gradient.fill(0);
@@ -71,11 +56,6 @@ export function lossOf(layout: NetworkLayout, outputs: Float64Array, targets: Ta
     if (!Number.isNaN(targets.qualities[i]!))
       loss += binary(outputs, layout.qualityAt + i, targets.qualities[i]!, targets.qualityWeights[i]!, gradient);
   }
-  if (targets.contextBucket >= 0)
-    loss += crossEntropy(outputs, layout.contextAt, CONTEXT_BUCKETS.length, targets.contextBucket, 1, gradient);
-  if (!Number.isNaN(targets.temperature))
-    loss += smooth(outputs, layout.temperatureAt, 2, targets.temperature, gradient);
-  if (!Number.isNaN(targets.topP)) loss += smooth(outputs, layout.topPAt, 1, targets.topP, gradient);
   if (!Number.isNaN(targets.confidence)) loss += binary(outputs, layout.confidenceAt, targets.confidence, 1, gradient);
   return loss;
 }

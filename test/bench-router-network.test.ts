@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { createRandom } from '../../../core/random.ts';
-import { createInference } from './inference.ts';
-import { DEFAULT_SHAPE, initialParams, layoutOf } from './layout.ts';
-import { lossOf, type Targets } from './loss.ts';
-import { createNetwork } from './network.ts';
-import { threshold } from './sparsity.ts';
+import { createRandom } from '../src/core/random.ts';
+import { createInference } from '../bench/support/learn/routers/fastgrnn/inference.ts';
+import { DEFAULT_SHAPE, initialParams, layoutOf } from '../bench/support/learn/routers/fastgrnn/layout.ts';
+import { lossOf, type Targets } from '../bench/support/learn/routers/fastgrnn/loss.ts';
+import { createNetwork } from '../bench/support/learn/routers/fastgrnn/network.ts';
+import { threshold } from '../bench/support/learn/routers/fastgrnn/sparsity.ts';
 
 const layout = layoutOf({ numInputs: 6, numHidden: 5, rank: 2, numCandidates: 3 });
 const random = createRandom(3);
@@ -15,9 +15,6 @@ const targets: Targets = {
   choiceWeight: 1.7,
   qualities: [0.2, NaN, 0.9],
   qualityWeights: [1, 0, 3],
-  contextBucket: 2,
-  temperature: 1.8,
-  topP: 0.3,
   confidence: 1,
 };
 const params = initialParams(layout, 5, new Float64Array(layout.numParams));

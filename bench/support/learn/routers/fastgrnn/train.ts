@@ -1,15 +1,16 @@
-import { RuvLLMError } from '../../../core/errors.ts';
-import { integerOption, numberOption, resolveOptions } from '../../../core/options.ts';
-import { createRandom } from '../../../core/random.ts';
-import { clipNorm, createAdamState, stepAdam } from '../../lora-training/adam.ts';
-import { bestOf, type UtilityWeights } from '../candidates.ts';
-import { checkExample, targetsOf, utilitiesOf } from '../labels.ts';
-import { runSteps, type Steps } from '../steps.ts';
-import type { Candidate, RouteExample } from '../types.ts';
+import { RuvLLMError } from '../../../../../src/core/errors.ts';
+import { integerOption, numberOption, resolveOptions } from '../../../../../src/core/options.ts';
+import { createRandom } from '../../../../../src/core/random.ts';
+import { clipNorm, createAdamState, stepAdam } from '../../../../../src/learning/lora-training/adam.ts';
+import { bestOf, type UtilityWeights } from '../../../../../src/learning/router/candidates.ts';
+import { checkExample, utilitiesOf } from '../../../../../src/learning/router/labels.ts';
+import type { Candidate, RouteExample } from '../../../../../src/learning/router/types.ts';
+import { segmentsOf } from '../bench-input.ts';
 import { DEFAULT_SHAPE, initialParams, layoutOf, type NetworkLayout } from './layout.ts';
 import { lossOf, sigmoid, type Targets } from './loss.ts';
 import { createNetwork, type Network } from './network.ts';
 import { type Mask, threshold } from './sparsity.ts';
+import { targetsOf } from './targets-of.ts';
 
 export interface FastGrnnOptions {
   /** Default 0.001. */
@@ -33,8 +34,6 @@ export interface TrainContext {
   readonly validation: readonly RouteExample[];
   /** Where to go on from; a fresh start without. */
   readonly start?: { readonly params: Float32Array; readonly mask: Mask };
-  /** Adds the gradient of a penalty on the parameters, such as EWC's, to `out`. */
-  readonly penaltyGradient?: (params: Float32Array, out: Float32Array) => void;
   readonly options?: FastGrnnOptions;
 }
 
@@ -94,17 +93,14 @@ function meanLoss(
 }
 
 /** Trains on copies; what was given is as it was, whatever happens. */
-export const trainFastGrnn = (context: TrainContext): TrainedNetwork => runSteps(trainFastGrnnSteps(context));
-
-/** The same, batch by batch. */
-export function* trainFastGrnnSteps(context: TrainContext): Steps<TrainedNetwork> {
+export function trainFastGrnn(context: TrainContext): TrainedNetwork {
   const options = resolveTrainOptions(context.options);
   const { candidates, weights } = context;
   const layout = layoutOf({ ...DEFAULT_SHAPE, numCandidates: candidates.length });
   const prepare = (example: RouteExample): Prepared => {
     checkExample(example, candidates.length);
     return {
-      segments: example.input.segments,
+      segments: segmentsOf(example.input),
       targets: targetsOf(example, candidates, weights),
       utilities: utilitiesOf(example, candidates, weights),
     };
@@ -146,15 +142,11 @@ export function* trainFastGrnnSteps(context: TrainContext): Steps<TrainedNetwork
         network.backward(outputGradient);
       }
       network.collect(gradient);
-      context.penaltyGradient?.(params, gradient);
       checkGradient(gradient);
       // Gains, biases and ζ, ν have no reason to be small: only matrices are pulled to zero, apart from the gradient.
       scale(params, layout.wz, layout.biasZ, keep);
       scale(params, layout.heads, layout.headBias, keep);
       stepAdam(params, gradient, adam, options);
-      // Decay and a penalty reach entries that have no gradient: what is cut stays cut.
-      if (mask !== null && context.penaltyGradient !== undefined) clearOutside(params, layout, mask);
-      yield;
     }
     if (context.start === undefined && epoch >= DENSE_EPOCHS && epoch <= lastThreshold) {
       const kept = threshold(params, layout);
@@ -186,18 +178,6 @@ function checkGradient(gradient: Float32Array): void {
   const at = gradient.findIndex((value) => !Number.isFinite(value));
   const what = at < 0 ? 'the gradient is too long for a number' : `the gradient of parameter ${at} of ${gradient.length} is ${gradient[at]}`; // prettier-ignore
   throw new RuvLLMError('bad_gradient', `${what}: nothing was changed`, { data: { parameter: at } });
-}
-
-function clearOutside(params: Float32Array, layout: NetworkLayout, mask: Mask): void {
-  const size = layout.numHidden * layout.numInputs;
-  for (const [at, kept] of [
-    [layout.wz, mask.wz],
-    [layout.wh, mask.wh],
-  ] as const) {
-    const values = Float32Array.from(kept, (i) => params[at + i]!);
-    params.fill(0, at, at + size);
-    kept.forEach((i, j) => (params[at + i] = values[j]!));
-  }
 }
 
 /** How sure the confidence head is, before calibration. */

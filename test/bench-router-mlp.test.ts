@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createRandom } from '../../../core/random.ts';
-import { learnable } from '../test-examples.contract.ts';
-import { mlpGradient, mlpLength, trainMlp } from './mlp.ts';
+import { createRandom } from '../src/core/random.ts';
+import { learnable } from '../src/learning/router/test-examples.contract.ts';
+import { mlpGradient, mlpLength, trainMlp } from '../bench/support/learn/routers/mlp.ts';
 
 const { encoder, examples } = learnable(200, 1);
 const fresh = learnable(60, 2, encoder).examples;

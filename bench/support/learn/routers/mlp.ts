@@ -1,12 +1,11 @@
-import { RuvLLMError } from '../../../core/errors.ts';
-import { integerOption, numberOption, resolveOptions } from '../../../core/options.ts';
-import { createRandom } from '../../../core/random.ts';
-import { clipNorm, createAdamState, stepAdam } from '../../lora-training/adam.ts';
-import type { Estimator } from '../estimator.ts';
-import { sigmoid } from '../fastgrnn/loss.ts';
-import { importanceOf } from '../labels.ts';
-import { runSteps, type Steps } from '../steps.ts';
-import { NUM_FEATURES, type PolicyState, type RouteExample } from '../types.ts';
+import { RuvLLMError } from '../../../../src/core/errors.ts';
+import { integerOption, numberOption, resolveOptions } from '../../../../src/core/options.ts';
+import { createRandom } from '../../../../src/core/random.ts';
+import { clipNorm, createAdamState, stepAdam } from '../../../../src/learning/lora-training/adam.ts';
+import type { Estimator } from '../../../../src/learning/router/estimator.ts';
+import { sigmoid } from './fastgrnn/loss.ts';
+import { importanceOf } from '../../../../src/learning/router/labels.ts';
+import { NUM_FEATURES, type RouteExample } from '../../../../src/learning/router/types.ts';
 
 export interface MlpOptions {
   /** Default 0.001. */
@@ -102,8 +101,8 @@ function createMlp(params: Float32Array): Estimator {
   const logits = new Float64Array(numCandidates);
   return {
     name: 'MLP',
-    estimate({ segments }) {
-      forward(params, segments.at(-1)!, hidden, logits);
+    estimate({ features }) {
+      forward(params, features, hidden, logits);
       return {
         qualities: logits.map(sigmoid),
         confidence: NaN,
@@ -122,11 +121,11 @@ function createPass(numCandidates: number) {
   const owed = new Float64Array(numCandidates);
   return {
     lossOf(params: Float32Array, example: RouteExample): number {
-      forward(params, example.input.segments.at(-1)!, hidden, logits);
+      forward(params, example.input.features, hidden, logits);
       return lossOf(logits, example, owed);
     },
     backward(params: Float32Array, example: RouteExample, gradient: Float32Array): void {
-      backward(params, example.input.segments.at(-1)!, hidden, owed, gradient);
+      backward(params, example.input.features, hidden, owed, gradient);
     },
   };
 }
@@ -140,19 +139,12 @@ export function mlpGradient(params: Float32Array, example: RouteExample, gradien
 }
 
 /** One hidden layer over the features of the whole text: what a recurrent network has to beat. It learns in batches only. */
-export const trainMlp = (
-  train: readonly RouteExample[],
-  validation: readonly RouteExample[],
-  numCandidates: number,
-  options?: MlpOptions,
-): Estimator => runSteps(trainMlpSteps(train, validation, numCandidates, options));
-
-export function* trainMlpSteps(
+export function trainMlp(
   train: readonly RouteExample[],
   validation: readonly RouteExample[],
   numCandidates: number,
   given?: MlpOptions,
-): Steps<Estimator> {
+): Estimator {
   const options = resolveOptions<Required<MlpOptions>>('MLP', given, {
     learningRate: numberOption(1e-3, 1e-7, 1),
     maxEpochs: integerOption(20, 1, 1000),
@@ -188,12 +180,9 @@ export function* trainMlpSteps(
       if (!Number.isFinite(norm)) throw new RuvLLMError('bad_gradient', `the gradient of ${batch.length} requests in epoch ${epoch} has the norm ${norm}`); // prettier-ignore
       for (let i = 0; i < params.length; i++) params[i]! *= keep;
       stepAdam(params, gradient, adam, options);
-      yield;
     }
     const loss = judged.reduce((sum, one) => sum + pass.lossOf(params, one), 0) / judged.length;
     if (loss < best.loss) best = { params: params.slice(), loss, epoch };
   }
   return createMlp(best.params);
 }
-
-export const loadMlp = ({ arrays }: PolicyState): Estimator => createMlp(arrays['params'] as Float32Array);

@@ -1,5 +1,5 @@
-import type { Estimator } from '../estimator.ts';
-import { NUM_FEATURES, type PolicyState, type RouteExample, type RouteInput } from '../types.ts';
+import type { Estimator } from '../../../../src/learning/router/estimator.ts';
+import { NUM_FEATURES, type RouteExample, type RouteInput } from '../../../../src/learning/router/types.ts';
 
 export interface BanditOptions {
   /** Width of the confidence bound; 0 only exploits. */
@@ -20,7 +20,7 @@ interface Arms {
 
 function featuresOf(input: RouteInput): Float64Array {
   const features = new Float64Array(SIZE);
-  features.set(input.segments.at(-1)!);
+  features.set(input.features);
   // As long as the rest together, so that the ridge does not pull the mean to zero.
   features[SIZE - 1] = 10;
   return features;
@@ -91,12 +91,4 @@ export function trainBandit(
     if (candidate >= 0) bandit.update({ input, candidate, quality: outcomes[candidate]!, propensity: 1 });
   }
   return bandit;
-}
-
-export function loadBandit({ numbers, arrays }: PolicyState): Estimator {
-  const { inverse, rewards } = arrays;
-  return createLinUcb(
-    { inverse: inverse as Float32Array, rewards: rewards as Float32Array },
-    { optimism: numbers['optimism']!, ridge: numbers['ridge']! },
-  );
 }
