@@ -1,7 +1,7 @@
 import { SECTIONS, SETTINGS } from './settings.ts';
 import type { JsonSchema } from './value-kinds.ts';
 
-/** The schema of `ruvllm.config.json`, for editors; made from the table of settings. Draft 7 is what editors read. */
+/** JSON Schema of `ruvllm.config.json`; draft 7, because editors support it best. */
 export function configSchema(): JsonSchema {
   const propertiesOf = (section: string | null): Record<string, JsonSchema> =>
     Object.fromEntries(
