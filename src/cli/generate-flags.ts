@@ -11,8 +11,20 @@ export const GENERATE_FLAGS: readonly Flag[] = withVariables([
     read: readInteger,
     description: 'generate at most n tokens',
   },
-  { name: '--temperature', value: 'x', option: 'temperature', read: readNumber, description: '0 is greedy' },
-  { name: '--top-k', value: 'n', option: 'topK', read: readInteger, description: 'n likeliest tokens; 0 is off' },
+  {
+    name: '--temperature',
+    value: 'x',
+    option: 'temperature',
+    read: readNumber,
+    description: 'sampling temperature; 0 is greedy',
+  },
+  {
+    name: '--top-k',
+    value: 'n',
+    option: 'topK',
+    read: readInteger,
+    description: 'sample from the n likeliest tokens; 0 is off',
+  },
   { name: '--top-p', value: 'x', option: 'topP', read: readNumber, description: 'nucleus sampling; 1 is off' },
   {
     name: '--min-p',
@@ -57,7 +69,7 @@ export const GENERATE_FLAGS: readonly Flag[] = withVariables([
     isList: true,
     description: 'add to the logit of a token (repeatable)',
   },
-  { name: '--seed', value: 'n', option: 'seed', read: readInteger, description: 'same seed, same text' },
+  { name: '--seed', value: 'n', option: 'seed', read: readInteger, description: 'the same seed gives the same text' },
   {
     name: '--stop',
     value: 'text',

@@ -82,7 +82,7 @@ const NEXT_STEPS: Partial<Record<ErrorCode, (error: Reported, commandName: strin
   download_failed: () => 'repeat the command: the download resumes where it stopped',
   disk_full: () => 'ruvllm list, then ruvllm rm MODEL',
   kernel_failed: () => 'ruvllm doctor',
-  internal: () => 'repeat the command with RUVLLM_DEBUG=1 to see a stack trace',
+  internal: () => 'set RUVLLM_DEBUG=1 to see a stack trace',
 };
 
 function nextStep(error: Reported, commandName: string | null): string | null {

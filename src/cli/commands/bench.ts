@@ -16,7 +16,12 @@ const MAX_RUNS = 1000;
 
 /** Options of `bench`. */
 export const BENCH_FLAGS: readonly Flag[] = [
-  { name: '--model', value: 'model', read: readText, description: 'default: the default model of chat' },
+  {
+    name: '--model',
+    value: 'model',
+    read: readText,
+    description: 'model to measure; default: the default model of chat',
+  },
   { name: '--prompt-tokens', value: 'n', read: readInteger, description: 'length of the prompt; default 128' },
   { name: '--tokens', value: 'n', read: readInteger, description: 'tokens to generate; default 32' },
   { name: '--runs', value: 'n', read: readInteger, description: 'runs to measure after a cold one; default 3' },

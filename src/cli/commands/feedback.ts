@@ -16,7 +16,7 @@ const RATING_FLAGS: readonly Flag[] = [
     name: '--used',
     value: 'ids',
     read: readIds,
-    description: 'ids of the sources that the answer used, comma-separated',
+    description: 'ids of the sources that the answer used, comma-separated; others count as unused',
   },
   { name: '--comment', value: 'text', read: readText, description: 'free text; stored, not learned from' },
 ];

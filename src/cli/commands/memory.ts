@@ -58,7 +58,7 @@ export const MEMORY_ACTIONS: Actions = {
       { name: '--source', value: 'name', description: 'source of the text' },
       { name: '--topic', value: 'name', description: 'topic of the text' },
       { name: '--quality', value: 'n', read: readNumber, description: 'quality, 0 to 1' },
-      { name: '--metadata', value: 'json', read: readObject, description: 'a JSON object of your choice' },
+      { name: '--metadata', value: 'json', read: readObject, description: 'additional data as a JSON object' },
       { name: '--expires-in', value: 'seconds', read: readSeconds, description: 'delete the record after this time' },
     ],
     needsModel: () => true,
@@ -80,7 +80,7 @@ export const MEMORY_ACTIONS: Actions = {
     description: 'search documents, requests, sessions and policies by similarity',
     flags: [
       KINDS_FLAG,
-      { name: '--where', value: 'field=value', isList: true, read: readCondition, description: 'filter; also !=, <, <=, >, >= (repeatable)' }, // prettier-ignore
+      { name: '--where', value: 'field=value', isList: true, read: readCondition, description: 'filter by a field; also !=, <, <=, >, >= (repeatable)' }, // prettier-ignore
       ...TIME_FLAGS,
       K_FLAG,
       MIN_SIMILARITY_FLAG,
@@ -186,7 +186,7 @@ export const MEMORY_ACTIONS: Actions = {
   'erase-tenant': {
     args: '<tenant>',
     description: 'erase a tenant permanently; --confirm repeats its name',
-    flags: [{ name: '--confirm', value: 'tenant', description: 'the same name; erasing cannot be undone' }],
+    flags: [{ name: '--confirm', value: 'tenant', description: 'the name again; erasing cannot be undone' }],
     async runAlone(context, [tenant]) {
       const { output, values } = context;
       if (values['--confirm'] !== tenant)

@@ -16,9 +16,9 @@ import { openServedRouting, readRouteFile } from './served-routing.ts';
 export const ROUTE_FLAGS: readonly Flag[] = [
   { ...URL_FLAG, description: `${URL_FLAG.description} and its candidates` },
   API_KEY_FLAG,
-  { name: '--route-config', value: 'file', description: 'without --url: JSON file with the candidates' },
-  { name: '--memory', value: 'place', description: `without --url: ${MEMORY_DESCRIPTION}` },
-  { name: '--tenant', value: 'name', description: `without --url: tenant of the router; default ${DEFAULT_TENANT}` },
+  { name: '--route-config', value: 'file', description: 'JSON file with the candidates (without --url)' },
+  { name: '--memory', value: 'place', description: `${MEMORY_DESCRIPTION} (without --url)` },
+  { name: '--tenant', value: 'name', description: `tenant of the router; default ${DEFAULT_TENANT} (without --url)` },
 ];
 
 /** Shows which candidate the router chooses for a prompt, and why. */

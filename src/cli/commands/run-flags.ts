@@ -59,5 +59,5 @@ export const CHAT_FLAGS: readonly Flag[] = [
   ...LOAD_FLAGS,
   ...CHAT_SETTING_FLAGS,
   { name: '--learn', value: null, description: 'store answers in the memory and learn from /good, /bad and /correct' },
-  { name: '--memory', value: 'place', description: `with --learn: ${MEMORY_DESCRIPTION}` },
+  { name: '--memory', value: 'place', description: `${MEMORY_DESCRIPTION} (with --learn)` },
 ];

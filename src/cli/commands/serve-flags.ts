@@ -32,7 +32,7 @@ export const LIMIT_FLAGS: readonly Flag[] = withVariables([
     value: 'n',
     option: 'maxRequestsPerTenant',
     read: readInteger,
-    description: 'the same per tenant; default 64',
+    description: 'maximum number of concurrent generation requests per tenant; default 64',
   },
   {
     name: '--requests-per-minute',
@@ -60,7 +60,12 @@ export const SERVE_DEFAULTS = {
 /** Options of `serve` that are also settings, without the limits. */
 export const SERVE_SETTING_FLAGS: readonly Flag[] = withVariables([
   { name: '--host', value: 'address', description: 'address to listen on; default 127.0.0.1 (RUVLLM_HOST)' },
-  { name: '--port', value: 'n', read: readInteger, description: 'default 8080; 0 is any free port (RUVLLM_PORT)' },
+  {
+    name: '--port',
+    value: 'n',
+    read: readInteger,
+    description: 'port to listen on; default 8080, 0 is any free port (RUVLLM_PORT)',
+  },
   {
     name: '--alias',
     value: 'name=model',

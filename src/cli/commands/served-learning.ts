@@ -9,7 +9,7 @@ const IMPLICIT_FLAG = '--implicit-feedback';
 
 export interface ServedLearning {
   readonly learning: Learning | null;
-  /** One line for the console. */
+  /** One line for the startup output. */
   readonly summary: string;
 }
 

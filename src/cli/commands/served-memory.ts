@@ -9,7 +9,7 @@ import { memoryPlace } from '../memory/memory-place.ts';
 
 export interface ServedMemory {
   readonly memory: Memory | null;
-  /** One line for the console. */
+  /** One line for the startup output. */
   readonly summary: string;
   /** Location without secrets; null without a memory. */
   readonly folder: string | null;

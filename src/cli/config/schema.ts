@@ -1,5 +1,12 @@
+import type { Flag } from '../flags.ts';
 import { SECTIONS, SETTINGS } from './settings.ts';
 import type { JsonSchema } from './value-kinds.ts';
+
+/** Describes a flag with its variable; `false` is what a `--no-` flag sets. */
+function describe({ name, description }: Flag, variable: string): string {
+  const prefix = name.startsWith('--no-') ? 'false: ' : '';
+  return `${prefix}${description.replace(/ \(RUVLLM_\w+(?:=\w+)?\)$/, '')} (${variable})`;
+}
 
 /** JSON Schema of `ruvllm.config.json`; draft 7, because editors support it best. */
 export function configSchema(): JsonSchema {
@@ -7,7 +14,7 @@ export function configSchema(): JsonSchema {
     Object.fromEntries(
       SETTINGS.filter((setting) => setting.section === section).map(({ key, kind, flag, variable }) => [
         key,
-        { description: `${flag.description.replace(` (${variable})`, '')} (${variable})`, ...kind.schema },
+        { description: describe(flag, variable), ...kind.schema },
       ]),
     );
   const objectOf = (description: string, properties: Record<string, unknown>): JsonSchema => ({

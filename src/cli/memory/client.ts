@@ -30,7 +30,7 @@ export const CLIENT_FLAGS: readonly Flag[] = [
   EMBEDDER_FLAG,
   { ...URL_FLAG, description: 'use a running server instead of opening the memory' },
   API_KEY_FLAG,
-  { name: '--tenant', value: 'name', description: `default ${DEFAULT_TENANT}, or the tenant of the API key` },
+  { name: '--tenant', value: 'name', description: `tenant; default ${DEFAULT_TENANT}, or that of the API key` },
 ];
 
 export interface ClientNeeds {

@@ -80,7 +80,12 @@ export const INSPECT_ACTIONS: Actions = {
     args: '<id>',
     description: 'list the records linked with a record, strongest link first',
     flags: [
-      { name: '--relation', value: 'name', isList: true, description: 'cites, follows, session … (repeatable)' },
+      {
+        name: '--relation',
+        value: 'name',
+        isList: true,
+        description: 'relation, such as cites, follows or session (repeatable)',
+      },
       { name: '--direction', value: 'out|in|both', description: 'direction of links; default both' },
       limitFlag('results', null),
     ],
