@@ -296,7 +296,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     expect(turns.map(({ user }: { user: string }) => user)).toEqual(['hello', 'again']);
     expect(turns[1].usage.promptTokens).toBeGreaterThan(turns[0].usage.totalTokens);
     expect(text.stdout).toBe(turns.map(({ text }: { text: string }) => `${text}\n`).join(''));
-    expect(text.stderr).toContain(`model ${chatty} (as you asked)`);
+    expect(text.stderr).toContain(`model ${chatty} (from the command line)`);
     expect(empty.stdout).toBe('');
   });
 
@@ -402,7 +402,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     closeSync(full);
     expect({ status, stderr: stderr.toString() }).toEqual({
       status: 1,
-      stderr: 'error: cannot write the output: ENOSPC\n',
+      stderr: 'error: cannot write output: ENOSPC\n',
     });
   });
 
@@ -440,7 +440,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     const { code, stderr } = await start(['run', plain, 'hi', ...QUICK, '--kv-spill', plain, '--session', 'story'])
       .done;
     expect(code).toBe(1);
-    expect(stderr).toContain('error: session "story" cannot be kept in the folder of --kv-spill');
+    expect(stderr).toContain('error: cannot store session "story" in the --kv-spill folder');
   });
 
   test('chat finds what was said before in the cache, and says so', async () => {
@@ -466,9 +466,9 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
   test.each([
     [['--memory-budget', 'lots'], '--memory-budget must be a size such as 512MiB, 2G or 1.5GiB, got "lots"'],
     [['--kv-packing', 'q5'], '--kv-packing must be one of auto, off, q8, q4, got "q5"'],
-    [['--kv-spill-limit', '1G'], '--kv-spill-limit needs --kv-spill'],
-    [['--session', 'a'], '--session needs --kv-spill: without a folder the conversation ends with the command'],
-    [['--session', 'a', '--chat'], '--session takes the prompt as it is; it cannot go with --chat or --system'],
+    [['--kv-spill-limit', '1G'], '--kv-spill-limit requires --kv-spill'],
+    [['--session', 'a'], '--session requires --kv-spill, the folder that stores the session'],
+    [['--session', 'a', '--chat'], '--session cannot be combined with --chat or --system'],
     [['--session', '', '--kv-spill', 'f'], '--session must be a string of 1 to 256 bytes, got 0 bytes'],
     [['--timeout', '0'], '--timeout must be a number of seconds from 0.001 to 2147483, got 0'],
   ])('run %j is refused', async (flags, message) => {

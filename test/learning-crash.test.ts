@@ -164,12 +164,12 @@ describe.skipIf(!canRun)('a server that is killed', () => {
       parts: [
         { part: 'model', state: 'kept', reason: known },
         { part: 'reranking', state: 'kept' },
-        { part: 'routing', state: 'absent', reason: expect.stringContaining('needs a server') as string },
+        { part: 'routing', state: 'absent', reason: expect.stringContaining('requires --url') as string },
       ],
     });
     expect(await command('learn', 'run', '--of', 'routing')).toMatchObject({
       status: 1,
-      stdout: expect.stringContaining('needs a server') as string,
+      stdout: expect.stringContaining('requires --url') as string,
     });
     const out = `${serving.data}-learned.gguf`;
     expect(await json('learn', 'export', out, ...named)).toMatchObject({ path: out, version: 2 });

@@ -175,10 +175,10 @@ describe.skipIf(!canRun)('adapters train', () => {
       stdout: expect.stringContaining('line 2') as string,
     });
     writeFileSync(data, '{"prompt": "a", "answer": "b"}\n');
-    expect((await train('--data', data, ...out)).stdout).toContain('1 different prompts');
+    expect((await train('--data', data, ...out)).stdout).toContain('1 distinct prompts');
     expect((await train('--data', data, '--output', join(folder, 'no.bin'))).stdout).toContain('must end with .gguf');
     expect((await train('--data', data, ...out, '--epochs', '0')).stdout).toContain('--epochs must be from 1');
-    expect((await train(...out)).stdout).toContain('needs --data');
+    expect((await train(...out)).stdout).toContain('requires --data');
     expect(existsSync(join(folder, 'no.gguf'))).toBe(false);
   });
 });

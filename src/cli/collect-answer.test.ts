@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createSpokenModel, THINKING_TEMPLATE } from '../../test/support/spoken-model.ts';
 import { collectAnswer } from './collect-answer.ts';
 
-test('what is thought is shown before what is said, and is no part of it', async () => {
+test('shows reasoning before the answer and keeps it out of the text', async () => {
   const { model } = createSpokenModel(['<think>\nhm\n</think>\n\nYes.'], { template: THINKING_TEMPLATE });
   let shown = '';
   const messages = [{ role: 'user' as const, content: 'x' }];

@@ -1,7 +1,7 @@
 import { collectChunks } from '../runtime/generation.ts';
 import type { GenerateChunk, GenerateResult } from '../runtime/generation-types.ts';
 
-/** Reads an answer to its end, showing each piece of text as it comes; what is thought stands before, in lines of its own. */
+/** Collects an answer, passing each piece of text to `onText`; a blank line separates reasoning from the answer. */
 export async function collectAnswer(
   chunks: AsyncIterable<GenerateChunk>,
   onText: (piece: string) => void,

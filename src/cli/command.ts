@@ -3,47 +3,46 @@ import type { Flag, FlagValues } from './flags.ts';
 import type { CliIo } from './io.ts';
 import type { Output } from './output.ts';
 
-/** What a command gets to work with. */
 export interface CommandContext {
   readonly io: CliIo;
   readonly output: Output;
-  /** Positional arguments, those that were given. */
+  /** Positional arguments. */
   readonly args: readonly string[];
   readonly values: FlagValues;
-  /** Of the package. */
+  /** Package version. */
   readonly version: string;
-  /** The file of settings; they stand in `io.environment`, too. */
+  /** The settings file; its values are also in `io.environment`. */
   readonly config: LoadedConfig;
 }
 
-/** A command does its work or throws; the exit code follows from the error. */
+/** Runs a command; a thrown error determines the exit code. */
 export type CommandRunner = (context: CommandContext) => Promise<void>;
 
-/** What the first word behind a command may be. */
+/** An action of a command: `create` in `ruvllm keys create`. */
 export interface HelpAction {
   readonly name: string;
-  /** What follows it: `<id>`. */
+  /** Arguments of the action: `<id>`. */
   readonly args: string;
   readonly description: string;
 }
 
 export interface HelpParts {
   readonly actions?: readonly HelpAction[];
-  /** A paragraph; lines are broken to fit. */
+  /** A paragraph, wrapped to the terminal width. */
   readonly notes?: string;
 }
 
-/** One command of the command line; its code is imported only when it runs. */
+/** A command; its code is imported only when it runs. */
 export interface CommandEntry {
   readonly name: string;
-  /** As commander writes them: `<model> [prompt]`. */
+  /** In commander's notation: `<model> [prompt]`. */
   readonly args: string;
   readonly description: string;
-  /** Whole command lines, for the help. */
+  /** Complete command lines. */
   readonly examples: readonly string[];
-  /** More of the help, below its options. */
+  /** Help below the options. */
   readonly help?: () => Promise<HelpParts>;
-  /** Whether it goes on with a file of settings that is wrong: it may be what finds out. */
+  /** Whether the command runs despite an invalid settings file, to help diagnose it. */
   readonly isTolerant?: boolean;
   readonly flags: () => Promise<readonly Flag[]>;
   readonly load: () => Promise<CommandRunner>;

@@ -1,14 +1,14 @@
 import type { CommandEntry } from './command.ts';
 import type { Flag } from './flags.ts';
 
-const none = async (): Promise<readonly Flag[]> => [];
+const noFlags = async (): Promise<readonly Flag[]> => [];
 
-/** Every command, in the order of the help. */
+/** All commands, in the order of the help. */
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'run',
     args: '<model> [prompt]',
-    description: 'answer one prompt, from the argument or from stdin',
+    description: 'answer one prompt, given as an argument or on stdin',
     examples: [
       'ruvllm run Qwen/Qwen2.5-0.5B-Instruct-GGUF:q4_k_m "Why is the sky blue?"',
       'cat notes.txt | ruvllm run model.gguf --system "Summarize this."',
@@ -20,7 +20,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'chat',
     args: '[model]',
-    description: 'talk to a model; without one the default model is used',
+    description: 'chat with the named model or the default model',
     examples: [
       'ruvllm chat',
       'ruvllm chat model.gguf --system "Answer briefly." --temperature 0.2',
@@ -32,7 +32,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'serve',
     args: '[models...]',
-    description: 'serve models over HTTP, as OpenAI does; NAME=MODEL names one',
+    description: 'serve models over an OpenAI-compatible HTTP API; NAME=MODEL sets a name',
     examples: [
       'ruvllm serve',
       'ruvllm serve small=a.gguf large=b.gguf --alias gpt-4o=large --port 9000',
@@ -44,7 +44,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'keys',
     args: '<action> [name]',
-    description: 'create, list or revoke the API keys of the server',
+    description: "create, list or revoke the server's API keys",
     examples: [
       'ruvllm keys create laptop --tenant alice',
       'ruvllm keys create grafana --scope read-only',
@@ -57,7 +57,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'memory',
     args: '<action> [items...]',
-    description: 'add to, search, export, import or look at what is remembered',
+    description: 'add, search, export, import or inspect memory records',
     examples: [
       'ruvllm memory add "The library opens at nine." --topic opening-hours',
       'ruvllm memory search "when can I read?" --k 3',
@@ -70,7 +70,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'audit',
     args: '<action> [items...]',
-    description: 'search, summarize, verify or export the log of all requests',
+    description: 'search, summarize, verify or export the audit log',
     examples: [
       'ruvllm audit search refund --from 7d',
       'ruvllm audit stats --bucket 3600 --url http://127.0.0.1:8080',
@@ -83,7 +83,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'sessions',
     args: '<action> [items...]',
-    description: 'list, show or remove the conversations the memory knows',
+    description: 'list, show or remove conversations stored in the memory',
     examples: ['ruvllm sessions list --similar "opening hours"', 'ruvllm sessions show SESSION --limit 5'],
     help: async () => (await import('./commands/sessions.ts')).SESSIONS_HELP,
     flags: async () => (await import('./commands/sessions.ts')).SESSIONS_FLAGS,
@@ -92,7 +92,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'feedback',
     args: '<request-id>',
-    description: 'say how good an answer was, or what it should have been',
+    description: 'rate or correct an answer',
     examples: [
       'ruvllm feedback REQUEST --thumbs up --url http://127.0.0.1:8080',
       'ruvllm feedback REQUEST --correction "It is Canberra." --model model.gguf',
@@ -104,7 +104,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'learn',
     args: '<action> [items...]',
-    description: 'see what was learned from feedback, run a loop now, go back, or forget',
+    description: 'show what was learned from feedback, run a learning loop, roll back or forget',
     examples: [
       'ruvllm learn status --url http://127.0.0.1:8080',
       'ruvllm learn run --loop deep --model model.gguf',
@@ -117,7 +117,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'route',
     args: '<prompt>',
-    description: 'show who would answer a prompt, and why',
+    description: 'show which candidate the router chooses for a prompt, and why',
     examples: [
       'ruvllm route "Are there infinitely many primes?" --url http://127.0.0.1:8080',
       'ruvllm route "hello" --route-config routes.json',
@@ -128,7 +128,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'adapters',
     args: '<action> [items...]',
-    description: 'list, load or unload the LoRAs of a server; merge, export or train such files',
+    description: "list, load or unload a server's LoRA adapters; merge, export or train adapter files",
     examples: [
       'ruvllm adapters train --model model.gguf --data pairs.jsonl --output mine.gguf',
       'ruvllm serve model.gguf --adapter mine=mine.gguf',
@@ -143,23 +143,23 @@ export const COMMANDS: readonly CommandEntry[] = [
     args: '<model>',
     description: 'download a model: owner/repo[:QUANT], hf:owner/repo/file.gguf or npm:package',
     examples: ['ruvllm pull Qwen/Qwen2.5-0.5B-Instruct-GGUF:q4_k_m', 'ruvllm pull hf:owner/repo/file.gguf'],
-    flags: none,
+    flags: noFlags,
     load: async () => (await import('./commands/pull.ts')).pull,
   },
   {
     name: 'list',
     args: '',
-    description: 'show the models in the cache',
+    description: 'list the models in the cache',
     examples: ['ruvllm list', 'ruvllm list --json'],
-    flags: none,
+    flags: noFlags,
     load: async () => (await import('./commands/list.ts')).list,
   },
   {
     name: 'show',
     args: '<model>',
-    description: 'show what a model file says about itself',
+    description: 'show the metadata of a model file',
     examples: ['ruvllm show model.gguf', 'ruvllm show owner/repo:Q4_K_M --json'],
-    flags: none,
+    flags: noFlags,
     load: async () => (await import('./commands/show.ts')).show,
   },
   {
@@ -167,13 +167,13 @@ export const COMMANDS: readonly CommandEntry[] = [
     args: '<model>',
     description: 'remove a model from the cache',
     examples: ['ruvllm rm owner/repo:Q4_K_M'],
-    flags: none,
+    flags: noFlags,
     load: async () => (await import('./commands/rm.ts')).rm,
   },
   {
     name: 'tokenize',
     args: '<model> [text]',
-    description: 'show the tokens of a text, from the argument or from stdin',
+    description: 'show the tokens of a text, given as an argument or on stdin',
     examples: ['ruvllm tokenize model.gguf "Hello, world"', 'ruvllm tokenize model.gguf --bos < prompt.txt'],
     flags: async () => (await import('./commands/tokenize.ts')).TOKENIZE_FLAGS,
     load: async () => (await import('./commands/tokenize.ts')).tokenize,
@@ -181,7 +181,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'embed',
     args: '<model> [texts...]',
-    description: 'print the vectors of texts as JSON; without texts every line of stdin is one',
+    description: 'print embeddings of texts as JSON; without texts, of each line of stdin',
     examples: [
       'ruvllm embed model.gguf "first text" "second text"',
       'ruvllm embed model.gguf --dimensions 64 < lines.txt > vectors.jsonl',
@@ -192,7 +192,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'ps',
     args: '',
-    description: 'show the servers that run here, their models and what they are doing',
+    description: 'list running servers, their models and their load',
     examples: ['ruvllm ps', 'ruvllm ps --url http://127.0.0.1:9000 --api-key KEY'],
     flags: async () => (await import('./commands/ps.ts')).PS_FLAGS,
     load: async () => (await import('./commands/ps.ts')).ps,
@@ -200,17 +200,17 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'config',
     args: '<action>',
-    description: 'show which settings hold and where they come from',
+    description: 'show the effective settings and where they come from',
     examples: ['ruvllm config show', 'ruvllm config schema > ruvllm.config.schema.json'],
     help: async () => (await import('./commands/config.ts')).CONFIG_HELP,
     isTolerant: true,
-    flags: none,
+    flags: noFlags,
     load: async () => (await import('./commands/config.ts')).config,
   },
   {
     name: 'completion',
     args: '<shell>',
-    description: 'print a script that completes commands, options and models in bash, zsh or fish',
+    description: 'print a completion script for bash, zsh or fish',
     examples: [
       'source <(ruvllm completion bash)',
       'ruvllm completion zsh > "${fpath[1]}/_ruvllm"',
@@ -218,22 +218,22 @@ export const COMMANDS: readonly CommandEntry[] = [
     ],
     help: async () => (await import('./commands/completion.ts')).COMPLETION_HELP,
     isTolerant: true,
-    flags: none,
+    flags: noFlags,
     load: async () => (await import('./commands/completion.ts')).completion,
   },
   {
     name: 'doctor',
     args: '',
-    description: 'show what this machine offers, what would be used, and what could be better',
+    description: 'show hardware, kernels, models and settings of this machine, with problems and advice',
     isTolerant: true,
     examples: ['ruvllm doctor', 'ruvllm doctor --json'],
-    flags: none,
+    flags: noFlags,
     load: async () => (await import('./commands/doctor.ts')).doctor,
   },
   {
     name: 'bench',
     args: '[topic]',
-    description: 'measure how fast a model runs here',
+    description: 'measure the speed of a model on this machine',
     examples: ['ruvllm bench', 'ruvllm bench --model model.gguf --prompt-tokens 512 --runs 5'],
     flags: async () => (await import('./commands/bench.ts')).BENCH_FLAGS,
     load: async () => (await import('./commands/bench.ts')).bench,

@@ -4,10 +4,10 @@ import { type FeedbackRecords, openFeedbackRecords } from '../platform/node/feed
 import { dataFolder } from '../platform/node/paths.ts';
 import type { Learning } from '../runtime/learning/learning.ts';
 
-/** What people said of answers, beside what was learned from it. */
+/** Feedback records of this user. */
 export const openFeedbackFolder = (): FeedbackRecords => openFeedbackRecords(join(dataFolder(), 'feedback'));
 
-/** A tenant that is erased, and a request that is forgotten, leaves no word of feedback behind. */
+/** Deletes feedback together with its tenant or request. */
 export function forgetFeedbackWith(
   feedback: FeedbackRecords,
   memory: Pick<Memory, 'beforeErase'> | null,

@@ -2,7 +2,7 @@ import type { CommandContext } from './command.ts';
 import { PHASE_LABELS } from './load-model.ts';
 import { openHub } from './open-hub.ts';
 
-/** The file of a model that was named, fetched if need be. */
+/** The path of a model, downloaded if necessary. */
 export async function fetchModel({ io, output }: CommandContext, reference: string): Promise<string> {
   const progress = output.progress();
   try {

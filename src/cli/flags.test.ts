@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { readGenerateOptions } from './generate-flags.ts';
 import { readModelConfig } from './load-flags.ts';
 
-test("only what was typed is handed on, under the library's names", () => {
+test('passes only the given flags, under their library names', () => {
   expect(readGenerateOptions({})).toEqual({});
   expect(readGenerateOptions({ '--top-k': 5, '--stop': ['a', 'b'], '--ignore-eos': true, '--json': true })).toEqual({
     topK: 5,
@@ -25,7 +25,7 @@ test("only what was typed is handed on, under the library's names", () => {
   );
 });
 
-test('a value out of range is refused with the name of the flag, before anything is loaded', () => {
+test('rejects a value out of range, naming the flag, before loading anything', () => {
   expect(() => readGenerateOptions({ '--top-p': 1.5 })).toThrow(
     expect.objectContaining({
       code: 'invalid_option',
@@ -38,7 +38,7 @@ test('a value out of range is refused with the name of the flag, before anything
   );
 });
 
-test('flag before environment before default', () => {
+test('flags take precedence over variables, variables over defaults', () => {
   const environment = { RUVLLM_THREADS: '3', RUVLLM_CONTEXT: '64', RUVLLM_KERNELS: 'reference' };
   expect(readModelConfig({}, {})).toEqual({});
   expect(readModelConfig({}, environment)).toEqual({ numThreads: 3, maxContext: 64, kernels: 'reference' });
@@ -46,24 +46,22 @@ test('flag before environment before default', () => {
   expect(readModelConfig({}, { RUVLLM_THREADS: '' })).toEqual({});
 });
 
-test('a bad variable is refused with its own name', () => {
-  expect(() => readModelConfig({}, { RUVLLM_THREADS: 'two' })).toThrow(
-    'RUVLLM_THREADS must be a whole number, got "two"',
-  );
+test('rejects an invalid variable by its name', () => {
+  expect(() => readModelConfig({}, { RUVLLM_THREADS: 'two' })).toThrow('RUVLLM_THREADS must be an integer, got "two"');
   expect(() => readModelConfig({}, { RUVLLM_CONTEXT: '0' })).toThrow(
     'RUVLLM_CONTEXT must be an integer from 1 to 16777216, got 0',
   );
 });
 
-test('the folder for pages and its limit are one option; the rest by name', () => {
-  const typed = {
+test('combines the spill folder and its limit into one option; passes the others by name', () => {
+  const values = {
     '--memory-budget': 2 ** 30,
     '--kv-packing': 'q4',
     '--no-prefix-cache': false,
     '--kv-spill': 'folder',
     '--kv-spill-limit': 2 ** 20,
   };
-  expect(readModelConfig(typed, {})).toEqual({
+  expect(readModelConfig(values, {})).toEqual({
     memoryBudgetBytes: 2 ** 30,
     kvPacking: 'q4',
     prefixCache: false,
@@ -73,27 +71,27 @@ test('the folder for pages and its limit are one option; the rest by name', () =
     RUVLLM_MEMORY_BUDGET: '2GiB',
     RUVLLM_KV_PACKING: 'off',
     RUVLLM_PREFIX_CACHE: 'off',
-    RUVLLM_KV_SPILL: 'kept',
+    RUVLLM_KV_SPILL: 'pages',
     RUVLLM_KV_SPILL_LIMIT: '1M',
   };
   expect(readModelConfig({}, environment)).toEqual({
     memoryBudgetBytes: 2 ** 31,
     kvPacking: 'off',
     prefixCache: false,
-    kvSpill: { folder: 'kept', limitBytes: 2 ** 20 },
+    kvSpill: { folder: 'pages', limitBytes: 2 ** 20 },
   });
-  expect(readModelConfig({ '--kv-spill': 'typed' }, environment).kvSpill).toEqual({
-    folder: 'typed',
+  expect(readModelConfig({ '--kv-spill': 'other' }, environment).kvSpill).toEqual({
+    folder: 'other',
     limitBytes: 2 ** 20,
   });
 });
 
-test('a limit without a folder is refused when typed, and waits in the environment', () => {
-  expect(() => readModelConfig({ '--kv-spill-limit': 5 }, {})).toThrow('--kv-spill-limit needs --kv-spill');
+test('rejects a spill limit without a folder as a flag, ignores it as a variable', () => {
+  expect(() => readModelConfig({ '--kv-spill-limit': 5 }, {})).toThrow('--kv-spill-limit requires --kv-spill');
   expect(readModelConfig({}, { RUVLLM_KV_SPILL_LIMIT: '5' })).toEqual({});
 });
 
-test('values of the budget are refused with the names they were typed with', () => {
+test('rejects invalid budget values by flag or variable name', () => {
   expect(() => readModelConfig({ '--memory-budget': 0 }, {})).toThrow(
     '--memory-budget must be an integer from 1 to 9007199254740991, got 0',
   );

@@ -1,36 +1,36 @@
 import { RuvLLMError } from '../core/errors.ts';
 import { readList, readSwitch, readText, type ValueReader } from './values.ts';
 
-/** One option of a command. */
+/** An option of a command. */
 export interface Flag {
-  /** As it is typed: `--top-k`. */
+  /** `--top-k`. */
   readonly name: string;
-  /** What its value is called in the help; null for a switch. */
+  /** Name of the value in the help; null for a switch. */
   readonly value: string | null;
   readonly description: string;
   readonly read?: ValueReader<unknown>;
-  /** May be given several times; the values become a list. */
+  /** Repeatable; the values become a list. */
   readonly isList?: boolean;
-  /** The library's name for it, when it is handed on. */
+  /** Name of the library option that receives the value. */
   readonly option?: string;
-  /** The environment variable that stands in for it. */
+  /** Environment variable used when the flag is absent. */
   readonly variable?: string;
-  /** Never to be shown. */
+  /** Never shown. */
   readonly isSecret?: boolean;
 }
 
-/** The values of a command's flags by flag name; what was not given is not there. */
+/** Values by flag name; absent flags have no key. */
 export type FlagValues = Readonly<Record<string, unknown>>;
 
-export const JSON_FLAG: Flag = { name: '--json', value: null, description: 'print one JSON document on stdout' };
+export const JSON_FLAG: Flag = { name: '--json', value: null, description: 'print one JSON document to stdout' };
 
 export const CONFIG_FLAG: Flag = {
   name: '--config',
   value: 'file',
-  description: 'settings instead of ruvllm.config.json; ruvllm config show tells what holds',
+  description: 'settings file to use instead of ruvllm.config.json; see ruvllm config show',
 };
 
-/** Flag, else environment variable: what the library is to be given. An empty variable counts as unset. */
+/** Library options from flags, else from environment variables. An empty variable counts as unset. */
 export function collectOptions(
   flags: readonly Flag[],
   values: FlagValues,
@@ -54,17 +54,17 @@ function valueOf(flag: Flag, values: FlagValues, environment: Readonly<Record<st
   return isList ? readList(text, variable!, read) : read(text, variable!);
 }
 
-/** The values with those of the environment behind them, for options that the library does not know. */
+/** Adds values of environment variables for absent flags. */
 export function fillValues(
   flags: readonly Flag[],
   values: FlagValues,
   environment: Readonly<Record<string, string | undefined>>,
 ): FlagValues {
-  const found = flags.map((flag) => [flag.name, valueOf(flag, values, environment)] as const);
-  return { ...values, ...Object.fromEntries(found.filter(([, value]) => value !== undefined)) };
+  const entries = flags.map((flag) => [flag.name, valueOf(flag, values, environment)] as const);
+  return { ...values, ...Object.fromEntries(entries.filter(([, value]) => value !== undefined)) };
 }
 
-/** Gives every option the variable of its name: `--top-k` is `RUVLLM_TOP_K`, and `--no-log` is `RUVLLM_LOG`. */
+/** Adds environment variables: `RUVLLM_TOP_K` for `--top-k`, `RUVLLM_LOG` for `--no-log`. */
 export function withVariables(flags: readonly Flag[]): readonly Flag[] {
   return flags.map((flag) => ({ variable: variableOf(flag), ...flag }));
 }
@@ -76,7 +76,7 @@ function variableOf({ name }: Flag): string {
     .toUpperCase()}`;
 }
 
-/** An `invalid_option` about one of these options comes out with the name that was typed. */
+/** Replaces the library's option name in an `invalid_option` error with the flag or variable. */
 function renameOption(flags: readonly Flag[], values: FlagValues, error: unknown): unknown {
   if (!(error instanceof RuvLLMError) || error.code !== 'invalid_option') return error;
   const flag = flags.find(({ option }) => option !== undefined && option === error.data['option']);
@@ -86,7 +86,7 @@ function renameOption(flags: readonly Flag[], values: FlagValues, error: unknown
   return new RuvLLMError('invalid_option', message, { cause: error, data: { ...error.data, option: name } });
 }
 
-/** Runs `check`, naming options in its errors as they were typed. */
+/** Runs `check`; its errors name flags or variables instead of library options. */
 export function withFlagNames<T>(flags: readonly Flag[], values: FlagValues, check: () => T): T {
   try {
     return check();
@@ -95,7 +95,7 @@ export function withFlagNames<T>(flags: readonly Flag[], values: FlagValues, che
   }
 }
 
-/** As `withFlagNames`, for work that takes a while. */
+/** Asynchronous `withFlagNames`. */
 export async function withFlagNamesAsync<T>(
   flags: readonly Flag[],
   values: FlagValues,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { formatBytes, formatCount, formatRate, formatSeconds } from './format.ts';
 
-test('sizes', () => {
+test('formats sizes', () => {
   expect([0, 1023, 1024, 1536, 322_591_712, 2 ** 40 * 2000].map(formatBytes)).toEqual([
     '0 B',
     '1023 B',
@@ -12,7 +12,7 @@ test('sizes', () => {
   ]);
 });
 
-test('parameters', () => {
+test('formats parameter counts', () => {
   expect([999, 260_032, 24_407_712, 1.1e9, 405e9].map(formatCount)).toEqual([
     '999',
     '260 K',
@@ -22,7 +22,7 @@ test('parameters', () => {
   ]);
 });
 
-test('durations', () => {
+test('formats durations', () => {
   expect([-1, 0.4, 59.4, 60, 185, 7830].map(formatSeconds)).toEqual([
     '0 s',
     '0 s',
@@ -33,6 +33,6 @@ test('durations', () => {
   ]);
 });
 
-test('rates', () => {
+test('formats rates', () => {
   expect([null, 9.87, 123.4].map(formatRate)).toEqual(['–', '9.9', '123']);
 });

@@ -1,6 +1,6 @@
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
-/** `1.5 GiB`: three figures or so. */
+/** `1.5 GiB`. */
 export function formatBytes(bytes: number): string {
   let value = bytes;
   let unit = 0;
@@ -11,7 +11,7 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 || value >= 100 ? value.toFixed(0) : value.toFixed(1)} ${UNITS[unit]!}`;
 }
 
-/** `1.1 B`, `26.7 M`, `260 K`: how models are named by their parameters. */
+/** Parameter counts: `1.1 B`, `26.7 M`, `260 K`. */
 export function formatCount(count: number): string {
   for (const [size, letter] of [
     [1e9, 'B'],
@@ -32,7 +32,7 @@ export function formatSeconds(seconds: number): string {
   return `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
 }
 
-/** Tokens per second with the figures that mean something; `–` when nothing was measured. */
+/** Tokens per second; `–` if not measured. */
 export function formatRate(perSecond: number | null): string {
   if (perSecond === null) return '–';
   return perSecond >= 100 ? perSecond.toFixed(0) : perSecond.toFixed(1);

@@ -4,29 +4,29 @@ import { CONFIG_FLAG, type Flag, JSON_FLAG } from './flags.ts';
 import { displayWidth, wrapToWidth } from './terminal/text-width.ts';
 
 const INDENT = '  ';
-/** With less beside it a description is a column of single words; longer names have a line of their own. */
+/** Minimum width of a description; names that leave less get their own line. */
 const MIN_DESCRIPTION = 46;
 
-/** Indented rows of a name and a description that goes on beside it, or below where there is no room. */
+/** Two indented columns, name and wrapped description. */
 function layRows(rows: readonly (readonly [string, string])[], columns: number): string[] {
   const widest = Math.max(...rows.map(([name]) => displayWidth(name)));
   const left = Math.min(widest, Math.max(10, columns - MIN_DESCRIPTION - 4));
   return rows.flatMap(([name, description]) => {
     const lines = wrapToWidth(description, columns - left - 4);
-    const isBeside = displayWidth(name) <= left;
-    const first = isBeside ? [`${INDENT}${name.padEnd(left)}${INDENT}${lines.shift()!}`] : [`${INDENT}${name}`];
+    const fits = displayWidth(name) <= left;
+    const first = fits ? [`${INDENT}${name.padEnd(left)}${INDENT}${lines.shift()!}`] : [`${INDENT}${name}`];
     return [...first, ...lines.map((line) => `${' '.repeat(left + 4)}${line}`)].map((line) => line.trimEnd());
   });
 }
 
-/** Usage, description, options and commands. Commander's own breaks no description beside a long option. */
+/** Usage, description, options and commands; commander's formatter does not wrap next to long options. */
 export function writeHelpStart(command: Command, helper: Help, columns: number): string {
   const options = helper
     .visibleOptions(command)
     .map((option) => [helper.optionTerm(option), helper.optionDescription(option)] as const);
   const commands = helper
     .visibleCommands(command)
-    .map((one) => [`${one.name()} ${argumentsOf(one)}`.trim(), helper.subcommandDescription(one)] as const);
+    .map((sub) => [`${sub.name()} ${argumentsOf(sub)}`.trim(), helper.subcommandDescription(sub)] as const);
   const parts = [
     [`Usage: ${helper.commandUsage(command)}`],
     wrapToWidth(helper.commandDescription(command), columns),
@@ -36,7 +36,7 @@ export function writeHelpStart(command: Command, helper: Help, columns: number):
   return `${parts.map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }
 
-/** `[options]` behind every command would say nothing and leave the descriptions no room. */
+/** Without `[options]`, which applies to every command and takes width from the descriptions. */
 function argumentsOf(command: Command): string {
   return command.registeredArguments
     .map((argument) => {
@@ -46,20 +46,20 @@ function argumentsOf(command: Command): string {
     .join(' ');
 }
 
-/** What stands below the options in the help of a command. */
+/** Actions, examples and notes below the options. */
 export function writeHelpEnd(entry: CommandEntry, { actions = [], notes = '' }: HelpParts, columns: number): string {
   const parts: string[] = [];
   if (actions.length > 0) {
     const rows = actions.map(({ name, args, description }) => [`${name} ${args}`.trim(), description] as const);
     parts.push(['Actions:', ...layRows(rows, columns)].join('\n'));
   }
-  // Examples are to be copied: a line of them is never broken.
+  // Never wrapped: examples are meant to be copied.
   parts.push(['Examples:', ...entry.examples.map((line) => `${INDENT}${line}`)].join('\n'));
   if (notes !== '') parts.push(wrapToWidth(notes, columns).join('\n'));
   return `\n${parts.join('\n\n')}`;
 }
 
-/** The help of a command as a document. */
+/** The help of a command as JSON. */
 export async function describeCommand(entry: CommandEntry): Promise<object> {
   const { name, args, description, examples } = entry;
   const { actions = [], notes = '' } = (await entry.help?.()) ?? {};

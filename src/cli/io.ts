@@ -1,6 +1,5 @@
-/** Where text goes. */
 export interface TextSink {
-  /** The stream itself, for readline. */
+  /** For readline. */
   readonly stream: NodeJS.WritableStream;
   readonly isTerminal: boolean;
   readonly columns: number;
@@ -11,7 +10,7 @@ export interface TextInput extends NodeJS.ReadableStream {
   readonly isTTY?: boolean;
 }
 
-/** Everything a command takes from its process; tests bring their own. */
+/** The process as commands see it; tests provide their own. */
 export interface CliIo {
   readonly stdin: TextInput;
   readonly stdout: TextSink;
@@ -19,12 +18,12 @@ export interface CliIo {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** The current folder; default: the process's. */
   readonly folder?: string;
-  /** What stands in for a variable that nobody set: the setting and its line; else the variable itself. */
+  /** The setting and line that an unset variable was filled from; otherwise the variable itself. */
   readonly originOf?: (variable: string) => string;
-  /** Fires when the command is to end; its reason is the name of the signal, or of the error that made the output unusable. */
+  /** Aborts the command; the reason is the name of a signal or of an output error. */
   readonly signal: AbortSignal;
-  /** Says that ending by the signal was the right end, with the exit code 0: for commands that run until they are told to stop. */
+  /** Makes a signal a normal exit with code 0, for commands that run until stopped. */
   readonly acceptSignal?: () => void;
-  /** Milliseconds on a clock that does not jump. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
 }

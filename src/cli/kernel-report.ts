@@ -8,10 +8,10 @@ import { createNodeWasmPlatform } from '../platform/node/wasm-platform.ts';
 
 export interface KernelReport {
   readonly name: 'native' | 'wasm' | 'reference';
-  /** null where there is only one, or none. */
+  /** null if the pack has one build or none. */
   readonly build: string | null;
   readonly isUsable: boolean;
-  /** Why it is used, or why not. */
+  /** Why it is used or not. */
   readonly reason: string;
   readonly isChosen: boolean;
 }
@@ -28,9 +28,9 @@ async function probe(build: WasmModule['build']): Promise<string | null> {
 
 async function reportNative(choice: KernelChoice, numThreads: number): Promise<KernelReport[]> {
   const states = inspectNativeBuilds();
-  const plainest = states.at(-1);
-  if (plainest === undefined || plainest.problem?.kind === 'missing') {
-    const reason = plainest === undefined ? `none for ${process.arch}` : `not built: ${describeMissingBuild()}`;
+  const baseline = states.at(-1);
+  if (baseline === undefined || baseline.problem?.kind === 'missing') {
+    const reason = baseline === undefined ? `none for ${process.arch}` : `not built: ${describeMissingBuild()}`;
     return [{ name: 'native', build: null, isUsable: false, reason, isChosen: false }];
   }
   let isDecided = choice !== 'auto' && choice !== 'native';
@@ -40,30 +40,29 @@ async function reportNative(choice: KernelChoice, numThreads: number): Promise<K
     const reason = problem?.message ?? refusal;
     const isChosen = !isDecided && reason === null;
     isDecided ||= isChosen;
-    const verdict = isChosen ? 'the best build that this processor runs and that computes right' : 'computes right';
-    const good = [verdict, describeUntestedBuild()].filter((part) => part !== null).join('; ');
-    reports.push({ name: 'native', build, isUsable: reason === null, reason: reason ?? good, isChosen });
+    const verdict = isChosen ? 'fastest build that passes the self-test' : 'passes the self-test';
+    const success = [verdict, describeUntestedBuild()].filter((part) => part !== null).join('; ');
+    reports.push({ name: 'native', build, isUsable: reason === null, reason: reason ?? success, isChosen });
   }
   return reports;
 }
 
-/** Which kernel packs there are, and which one `choice` leads to here. */
+/** All kernel packs, and which one `choice` selects on this machine. */
 export async function reportKernels(choice: KernelChoice, numThreads: number): Promise<KernelReport[]> {
   const reports = await reportNative(choice, numThreads);
   const builds = [
-    { build: 'signed-dot', good: 'this processor multiplies signed bytes in one instruction' },
-    { build: 'relaxed-simd', good: 'this JavaScript engine has relaxed SIMD' },
-    { build: 'simd128', good: 'for engines with SIMD but without relaxed SIMD' },
+    { build: 'signed-dot', success: 'the processor has a dot product of signed bytes' },
+    { build: 'relaxed-simd', success: 'the JavaScript engine has relaxed SIMD' },
+    { build: 'simd128', success: 'for engines with SIMD but without relaxed SIMD' },
   ] as const;
   let isDecided = choice === 'reference' || choice === 'native' || reports.some(({ isChosen }) => isChosen);
-  for (const { build, good } of builds) {
+  for (const { build, success } of builds) {
     const failure = await probe(build);
     const isChosen = !isDecided && failure === null;
     isDecided ||= isChosen;
-    reports.push({ name: 'wasm', build, isUsable: failure === null, reason: failure ?? good, isChosen });
+    reports.push({ name: 'wasm', build, isUsable: failure === null, reason: failure ?? success, isChosen });
   }
   const isChosen = choice === 'reference' || (choice === 'auto' && !isDecided);
-  const reason =
-    choice === 'reference' ? 'asked for by RUVLLM_KERNELS' : 'slow and plain: what the others are tested against';
+  const reason = choice === 'reference' ? 'set by RUVLLM_KERNELS' : 'slow; the other kernels are tested against it';
   return [...reports, { name: 'reference', build: null, isUsable: true, reason, isChosen }];
 }

@@ -1,9 +1,9 @@
 import { type ModelConfig, resolveModelConfig } from '../runtime/model-config.ts';
 import { collectOptions, type Flag, type FlagValues, withFlagNames } from './flags.ts';
-import { usageError } from './usage-error.ts';
+import { requiresError } from './usage-error.ts';
 import { readInteger, readSize, readSwitch } from './values.ts';
 
-/** How a model is loaded. */
+/** Options for loading a model. */
 export const LOAD_FLAGS: readonly Flag[] = [
   {
     name: '--context',
@@ -11,7 +11,7 @@ export const LOAD_FLAGS: readonly Flag[] = [
     option: 'maxContext',
     variable: 'RUVLLM_CONTEXT',
     read: readInteger,
-    description: 'most tokens of prompt and answer together (RUVLLM_CONTEXT)',
+    description: 'context length: maximum tokens of prompt and answer (RUVLLM_CONTEXT)',
   },
   {
     name: '--threads',
@@ -19,14 +19,14 @@ export const LOAD_FLAGS: readonly Flag[] = [
     option: 'numThreads',
     variable: 'RUVLLM_THREADS',
     read: readInteger,
-    description: 'threads that compute (RUVLLM_THREADS)',
+    description: 'number of compute threads (RUVLLM_THREADS)',
   },
   {
     name: '--kernels',
     value: 'auto|native|wasm|reference',
     option: 'kernels',
     variable: 'RUVLLM_KERNELS',
-    description: 'which kernels compute (RUVLLM_KERNELS)',
+    description: 'kernels to use (RUVLLM_KERNELS)',
   },
   {
     name: '--memory-budget',
@@ -34,14 +34,14 @@ export const LOAD_FLAGS: readonly Flag[] = [
     option: 'memoryBudgetBytes',
     variable: 'RUVLLM_MEMORY_BUDGET',
     read: readSize,
-    description: 'most memory for what conversations are kept in, such as 512MiB or 2G (RUVLLM_MEMORY_BUDGET)',
+    description: 'memory budget of the KV cache, such as 512MiB or 2G (RUVLLM_MEMORY_BUDGET)',
   },
   {
     name: '--kv-packing',
     value: 'auto|off|q8|q4',
     option: 'kvPacking',
     variable: 'RUVLLM_KV_PACKING',
-    description: 'how older parts of conversations are rounded, to take less memory (RUVLLM_KV_PACKING)',
+    description: 'quantization of older KV pages, to save memory (RUVLLM_KV_PACKING)',
   },
   {
     name: '--no-prefix-cache',
@@ -49,14 +49,14 @@ export const LOAD_FLAGS: readonly Flag[] = [
     option: 'prefixCache',
     variable: 'RUVLLM_PREFIX_CACHE',
     read: readSwitch,
-    description: 'compute every prompt from its beginning (RUVLLM_PREFIX_CACHE=off)',
+    description: 'do not reuse cached prompt prefixes (RUVLLM_PREFIX_CACHE=off)',
   },
   {
     name: '--kv-spill',
     value: 'folder',
     option: 'kvSpill.folder',
     variable: 'RUVLLM_KV_SPILL',
-    description: 'keep conversations in a folder, sealed, for the next start too (RUVLLM_KV_SPILL)',
+    description: 'spill KV pages to this folder, encrypted, and restore them after a restart (RUVLLM_KV_SPILL)',
   },
   {
     name: '--kv-spill-limit',
@@ -64,18 +64,18 @@ export const LOAD_FLAGS: readonly Flag[] = [
     option: 'kvSpill.limitBytes',
     variable: 'RUVLLM_KV_SPILL_LIMIT',
     read: readSize,
-    description: 'most bytes of that folder; default 8GiB (RUVLLM_KV_SPILL_LIMIT)',
+    description: 'maximum size of the spill folder; default 8GiB (RUVLLM_KV_SPILL_LIMIT)',
   },
   {
     name: '--repack-cache',
     value: 'auto|on|off',
     option: 'repackCache',
     variable: 'RUVLLM_REPACK_CACHE',
-    description: 'keep packed weights on disk, to start faster (RUVLLM_REPACK_CACHE)',
+    description: 'cache packed weights on disk to start faster (RUVLLM_REPACK_CACHE)',
   },
 ];
 
-/** The model options that were typed or stand in the environment, checked before anything is loaded. */
+/** Model options from flags and variables, validated before anything is loaded. */
 export function readModelConfig(
   values: FlagValues,
   environment: Readonly<Record<string, string | undefined>>,
@@ -85,13 +85,12 @@ export function readModelConfig(
   return config;
 }
 
-/** The two flags of the folder are one option of the library. */
+/** Combines the two spill flags into the library's one option. */
 function nestSpill(options: Record<string, unknown>, values: FlagValues): ModelConfig {
-  const { 'kvSpill.folder': folder, 'kvSpill.limitBytes': limitBytes, ...rest } = options;
+  const { 'kvSpill.folder': folder, 'kvSpill.limitBytes': limitBytes, ...config } = options;
   if (folder !== undefined)
-    return { ...rest, kvSpill: { folder, ...(limitBytes === undefined ? {} : { limitBytes }) } } as ModelConfig;
-  // A limit that stands in the environment waits for a folder; one that was typed was meant.
-  if (Object.hasOwn(values, '--kv-spill-limit'))
-    throw usageError('--kv-spill-limit needs --kv-spill', '--kv-spill-limit');
-  return rest;
+    return { ...config, kvSpill: { folder, ...(limitBytes === undefined ? {} : { limitBytes }) } } as ModelConfig;
+  // As a variable, a limit without a folder is harmless; as a flag, it is a mistake.
+  if (Object.hasOwn(values, '--kv-spill-limit')) throw requiresError('--kv-spill-limit', '--kv-spill');
+  return config;
 }

@@ -5,7 +5,6 @@ import type { CommandContext } from './command.ts';
 import { LOAD_FLAGS } from './load-flags.ts';
 import { type FlagValues, withFlagNamesAsync } from './flags.ts';
 
-/** What people read for each phase of fetching and loading. */
 export const PHASE_LABELS: Readonly<Record<ModelProgress['phase'], string>> = {
   resolve: 'looking up',
   wait: 'waiting for another download',
@@ -15,7 +14,7 @@ export const PHASE_LABELS: Readonly<Record<ModelProgress['phase'], string>> = {
   load: 'loading',
 };
 
-/** Loads a model and shows how that goes; `config` must have come from `readModelConfig`. */
+/** Loads a model with a progress bar. */
 export async function loadWithProgress(
   { io, output }: Pick<CommandContext, 'io' | 'output'>,
   reference: string,

@@ -1,4 +1,4 @@
-// The process: the only file that sets the exit code. Everything heavy is imported after --version had its chance.
+// The only file that sets the exit code. Heavy imports come after the --version check.
 import { readFileSync } from 'node:fs';
 
 function packageVersion(): string {

@@ -2,8 +2,8 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { didYouMean, editDistance, nearest } from './nearest.ts';
 
-test('distances', () => {
-  expect(editDistance('list', 'lsit')).toBe(1); // neighbours exchanged
+test('computes the edit distance', () => {
+  expect(editDistance('list', 'lsit')).toBe(1); // transposition
   expect(editDistance('kitten', 'sitting')).toBe(3);
   expect(editDistance('', 'abc')).toBe(3);
   fc.assert(
@@ -14,7 +14,7 @@ test('distances', () => {
   );
 });
 
-test('the closest first, three at most, nothing that is far', () => {
+test('returns at most three similar candidates, nearest first', () => {
   expect(nearest('lst', ['list', 'rm', 'last', 'lost', 'lust'])).toEqual(['last', 'list', 'lost']);
   expect(nearest('Temperatur', ['temperature', 'topK'])).toEqual(['temperature']);
   expect(nearest('qwen', ['Qwen/Qwen2.5-0.5B-Instruct-GGUF:q4_k_m', 'other/model'])).toEqual([
@@ -25,7 +25,7 @@ test('the closest first, three at most, nothing that is far', () => {
   expect(nearest('x'.repeat(1 << 20), ['list'])).toEqual([]);
 });
 
-test('as a question', () => {
+test('formats suggestions as a question', () => {
   expect(didYouMean('lst', ['list'])).toBe(' (did you mean list?)');
   expect(didYouMean('zzzz', ['list'])).toBe('');
 });

@@ -1,7 +1,7 @@
-/** Longer words are not compared: the work grows with the product of both. */
+/** Longer words are not compared: the work grows with the product of the lengths. */
 const MAX_LENGTH = 200;
 
-/** How many letters must be put in, left out, replaced or exchanged with their neighbour to make one word of the other. */
+/** Optimal string alignment distance: insertions, deletions, replacements and transpositions. */
 export function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
@@ -19,27 +19,27 @@ export function editDistance(a: string, b: string): number {
   return previous[b.length]!;
 }
 
-/** What somebody may have meant by a word: the closest first, at most three. Upper case does not count. */
+/** Up to three candidates similar to `word`, nearest first; ignores case. */
 export function nearest(word: string, candidates: Iterable<string>): string[] {
-  const wanted = word.toLowerCase();
-  if (wanted === '' || wanted.length > MAX_LENGTH) return [];
-  const found: { candidate: string; distance: number }[] = [];
+  const query = word.toLowerCase();
+  if (query === '' || query.length > MAX_LENGTH) return [];
+  const matches: { candidate: string; distance: number }[] = [];
   for (const candidate of candidates) {
     if (candidate.length > MAX_LENGTH) continue;
-    const distance = editDistance(wanted, candidate.toLowerCase());
-    // A third of the letters may be wrong; of a word of two, one.
-    const isClose = distance <= Math.max(1, Math.floor(Math.max(wanted.length, candidate.length) / 3));
-    const isPart = wanted.length >= 3 && candidate.toLowerCase().includes(wanted);
-    if (isClose || isPart) found.push({ candidate, distance });
+    const distance = editDistance(query, candidate.toLowerCase());
+    // Up to a third of the letters may differ, at least one.
+    const isClose = distance <= Math.max(1, Math.floor(Math.max(query.length, candidate.length) / 3));
+    const isPart = query.length >= 3 && candidate.toLowerCase().includes(query);
+    if (isClose || isPart) matches.push({ candidate, distance });
   }
-  return found
+  return matches
     .sort((a, b) => a.distance - b.distance || (a.candidate < b.candidate ? -1 : 1))
     .slice(0, 3)
     .map(({ candidate }) => candidate);
 }
 
-/** ` (did you mean x or y?)`, or nothing. */
+/** ` (did you mean x or y?)`, or an empty string. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {
-  const close = nearest(word, candidates);
-  return close.length === 0 ? '' : ` (did you mean ${close.join(' or ')}?)`;
+  const matches = nearest(word, candidates);
+  return matches.length === 0 ? '' : ` (did you mean ${matches.join(' or ')}?)`;
 }

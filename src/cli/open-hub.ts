@@ -1,7 +1,7 @@
 import { createHub, type Hub } from '../hub/hub.ts';
 import { createNodeHubPlatform } from '../platform/node/hub-platform.ts';
 
-/** The model sources of this machine and user. */
+/** The hub with this user's cache. */
 export function openHub(): Hub {
   return createHub({ platform: createNodeHubPlatform() });
 }

@@ -4,31 +4,30 @@ import { escapeForTerminal, escapeLine, toSafeJson } from './safe-text.ts';
 import { hasColour, paint } from './terminal/colour.ts';
 import { layDetails, layTable } from './terminal/table.ts';
 
-/** How a command speaks: results on stdout, everything about them on stderr, one document with --json. */
+/** Output of a command: results on stdout, remarks on stderr, a single document with --json. */
 export interface Output {
   readonly isJson: boolean;
-  /** A piece of a model's text, exactly as it is when piped, made harmless on a terminal; nothing with --json. */
+  /** A piece of model output: unchanged in a pipe, escaped on a terminal. No-op with --json. */
   text(piece: string): void;
-  /** Lines for people, on stdout; nothing with --json. */
+  /** Lines on stdout. No-op with --json. */
   lines(text: string): void;
-  /** Rows below a head, or none, on stdout: cut to fit a terminal, whole elsewhere. Nothing with --json. */
+  /** A table on stdout, cut to the width of a terminal. No-op with --json. */
   table(head: readonly string[] | null, rows: readonly (readonly string[])[]): void;
-  /** Names and values on stdout: broken to fit a terminal. Nothing with --json. */
+  /** Names and values on stdout, wrapped to the width of a terminal. No-op with --json. */
   details(rows: readonly (readonly [string, string])[]): void;
-  /** The one document of --json; nothing without. */
+  /** The document of --json; no-op without it. */
   document(value: unknown): void;
-  /** A remark on stderr; nothing with --json. */
+  /** A remark on stderr. No-op with --json. */
   note(text: string): void;
-  /** A remark that only matters to someone watching: on a terminal, dim. */
+  /** A dimmed remark, only on a terminal. */
   aside(text: string): void;
-  /** Shows how far something has come; silent with --json. */
+  /** A progress display; silent with --json. */
   progress(): Progress;
 }
 
-/** Narrower than this nothing can be shown; a terminal that says 0 does not know. */
 const MIN_COLUMNS = 20;
 
-/** Every text of a model, of a file or of a server passes here on its way to the screen. */
+/** All text from models, files and servers is escaped here before it is shown. */
 export function createOutput(io: CliIo, isJson: boolean): Output {
   const { stdout, stderr } = io;
   const cleanLines = (text: string): string => text.split('\n').map(escapeLine).join('\n');
@@ -44,22 +43,15 @@ export function createOutput(io: CliIo, isJson: boolean): Output {
     },
     table(head, rows) {
       if (isJson) return;
-      const all = head === null ? rows : [head, ...rows];
-      const [first, ...rest] = layTable(
-        all.map((row) => row.map(escapeLine)),
-        columns(),
-      );
+      const cells = (head === null ? rows : [head, ...rows]).map((row) => row.map(escapeLine));
+      const [first, ...others] = layTable(cells, columns());
       if (first === undefined) return;
-      writeLines([head === null ? first : paint(first, 'bold', hasColour(io, stdout)), ...rest]);
+      writeLines([head === null ? first : paint(first, 'bold', hasColour(io, stdout)), ...others]);
     },
     details(rows) {
       if (isJson || rows.length === 0) return;
-      writeLines(
-        layDetails(
-          rows.map(([name, value]) => [escapeLine(name), escapeLine(value)] as const),
-          columns(),
-        ),
-      );
+      const escaped = rows.map(([name, value]) => [escapeLine(name), escapeLine(value)] as const);
+      writeLines(layDetails(escaped, columns()));
     },
     document(value) {
       if (isJson) stdout.write(`${toSafeJson(value)}\n`);

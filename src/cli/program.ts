@@ -5,7 +5,6 @@ import { CONFIG_FLAG, type Flag, JSON_FLAG } from './flags.ts';
 import { writeHelpEnd, writeHelpStart } from './help-text.ts';
 import { wrapToWidth } from './terminal/text-width.ts';
 
-/** A command that was typed correctly. */
 export interface ParsedCommand {
   readonly entry: CommandEntry;
   readonly args: CommandContext['args'];
@@ -13,19 +12,19 @@ export interface ParsedCommand {
 }
 
 interface ParserOutput {
-  /** Of the help, wherever it goes. */
+  /** Width of the help text. */
   readonly columns: number;
   out(text: string): void;
   err(text: string): void;
 }
 
-const END =
-  'Models are named by path, owner/repo[:QUANT] or npm:package. Options also come from the environment (--top-k: ' +
-  'RUVLLM_TOP_K) and from ruvllm.config.json: ruvllm config show. Start with: ruvllm chat';
+const EPILOGUE =
+  'Models are named by path, owner/repo[:QUANT] or npm:package. Options can also be set by environment variables ' +
+  '(--top-k: RUVLLM_TOP_K) and in ruvllm.config.json; see ruvllm config show. Start with: ruvllm chat';
 
 /**
- * Parses the arguments; null when only help was asked for. Commander throws its own error on a bad line. Flags of the
- * other commands are not even imported.
+ * Parses the arguments; returns null if only help was requested. Throws a CommanderError for invalid arguments. Imports
+ * only the flags of the named command.
  */
 export async function parseCommand(
   args: readonly string[],
@@ -45,7 +44,7 @@ export async function parseCommand(
       getErrHelpWidth: () => output.columns,
     })
     .configureHelp({ formatHelp: (command, helper) => writeHelpStart(command, helper, output.columns) })
-    .addHelpText('after', `\n${wrapToWidth(END, output.columns).join('\n')}`);
+    .addHelpText('after', `\n${wrapToWidth(EPILOGUE, output.columns).join('\n')}`);
   for (const entry of COMMANDS) {
     const command = program.command(`${entry.name} ${entry.args}`.trim()).description(entry.description);
     if (args.includes(entry.name)) {
@@ -64,12 +63,12 @@ export async function parseCommand(
 function toOption({ name, value, description, read, isList }: Flag): Option {
   if (value === null) return new Option(name, description);
   return new Option(`${name} <${value}>`, description).argParser((text: string, previous: unknown) => {
-    const one = read === undefined ? text : read(text, name);
-    return isList === true ? [...((previous as unknown[] | undefined) ?? []), one] : one;
+    const parsed = read === undefined ? text : read(text, name);
+    return isList === true ? [...((previous as unknown[] | undefined) ?? []), parsed] : parsed;
   });
 }
 
-/** Only what was typed, by the name it was typed with. */
+/** Values set on the command line, by flag name. */
 function valuesOf(command: Command): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   for (const option of command.options) {

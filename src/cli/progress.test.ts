@@ -8,7 +8,7 @@ const step = (doneBytes: number, totalBytes: number | null = 1000 * 1024, label 
   totalBytes,
 });
 
-test('without a terminal: a line at most every five seconds, with speed and time left', () => {
+test('prints a line at most every five seconds without a terminal', () => {
   const io = createFakeIo();
   const progress = createProgress({ sink: io.stderr, now: io.now });
   for (let second = 0; second <= 12; second++) {
@@ -23,7 +23,7 @@ test('without a terminal: a line at most every five seconds, with speed and time
   ]);
 });
 
-test('bytes that were there before the first step do not count as speed', () => {
+test('excludes bytes from before the first step from the speed', () => {
   const io = createFakeIo();
   const progress = createProgress({ sink: io.stderr, now: io.now });
   progress.update(step(800 * 1024));
@@ -32,7 +32,7 @@ test('bytes that were there before the first step do not count as speed', () => 
   expect(io.written.stderr).toContain('10.0 KiB/s  15 s left');
 });
 
-test('the speed is that of the last ten seconds, not of a better time before', () => {
+test('shows the speed of the last ten seconds', () => {
   const io = createFakeIo();
   const progress = createProgress({ sink: io.stderr, now: io.now });
   for (let second = 0; second <= 30; second++) {
@@ -44,11 +44,11 @@ test('the speed is that of the last ten seconds, not of a better time before', (
   );
 });
 
-test('on a terminal: one line drawn over itself, taken away at the end, never wider than the screen', () => {
+test('redraws one line within the width of the terminal and clears it at the end', () => {
   const io = createFakeIo({ isTerminal: true });
   const progress = createProgress({ sink: io.stderr, now: io.now });
   progress.update(step(0, null, `loading ${'x'.repeat(200)}\x1b[2J`));
-  progress.update(step(1, null, `loading ${'x'.repeat(200)}\x1b[2J`)); // too soon to draw again
+  progress.update(step(1, null, `loading ${'x'.repeat(200)}\x1b[2J`)); // too soon to redraw
   expect(io.written.stderr).toBe(`\r\x1b[K${`loading ${'x'.repeat(200)}`.slice(0, 78)}…`);
   progress.finish();
   progress.finish();
@@ -56,7 +56,7 @@ test('on a terminal: one line drawn over itself, taken away at the end, never wi
   expect(io.written.stderr.split('\r\x1b[K')).toHaveLength(3);
 });
 
-test('on a terminal a long label gives way to the numbers', () => {
+test('shortens a long label rather than the numbers', () => {
   const io = createFakeIo({ isTerminal: true });
   createProgress({ sink: io.stderr, now: io.now }).update(
     step(512_000, 1_024_000, 'loading a-model-with-a-long-name.gguf'),
@@ -66,7 +66,7 @@ test('on a terminal a long label gives way to the numbers', () => {
   expect(line).toHaveLength(79);
 });
 
-test('a size that is not known gives no share and no time left', () => {
+test('shows no percentage and no time left for an unknown size', () => {
   const io = createFakeIo();
   const progress = createProgress({ sink: io.stderr, now: io.now });
   progress.update(step(0, null));

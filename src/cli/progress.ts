@@ -4,29 +4,28 @@ import { escapeLine } from './safe-text.ts';
 import { cutToWidth } from './terminal/text-width.ts';
 
 export interface ProgressStep {
-  /** What is being done to what; a new label starts the clock again. */
+  /** A new label restarts the measurement. */
   readonly label: string;
   readonly doneBytes: number;
-  /** null while it is not known. */
+  /** null if unknown. */
   readonly totalBytes: number | null;
 }
 
-/** How far something has come, for people: a bar on a terminal, a line now and then elsewhere. */
+/** A progress bar on a terminal, an occasional line elsewhere. */
 export interface Progress {
   update(step: ProgressStep): void;
-  /** Takes the bar away. */
+  /** Clears the bar. */
   finish(): void;
 }
 
-/** Fast enough to look alive, slow enough not to cost anything. */
 const REDRAW_MS = 100;
-/** The speed is that of the last seconds: an average from the beginning would go on promising what a stalled line once gave. */
+/** An average from the start would hide a stalled connection. */
 const RATE_WINDOW_MS = 10_000;
-/** Log files should tell that something goes on, not how the bar looked. */
+/** Interval of lines in log files. */
 const LINE_MS = 5000;
 const BAR_WIDTH = 24;
 const GAP = '  ';
-/** A label shorter than this says nothing any more. */
+/** A shorter label is useless. */
 const MIN_LABEL = 12;
 
 export function createProgress({ sink, now }: { sink: TextSink | null; now: () => number }): Progress {
@@ -50,7 +49,7 @@ export function createProgress({ sink, now }: { sink: TextSink | null; now: () =
       shownMs = ms;
       const parts = describe(step, samples[0]!, ms);
       isBarShown ||= sink.isTerminal;
-      // One column is left free: a full line would wrap, and \r would not come back to its beginning.
+      // One column stays free: a full line would wrap, and \r would return to the wrong line.
       sink.write(sink.isTerminal ? `\r\x1b[K${fit(parts, sink.columns - 1)}` : `${parts.join(GAP)}\n`);
     },
     finish() {
@@ -61,11 +60,11 @@ export function createProgress({ sink, now }: { sink: TextSink | null; now: () =
   };
 }
 
-/** The label gives way first: the numbers are what one looks for. */
-function fit([label, ...rest]: readonly string[], width: number): string {
-  const numbers = rest.map((part) => GAP + part).join('');
-  const room = Math.max(MIN_LABEL, width - numbers.length);
-  return cutToWidth(cutToWidth(label!, room) + numbers, width);
+/** Shortens the label first, because the numbers matter more. */
+function fit([label, ...parts]: readonly string[], width: number): string {
+  const numbers = parts.map((part) => GAP + part).join('');
+  const labelWidth = Math.max(MIN_LABEL, width - numbers.length);
+  return cutToWidth(cutToWidth(label!, labelWidth) + numbers, width);
 }
 
 interface Sample {
@@ -73,23 +72,23 @@ interface Sample {
   readonly bytes: number;
 }
 
-/** A sample for each drawing of the bar at most; the first one is the beginning of the window. */
+/** Adds at most one sample per redraw; the first sample starts the rate window. */
 function addSample(samples: readonly Sample[], sample: Sample): Sample[] {
   const isDue = samples.length === 0 || sample.ms - samples.at(-1)!.ms >= REDRAW_MS;
   const from = samples.findLastIndex(({ ms }) => ms <= sample.ms - RATE_WINDOW_MS);
-  const kept = samples.slice(Math.max(0, from));
-  return isDue ? [...kept, sample] : kept;
+  const recent = samples.slice(Math.max(0, from));
+  return isDue ? [...recent, sample] : recent;
 }
 
 function describe({ label, doneBytes, totalBytes }: ProgressStep, start: Sample, ms: number) {
   const seconds = (ms - start.ms) / 1000;
-  // Bytes that were there before (a resumed download) say nothing about the speed.
+  // Bytes of a resumed download do not count towards the speed.
   const rate = seconds > 0 ? (doneBytes - start.bytes) / seconds : 0;
   const parts = [escapeLine(label)];
   if (totalBytes !== null && totalBytes > 0) {
-    const share = Math.min(1, doneBytes / totalBytes);
-    const filled = Math.round(share * BAR_WIDTH);
-    parts.push(`${'█'.repeat(filled)}${'░'.repeat(BAR_WIDTH - filled)} ${Math.floor(share * 100)}%`);
+    const fraction = Math.min(1, doneBytes / totalBytes);
+    const numFilled = Math.round(fraction * BAR_WIDTH);
+    parts.push(`${'█'.repeat(numFilled)}${'░'.repeat(BAR_WIDTH - numFilled)} ${Math.floor(fraction * 100)}%`);
     parts.push(`${formatBytes(doneBytes)} / ${formatBytes(totalBytes)}`);
   } else if (doneBytes > 0) {
     parts.push(formatBytes(doneBytes));

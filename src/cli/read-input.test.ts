@@ -10,14 +10,14 @@ const read = async (...chunks: (string | Uint8Array)[]): Promise<string> => {
   return await readInput(io.stdin, io.signal);
 };
 
-test('all of it, characters cut between chunks included, less one line break at the end', async () => {
+test('joins characters split between chunks and removes one trailing line break', async () => {
   expect(await read('a\n', new Uint8Array([0xc3]), new Uint8Array([0xa9]), '\n\n')).toBe('a\né\n');
   expect(await read('a\r\n')).toBe('a');
   expect(await read()).toBe('');
   expect(await read('\ufeffa')).toBe('\ufeffa');
 });
 
-test('invalid UTF-8 is refused with the first bad byte', () => {
+test('rejects invalid UTF-8 with the offset of the first bad byte', () => {
   const bad =
     (...bytes: number[]) =>
     () =>
@@ -30,11 +30,11 @@ test('invalid UTF-8 is refused with the first bad byte', () => {
     });
   expect(bad(0xff)).toThrow(at(0));
   expect(bad(0x61, 0x62, 0xff, 0x63)).toThrow(at(2));
-  expect(bad(0x61, 0xe2, 0x82)).toThrow(at(1)); // cut off in the middle of a character
+  expect(bad(0x61, 0xe2, 0x82)).toThrow(at(1)); // truncated character
   expect(bad(0xed, 0xa0, 0x80)).toThrow(at(1)); // half a surrogate pair
 });
 
-test('valid bytes are decoded exactly, others refused', () => {
+test('decodes valid bytes exactly and rejects all others', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 6 }), (bytes) => {
       const lenient = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
@@ -45,7 +45,7 @@ test('valid bytes are decoded exactly, others refused', () => {
   );
 });
 
-test('aborting ends the wait', async () => {
+test('stops waiting for input when aborted', async () => {
   const io = createFakeIo();
   const reading = readInput(io.stdin, io.signal);
   io.controller.abort();

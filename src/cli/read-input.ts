@@ -3,12 +3,12 @@ import { RuvLLMError } from '../core/errors.ts';
 import type { CommandContext } from './command.ts';
 import type { TextInput } from './io.ts';
 
-/** More text than any context holds; beyond it somebody has piped the wrong file. */
+/** More text than any context holds; larger input is probably the wrong file. */
 export const MAX_INPUT_BYTES = 64 << 20;
 
 /**
- * UTF-8 or `invalid_text` with the first bad byte: replaced characters would silently change the question. `start` is
- * where the bytes stand in the whole input.
+ * Decodes UTF-8; throws `invalid_text` with the first bad byte, because replacement characters would silently change
+ * the prompt. `start` is the offset of the bytes in the input.
  */
 export function decodeInput(bytes: Uint8Array, start = 0): string {
   try {
@@ -19,7 +19,7 @@ export function decodeInput(bytes: Uint8Array, start = 0): string {
   }
 }
 
-/** All of stdin as text; a line break at its very end belongs to the shell and is taken away. */
+/** All of stdin as text, without the trailing line break that shells add. */
 export async function readInput(stdin: TextInput, signal: AbortSignal): Promise<string> {
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
@@ -44,7 +44,7 @@ export async function readInput(stdin: TextInput, signal: AbortSignal): Promise<
 }
 
 function firstInvalidByte(bytes: Uint8Array): number {
-  // The longest prefix that decodes, unfinished characters allowed; doubling back costs log n decodings.
+  // Binary search for the longest prefix that decodes, where the last character may be incomplete.
   const isGood = (length: number): boolean => {
     try {
       new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, length), { stream: true });
@@ -63,19 +63,19 @@ function firstInvalidByte(bytes: Uint8Array): number {
   return good === bytes.length ? lastCharacterStart(bytes) : good;
 }
 
-/** Valid so far but cut off: the character that is not finished begins here. */
+/** Start of the incomplete last character. */
 function lastCharacterStart(bytes: Uint8Array): number {
   let at = bytes.length - 1;
   while (at > 0 && (bytes[at]! & 0xc0) === 0x80) at--;
   return at;
 }
 
-/** The argument, or stdin when it is absent or `-`. */
+/** The argument, or stdin if it is absent or `-`. */
 export async function readArgumentOrInput(
   argument: string | undefined,
   { io, output }: Pick<CommandContext, 'io' | 'output'>,
 ): Promise<string> {
   if (argument !== undefined && argument !== '-') return argument;
-  if (io.stdin.isTTY === true) output.note('reading from the terminal; Ctrl-D on an empty line ends the text');
+  if (io.stdin.isTTY === true) output.note('reading from the terminal; press Ctrl-D on an empty line to finish');
   return await readInput(io.stdin, io.signal);
 }

@@ -3,7 +3,7 @@ import type { CliIo } from './io.ts';
 import { escapeForTerminal, escapeLine, toSafeJson } from './safe-text.ts';
 import { hasColour, paint } from './terminal/colour.ts';
 
-/** 2: what was typed is wrong. 1: it could not be done. */
+/** 2 for invalid options, otherwise 1. */
 export function exitCodeOf(error: unknown): number {
   return serializeError(error).code === 'invalid_option' ? 2 : 1;
 }
@@ -11,11 +11,11 @@ export function exitCodeOf(error: unknown): number {
 interface ReportOptions {
   readonly io: Pick<CliIo, 'stdout' | 'stderr' | 'environment'>;
   readonly isJson: boolean;
-  /** null when not even the command could be told. */
+  /** null if no command was recognized. */
   readonly commandName: string | null;
 }
 
-/** Says what went wrong: one document on stdout with --json, one line and the next thing to try on stderr without. */
+/** Prints the error: as JSON on stdout with --json, otherwise as one line and a next step on stderr. */
 export function reportError(error: unknown, { io, isJson, commandName }: ReportOptions): void {
   const { code, message, data } = serializeError(error);
   if (isJson) {
@@ -26,61 +26,63 @@ export function reportError(error: unknown, { io, isJson, commandName }: ReportO
     io.stderr.write(`${paint('error:', 'red', isColoured)} ${escapeLine(shorten(message))}\n`);
     if (next !== null) io.stderr.write(`${paint('next:', 'cyan', isColoured)} ${escapeLine(next)}\n`);
   }
-  // A bug is only found with its stack; everything else is explained by its message.
+  // Only bugs need a stack trace.
   if (code === 'internal' && error instanceof Error && (io.environment['RUVLLM_DEBUG'] ?? '') !== '') {
     io.stderr.write(`${escapeForTerminal(error.stack ?? '')}\n`);
   }
 }
 
-/** A message may quote what it refuses; nobody reads a megabyte of it. */
+/** A message may quote a rejected input of megabytes. */
 const MAX_MESSAGE = 4000;
 
 function shorten(message: string): string {
   if (message.length <= MAX_MESSAGE) return message;
-  return `${message.slice(0, MAX_MESSAGE)}… (${message.length} characters; all of them with --json)`;
+  return `${message.slice(0, MAX_MESSAGE)}… (${message.length} characters; --json shows all)`;
 }
 
 type Reported = Pick<RuvLLMError, 'code' | 'message' | 'data'>;
 
-/** What they do not find is no model; where it can be looked up. */
-const LOOK_UP: Readonly<Record<string, string | null>> = {
+/** Next steps of commands whose `not_found` is not about a model. */
+const NOT_FOUND_STEPS: Readonly<Record<string, string | null>> = {
   memory: null,
   audit: null,
   sessions: null,
-  feedback: 'ruvllm audit search shows the requests and their ids',
-  learn: 'ruvllm learn status shows what there is',
-  keys: 'ruvllm keys list shows the keys and their ids',
+  feedback: 'ruvllm audit search lists requests and their ids',
+  learn: 'ruvllm learn status lists models and requests',
+  keys: 'ruvllm keys list shows keys and their ids',
 };
 
 const NEXT_STEPS: Partial<Record<ErrorCode, (error: Reported, commandName: string | null) => string | null>> = {
   invalid_option({ message, data }, commandName) {
     if (typeof data['next'] === 'string') return data['next'];
-    const meant = /^unknown command .* \(did you mean (\w+)\?\)$/.exec(message)?.[1];
-    const name = commandName ?? meant;
+    const suggestion = /^unknown command .* \(did you mean (\w+)\?\)$/.exec(message)?.[1];
+    const name = commandName ?? suggestion;
     return name === undefined ? 'ruvllm --help' : `ruvllm ${name} --help`;
   },
-  io: ({ data }) => (typeof data['url'] === 'string' ? 'ruvllm ps shows which servers run here' : null),
+  io: ({ data }) => (typeof data['url'] === 'string' ? 'ruvllm ps lists running servers' : null),
   invalid_model_file: () => 'ruvllm show MODEL, or ruvllm pull MODEL again',
-  unknown_architecture: () => 'ruvllm doctor shows the architectures there are',
+  unknown_architecture: () => 'ruvllm doctor lists the supported architectures',
   not_found(error, commandName) {
     const suggestions = error.data['suggestions'];
-    if (Array.isArray(suggestions)) return `did you mean ${suggestions.join(' or ')}? ruvllm list shows what is here`;
+    if (Array.isArray(suggestions))
+      return `did you mean ${suggestions.join(' or ')}? ruvllm list shows the cached models`;
     const reference = /^model (\S+) is not in the cache/.exec(error.message)?.[1];
     if (reference !== undefined) return `ruvllm pull ${reference}`;
-    return commandName !== null && Object.hasOwn(LOOK_UP, commandName) ? LOOK_UP[commandName]! : 'ruvllm list';
+    const hasStep = commandName !== null && Object.hasOwn(NOT_FOUND_STEPS, commandName);
+    return hasStep ? NOT_FOUND_STEPS[commandName]! : 'ruvllm list';
   },
-  not_loaded: (_, commandName) => (commandName === 'learn' ? 'the same command with --model MODEL' : null),
-  remote_failed: () => 'ruvllm ps shows which servers run here',
+  not_loaded: (_, commandName) => (commandName === 'learn' ? 'repeat the command with --model MODEL' : null),
+  remote_failed: () => 'ruvllm ps lists running servers',
   conflict: ({ data }) => (typeof data['next'] === 'string' ? data['next'] : null),
-  context_overflow: () => 'a shorter prompt, a smaller --max-tokens or a larger --context',
+  context_overflow: () => 'shorten the prompt, lower --max-tokens or raise --context',
   out_of_memory: () =>
-    'a smaller --context or a larger --memory-budget, or a smaller model; ruvllm doctor shows the memory',
-  deadline_exceeded: () => 'a longer --timeout or a smaller --max-tokens',
+    'lower --context, raise --memory-budget or use a smaller model; ruvllm doctor shows the available memory',
+  deadline_exceeded: () => 'raise --timeout or lower --max-tokens',
   empty_prompt: () => 'ruvllm run MODEL "your prompt"',
-  download_failed: () => 'the same command again: a download goes on where it stopped',
+  download_failed: () => 'repeat the command: the download resumes where it stopped',
   disk_full: () => 'ruvllm list, then ruvllm rm MODEL',
   kernel_failed: () => 'ruvllm doctor',
-  internal: () => 'RUVLLM_DEBUG=1 with the same command shows where',
+  internal: () => 'set RUVLLM_DEBUG=1 to see a stack trace',
 };
 
 function nextStep(error: Reported, commandName: string | null): string | null {

@@ -19,32 +19,28 @@ test.each([
   [['run'], "missing required argument 'model'", 'ruvllm run --help'],
   [['lst'], "unknown command 'lst' (did you mean list?)", 'ruvllm list --help'],
   [['run', '--temprature', '1'], "unknown option '--temprature' (did you mean --temperature?)", 'ruvllm run --help'],
-  [['keys', 'crate', 'x'], 'keys knows create, list, revoke, not "crate" (did you mean create?)', 'ruvllm keys --help'],
+  [
+    ['keys', 'crate', 'x'],
+    'unknown action "crate" (did you mean create?); keys has create, list, revoke',
+    'ruvllm keys --help',
+  ],
   [
     ['memory', 'serch'],
-    'memory knows add, search, stats, export, import, rm, policies, policy-history, policy-rollback, neighbours, rotate-key, erase-tenant, not "serch" (did you mean search?)',
+    'unknown action "serch" (did you mean search?); memory has add, search, stats, export, import, rm, policies, policy-history, policy-rollback, neighbours, rotate-key, erase-tenant',
     'ruvllm memory --help',
   ],
   [['run', 'm', 'p', '--top-k'], "option '--top-k <n>' argument missing", 'ruvllm run --help'],
-  [['run', 'm', 'p', '--top-k', 'x'], '--top-k must be a whole number, got "x"', 'ruvllm run --help'],
-  [
-    ['run', 'm', 'p', '--raw', '--chat'],
-    '--raw gives the prompt as it is; it cannot go with --chat or --system',
-    'ruvllm run --help',
-  ],
-  [['run', 'm', 'p', '--special'], '--special needs --raw: a chat template does that by itself', 'ruvllm run --help'],
-  [
-    ['run', 'm', 'p', '--logprobs', '2'],
-    '--logprobs needs --json: there is no place for them in the text',
-    'ruvllm run --help',
-  ],
-  [['bench', 'x'], 'unknown topic "x" (known: speed); a model is named with --model', 'ruvllm bench --help'],
+  [['run', 'm', 'p', '--top-k', 'x'], '--top-k must be an integer, got "x"', 'ruvllm run --help'],
+  [['run', 'm', 'p', '--raw', '--chat'], '--raw cannot be combined with --chat or --system', 'ruvllm run --help'],
+  [['run', 'm', 'p', '--special'], '--special requires --raw or --session', 'ruvllm run --help'],
+  [['run', 'm', 'p', '--logprobs', '2'], '--logprobs requires --json', 'ruvllm run --help'],
+  [['bench', 'x'], 'unknown topic "x"; bench has speed (--model names a model)', 'ruvllm bench --help'],
   [['bench', '--runs', '0'], '--runs must be from 1 to 1000, got 0', 'ruvllm bench --help'],
 ])('%j is a usage error', async (args, message, next) => {
   expect(await run(...args)).toEqual({ code: 2, stdout: '', stderr: `error: ${message}\nnext: ${next}\n` });
 });
 
-test('with --json a usage error is a document on stdout', async () => {
+test('reports a usage error as JSON on stdout with --json', async () => {
   const { code, stdout, stderr } = await run('run', 'm', 'p', '--json', '--top-k', '-5');
   expect({ code, stderr }).toEqual({ code: 2, stderr: '' });
   expect(JSON.parse(stdout)).toEqual({
@@ -56,23 +52,23 @@ test('with --json a usage error is a document on stdout', async () => {
   });
 });
 
-test('after -- nothing is an option', async () => {
+test('treats everything after -- as an argument', async () => {
   const { stdout, stderr } = await run('list', '--', '--json');
   expect(stdout).toBe('');
   expect(stderr).toContain('too many arguments');
 });
 
-test('no command shows the help on stderr and fails; --help shows it on stdout and does not', async () => {
-  const without = await run();
-  expect(without).toMatchObject({ code: 2, stdout: '' });
-  expect(without.stderr).toContain('Usage: ruvllm');
-  expect(without.stderr.endsWith('error: no command was given\nnext: ruvllm --help\n')).toBe(true);
+test('prints help to stderr and fails without a command; prints it to stdout with --help', async () => {
+  const noCommand = await run();
+  expect(noCommand).toMatchObject({ code: 2, stdout: '' });
+  expect(noCommand.stderr).toContain('Usage: ruvllm');
+  expect(noCommand.stderr.endsWith('error: no command given\nnext: ruvllm --help\n')).toBe(true);
   const help = await run('run', '--help');
   expect(help).toMatchObject({ code: 0, stderr: '' });
   for (const flag of ['--max-tokens', '--kernels', '--chat', '--json']) expect(help.stdout).toContain(flag);
 });
 
-test('with --json the help is a document, too', async () => {
+test('prints help as JSON with --json', async () => {
   const { code, stdout, stderr } = await run('keys', '--help', '--json');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const help = JSON.parse(stdout);
@@ -83,28 +79,25 @@ test('with --json the help is a document, too', async () => {
   expect(JSON.parse((await run('help', 'keys', '--json')).stdout)).toEqual(help);
 });
 
-test.each(COMMANDS.map(({ name }) => name))(
-  '%s --help has examples of it, and no line is broken badly',
-  async (name) => {
-    const { stdout } = await run(name, '--help');
-    const [, examples] = stdout.split('\nExamples:\n');
-    expect(examples).toMatch(new RegExp(`^ {2}.*ruvllm ${name}\\b`));
-    const tooLong = stdout.split('\n').filter((line) => line.length > 80);
-    expect(tooLong).toEqual([]);
-  },
-);
+test.each(COMMANDS.map(({ name }) => name))('%s --help has examples and fits 80 columns', async (name) => {
+  const { stdout } = await run(name, '--help');
+  const [, examples] = stdout.split('\nExamples:\n');
+  expect(examples).toMatch(new RegExp(`^ {2}.*ruvllm ${name}\\b`));
+  const tooLong = stdout.split('\n').filter((line) => line.length > 80);
+  expect(tooLong).toEqual([]);
+});
 
-test('a model that does not exist, but one like it does', async () => {
+test('suggests a model with a similar name', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'ruvllm-near-'));
   writeFileSync(join(folder, 'stories.gguf'), '');
   const { stderr } = await run('show', join(folder, 'storeis.gguf'));
   rmSync(folder, { recursive: true });
   expect(stderr.split('\n')[1]).toBe(
-    `next: did you mean ${join(folder, 'stories.gguf')}? ruvllm list shows what is here`,
+    `next: did you mean ${join(folder, 'stories.gguf')}? ruvllm list shows the cached models`,
   );
 });
 
-test('a model that does not exist is not_found with exit code 1', async () => {
+test('exits with 1 if the model does not exist', async () => {
   expect(await run('show', './nothing.gguf')).toEqual({
     code: 1,
     stdout: '',

@@ -11,29 +11,29 @@ import { toSafeJson } from './safe-text.ts';
 import { usageError } from './usage-error.ts';
 
 /** Parses and runs one command line; returns its exit code and never throws. */
-export async function runCli(typed: readonly string[], version: string, io: CliIo): Promise<number> {
-  const args = typed[0] === 'help' ? [...typed.slice(1), '--help'] : typed;
+export async function runCli(argv: readonly string[], version: string, io: CliIo): Promise<number> {
+  const args = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
   const end = args.indexOf('--');
-  // Looked for by hand: an unknown option must be reported as JSON although nothing was parsed.
+  // Not left to the parser: its own errors must be JSON, too.
   const isJson = (end < 0 ? args : args.slice(0, end)).includes('--json');
   const output = createOutput(io, isJson);
-  let settled = io;
+  let configuredIo = io;
   const commandName = COMMANDS.find(({ name }) => name === args[0])?.name ?? null;
   try {
     const parsed = await parse(args, version, io, isJson);
     if (parsed === null) return 0;
-    const { '--config': named, ...values } = parsed.values;
+    const { '--config': configPath, ...values } = parsed.values;
     const isTolerant = parsed.entry.isTolerant === true;
-    const config = await loadConfig(named as string | undefined, io, { isTolerant });
-    settled = withConfig(io, config);
+    const config = await loadConfig(configPath as string | undefined, io, { isTolerant });
+    configuredIo = withConfig(io, config);
     const run = await parsed.entry.load();
-    await run({ io: settled, output, version, args: parsed.args, values, config });
+    await run({ io: configuredIo, output, version, args: parsed.args, values, config });
     return 0;
   } catch (error) {
     const reason = stopReason(error, io.signal);
     if (reason === null || reason.startsWith('SIG')) {
-      const shown = reason === null ? await withSuggestions(nameOrigin(error, settled)) : stoppedBy(reason);
-      reportError(shown, { io, isJson, commandName });
+      const reported = reason === null ? await withSuggestions(nameOrigin(error, configuredIo)) : stoppedBy(reason);
+      reportError(reported, { io, isJson, commandName });
     }
     return exitCodeOf(error);
   }
@@ -56,14 +56,14 @@ async function parse(args: readonly string[], version: string, io: CliIo, isJson
     }
     if (error.code === 'commander.help') {
       if (!isJson) io.stderr.write(`${help.err}\n`);
-      throw usageError('no command was given');
+      throw usageError('no command given');
     }
-    throw usageError(readable(error.message));
+    throw usageError(toOneLine(error.message));
   }
 }
 
-/** Commander puts what may have been meant on a line of its own. */
-function readable(message: string): string {
+/** Commander puts its suggestion on a second line. */
+function toOneLine(message: string): string {
   return message
     .replace(/^error: /, '')
     .replace(/\n\(Did you mean (?:one of )?([^?]*)\?\)$/, (_, names: string) => ` (did you mean ${names}?)`);
@@ -75,7 +75,7 @@ async function helpDocument(args: readonly string[], version: string): Promise<o
   return { version, commands: COMMANDS.map(({ name, args, description }) => ({ name, args, description })) };
 }
 
-/** An error about a model tells which models have such a name. */
+/** Adds models with similar names to an error about a missing model. */
 async function withSuggestions(error: unknown): Promise<unknown> {
   if (!(error instanceof RuvLLMError) || error.code !== 'not_found') return error;
   const { suggestModels } = await import('./suggest-model.ts');
@@ -84,7 +84,7 @@ async function withSuggestions(error: unknown): Promise<unknown> {
   return new RuvLLMError(error.code, error.message, { cause: error, data: { ...error.data, suggestions } });
 }
 
-/** What made the process stop the command; null when it failed by itself. */
+/** Why the process aborted the command; null if the command failed on its own. */
 function stopReason(error: unknown, signal: AbortSignal): string | null {
   return signal.aborted && error instanceof RuvLLMError && error.code === 'aborted' ? String(signal.reason) : null;
 }

@@ -4,14 +4,14 @@ import { runCli } from './run-cli.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
-/** Runs one command on the process's own streams and signals; returns the exit code. */
+/** Runs one command with the streams and signals of the process; returns the exit code. */
 export async function runProcess(args: readonly string[], version: string): Promise<number> {
   const controller = new AbortController();
   let signalCode: number | null = null;
   let isSignalAccepted = false;
   const onSignal = (name: (typeof SIGNALS)[number]): void => {
     const code = 128 + constants.signals[name];
-    // A second signal means that cleaning up takes too long for whoever sent it.
+    // A second signal ends the process without waiting for cleanup.
     if (signalCode !== null) process.exit(code);
     signalCode = code;
     controller.abort(name);
@@ -37,12 +37,12 @@ export async function runProcess(args: readonly string[], version: string): Prom
   };
   const code = await runCli(args, version, io);
   for (const name of SIGNALS) process.off(name, onSignal);
-  // A failed write is reported after the turn of the event loop it happened in.
+  // Node.js reports a failed write only in the next turn of the event loop.
   await new Promise((resolve) => setImmediate(resolve));
   if (signalCode !== null && !isSignalAccepted) return signalCode;
   if (outputError === null) return code;
-  if (outputError === 'EPIPE') return 0; // whoever read it has read enough
-  io.stderr.write(`error: cannot write the output: ${outputError}\n`);
+  if (outputError === 'EPIPE') return 0; // the reader, such as `head`, has closed the pipe
+  io.stderr.write(`error: cannot write output: ${outputError}\n`);
   return 1;
 }
 
@@ -51,10 +51,10 @@ function toSink(stream: NodeJS.WriteStream): TextSink {
     stream,
     isTerminal: stream.isTTY === true,
     get columns() {
-      // A terminal that nobody has measured says 0.
+      // 0 means unknown.
       return stream.columns || 80;
     },
-    // Writing to a pipe whose reader has left only repeats the error.
+    // Writing to a closed pipe would only repeat the error.
     write: (text) => (stream.writable ? void stream.write(text) : undefined),
   };
 }

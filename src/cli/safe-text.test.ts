@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { escapeForTerminal, escapeLine, toSafeJson } from './safe-text.ts';
 
-/** Any code unit, control characters and direction marks often. */
+/** Random code units, biased towards control characters and direction marks. */
 const hostile = fc
   .array(
     fc.oneof(
@@ -13,16 +13,16 @@ const hostile = fc
   )
   .map((units) => String.fromCharCode(...units));
 
-// Spelled out with numbers, not with the class the code uses.
-function isDangerous(code: number, kept: readonly number[]): boolean {
+// Ranges instead of the character class of the code under test.
+function isDangerous(code: number, allowed: readonly number[]): boolean {
   const isControl = code < 0x20 || (code >= 0x7f && code <= 0x9f);
   const isDirection = (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
-  return (isControl && !kept.includes(code)) || isDirection;
+  return (isControl && !allowed.includes(code)) || isDirection;
 }
-const dangerous = (text: string, kept: readonly number[]): number[] =>
-  [...text].map((character) => character.codePointAt(0)!).filter((code) => isDangerous(code, kept));
+const dangerous = (text: string, allowed: readonly number[]): number[] =>
+  [...text].map((character) => character.codePointAt(0)!).filter((code) => isDangerous(code, allowed));
 
-test('nothing that moves a cursor or turns text around is left, line breaks and tabs are', () => {
+test('escapes control characters and direction marks, except line breaks and tabs', () => {
   fc.assert(
     fc.property(hostile, (text) => {
       expect(dangerous(escapeForTerminal(text), [0x0a, 0x09])).toEqual([]);
@@ -31,7 +31,7 @@ test('nothing that moves a cursor or turns text around is left, line breaks and 
   );
 });
 
-test('text cut anywhere is as safe as the whole: pieces give the same result', () => {
+test('gives the same result for a text and its pieces', () => {
   fc.assert(
     fc.property(hostile, fc.nat(), (text, at) => {
       const cut = at % (text.length + 1);
@@ -40,7 +40,7 @@ test('text cut anywhere is as safe as the whole: pieces give the same result', (
   );
 });
 
-test('harmless text stays as it is', () => {
+test('leaves safe text unchanged', () => {
   const harmless = 'Grüße, 世界 👩‍👩‍👧 שלום\n\ttab\u200f';
   expect(escapeForTerminal(harmless)).toBe(harmless);
   fc.assert(
@@ -50,21 +50,21 @@ test('harmless text stays as it is', () => {
   );
 });
 
-test('what is taken out can be seen', () => {
+test('replaces unsafe characters with visible escapes', () => {
   expect(escapeForTerminal('a\x1b[31mred\x07\x9b2J\x7f')).toBe('a\\x1b[31mred\\x07\\x9b2J\\x7f');
   expect(escapeForTerminal('one\r\ntwo\rthree')).toBe('one\ntwothree');
   expect(escapeForTerminal('file\u202egpj.exe')).toBe('file\\u{202e}gpj.exe');
   expect(escapeLine('a\nb\tc\rd\u2028e')).toBe('a\\nb\\tc\\rd\\u{2028}e');
 });
 
-test('a name has nothing that cannot be seen; an answer keeps what Hebrew and emoji are written with', () => {
+test('escapes invisible characters in a line, keeps those of Hebrew and emoji in an answer', () => {
   const hidden = 'a\u200bb\u200fc\u061cd\ufeffe\u2060f\u{e0041}g';
   expect(escapeLine(hidden)).toBe('a\\u{200b}b\\u{200f}c\\u{061c}d\\u{feff}e\\u{2060}f\\u{e0041}g');
   expect(escapeForTerminal(hidden)).toBe(hidden);
   expect(escapeLine('👩‍👩‍👧')).toBe('👩‍👩‍👧');
 });
 
-test('JSON that is shown means the same, and does nothing', () => {
+test('writes JSON without unsafe characters and with the same value', () => {
   fc.assert(
     fc.property(hostile, (text) => {
       const json = toSafeJson({ text });

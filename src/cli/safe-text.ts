@@ -1,15 +1,15 @@
 /**
- * Model output and file metadata are written by strangers. On a terminal a control character can move the cursor,
- * rewrite what was shown, change the title or paste into the input; directional overrides make text read as other text.
- * One character at a time, so that a sequence cut in two by streaming is as harmless as a whole one.
+ * Model output and file metadata are untrusted. On a terminal, control characters can move the cursor, overwrite text,
+ * change the title or paste into the input; directional overrides change how text reads. Characters are escaped one by
+ * one, so that a sequence split by streaming is escaped, too.
  */
 const UNSAFE = /(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
-/** A name or a value has no use for what cannot be seen or turns its neighbours around; an answer in Hebrew has. */
+/** Also invisible and directional characters, which an answer in Hebrew needs but a name does not. */
 const UNSAFE_IN_LINE =
   /[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 const NAMES: Readonly<Record<string, string>> = { '\n': '\\n', '\t': '\\t', '\r': '\\r' };
 
-function spell(character: string): string {
+function escapeCharacter(character: string): string {
   const code = character.codePointAt(0)!;
   return NAMES[character] ?? (code < 256 ? `\\x${hex(code, 2)}` : `\\u{${hex(code, 4)}}`);
 }
@@ -18,14 +18,11 @@ function hex(code: number, width: number): string {
   return code.toString(16).padStart(width, '0');
 }
 
-/**
- * JSON that is safe to show and means the same: what would do something to a terminal, or cannot be seen, stands as an
- * escape. `JSON.stringify` does that for the first 32 characters only.
- */
+/** JSON with all unsafe and invisible characters escaped; `JSON.stringify` escapes only the first 32. */
 export function toSafeJson(value: unknown, indent = 0): string {
   const text = JSON.stringify(value, null, indent);
   return text.replaceAll(UNSAFE_IN_LINE, (character) =>
-    // Outside of texts there are line breaks, when it is indented, and nothing else.
+    // Strings contain no raw line breaks: this one is indentation.
     character === '\n'
       ? character
       : character
@@ -35,12 +32,12 @@ export function toSafeJson(value: unknown, indent = 0): string {
   );
 }
 
-/** Text that is safe to show on a terminal: line breaks and tabs stay, carriage returns go, the rest is spelled out. */
+/** Escapes text for a terminal: keeps line breaks and tabs, drops carriage returns. */
 export function escapeForTerminal(text: string): string {
-  return text.replaceAll(UNSAFE, (character) => (character === '\r' ? '' : spell(character)));
+  return text.replaceAll(UNSAFE, (character) => (character === '\r' ? '' : escapeCharacter(character)));
 }
 
-/** As `escapeForTerminal`, for a value that must stay on its line. */
+/** Escapes a value that must stay on one line. */
 export function escapeLine(text: string): string {
-  return text.replaceAll(UNSAFE_IN_LINE, spell);
+  return text.replaceAll(UNSAFE_IN_LINE, escapeCharacter);
 }

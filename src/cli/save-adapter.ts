@@ -6,12 +6,14 @@ import type { CommandContext } from './command.ts';
 import { formatBytes } from './format.ts';
 import { escapeLine } from './safe-text.ts';
 
-/** Before anything takes long. */
+export const TYPE_DESCRIPTION = 'number format of the file; default F32';
+
+/** Called before any long work. */
 export function checkOutputName(path: string): void {
   if (!/\.gguf$/i.test(path)) throw new RuvLLMError('invalid_option', `${path} must end with .gguf`);
 }
 
-/** Writes an adapter to a file, whole or not at all, and says so. */
+/** Writes an adapter file atomically and reports it. */
 export function saveAdapter({ output, values }: CommandContext, path: string, adapter: Adapter, more: object): void {
   const { '--type': type, '--name': name } = values as { '--type'?: 'F32' | 'F16'; '--name'?: string };
   checkOutputName(path);
@@ -30,6 +32,6 @@ export function saveAdapter({ output, values }: CommandContext, path: string, ad
   const { contentHash, factors } = adapter;
   output.document({ path, contentHash, numMatrices: factors.length, factorBytes: adapterBytes(factors), ...more });
   output.note(
-    `${escapeLine(path)}: ${factors.length} matrices, ${formatBytes(sink.sizeBytes)}, content ${contentHash.slice(0, 12)}`,
+    `wrote ${escapeLine(path)}: ${factors.length} matrices, ${formatBytes(sink.sizeBytes)}, hash ${contentHash.slice(0, 12)}`,
   );
 }

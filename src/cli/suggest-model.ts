@@ -4,10 +4,10 @@ import { RuvLLMError } from '../core/errors.ts';
 import { nearest } from './nearest.ts';
 import { openHub } from './open-hub.ts';
 
-/** What is compared at most: a cache, or a folder, may be anything. */
+/** Bounds the work in a huge cache or folder. */
 const MAX_CANDIDATES = 2000;
 
-/** The models here whose names are like the one that was not found; none where it was no model, or nothing is close. */
+/** Cached models, or files in the same folder, with names similar to the missing model of `error`. */
 export async function suggestModels(error: unknown): Promise<readonly string[]> {
   if (!(error instanceof RuvLLMError) || error.code !== 'not_found') return [];
   const reference = /^model (\S+) is not in the cache/.exec(error.message)?.[1];
@@ -15,12 +15,12 @@ export async function suggestModels(error: unknown): Promise<readonly string[]> 
   try {
     if (reference !== undefined) return nearest(reference, await cachedReferences());
     if (path === undefined) return [];
-    const beside = readdirSync(dirname(path)).filter((name) => /\.gguf$/i.test(name));
-    const close = nearest(basename(path), beside.slice(0, MAX_CANDIDATES));
-    if (close.length > 0) return close.map((name) => join(dirname(path), name));
+    const files = readdirSync(dirname(path)).filter((name) => /\.gguf$/i.test(name));
+    const similar = nearest(basename(path), files.slice(0, MAX_CANDIDATES));
+    if (similar.length > 0) return similar.map((name) => join(dirname(path), name));
     return nearest(path, await cachedReferences());
   } catch {
-    return []; // what is here cannot be listed: the error itself is what matters
+    return []; // a failed listing must not hide the original error
   }
 }
 

@@ -17,15 +17,15 @@ const answer = (promptTokens: number, finishReason: GenerateSummary['finishReaso
   },
 });
 
-test('an answer that was cut off names the flag that bounds it', () => {
+test('names the flag that limits a truncated answer', () => {
   expect(describeAnswer(answer(5, 'length'), 64)).toMatch(/cut off after 10 tokens \(--max-tokens\)$/);
   expect(describeAnswer(answer(54, 'length'), 64)).toMatch(/cut off after 10 tokens \(--context\)$/);
   expect(describeAnswer(answer(54, 'stop'), 64)).not.toContain('cut off');
 });
 
-test('a prompt that was known in part says so', () => {
-  const known = answer(54, 'stop');
-  expect(describeAnswer(known, 64)).toContain('prompt 54 tokens, 100 tokens/s');
-  const usage = { ...known.usage, cachedTokens: 50 };
-  expect(describeAnswer({ ...known, usage }, 64)).toContain('prompt 54 tokens (50 cached), 100 tokens/s');
+test('shows the cached tokens of a prompt', () => {
+  const uncached = answer(54, 'stop');
+  expect(describeAnswer(uncached, 64)).toContain('prompt 54 tokens, 100 tokens/s');
+  const usage = { ...uncached.usage, cachedTokens: 50 };
+  expect(describeAnswer({ ...uncached, usage }, 64)).toContain('prompt 54 tokens (50 cached), 100 tokens/s');
 });

@@ -4,27 +4,27 @@ import { readBias, readInteger, readNumber, readSeconds, readSize, readSwitch } 
 const refusal = (message: string) =>
   expect.objectContaining({ code: 'invalid_option', message, data: { option: '--x' } });
 
-test('numbers in decimal notation', () => {
+test('reads numbers in decimal notation', () => {
   const texts = ['0', '-1.5', '+2', '.5', '1.', '1e-3', '2E2'];
   expect(texts.map((text) => readNumber(text, '--x'))).toEqual([0, -1.5, 2, 0.5, 1, 0.001, 200]);
 });
 
-test('everything else is refused with the flag and the value', () => {
+test('rejects other numbers, naming flag and value', () => {
   for (const text of ['', ' 1', '1,5', '0x10', 'NaN', 'Infinity', '1e999', '--json', '1 2']) {
     expect(() => readNumber(text, '--x')).toThrow(refusal(`--x must be a number, got ${JSON.stringify(text)}`));
   }
 });
 
-test('whole numbers that are exact', () => {
+test('reads safe integers', () => {
   expect(['0', '-3', '1e3', '9007199254740991'].map((text) => readInteger(text, '--x'))).toEqual([
     0, -3, 1000, 9007199254740991,
   ]);
   for (const text of ['1.5', '9007199254740992', 'many']) {
-    expect(() => readInteger(text, '--x')).toThrow(refusal(`--x must be a whole number, got "${text}"`));
+    expect(() => readInteger(text, '--x')).toThrow(refusal(`--x must be an integer, got "${text}"`));
   }
 });
 
-test('biases are ID=VALUE', () => {
+test('reads a logit bias as ID=VALUE', () => {
   expect(readBias('12=-3.5', '--x')).toEqual([12, -3.5]);
   for (const text of ['12', '=1', '-1=2', '1.5=2', '12=']) {
     expect(() => readBias(text, '--x')).toThrow(refusal(`--x must be ID=VALUE, got "${text}"`));
@@ -48,7 +48,7 @@ test.each([
   expect(readSize(text, '--x')).toBe(bytes);
 });
 
-test('what is no size is refused with the flag and the value', () => {
+test('rejects an invalid size, naming flag and value', () => {
   const texts = [
     '',
     'many',
@@ -65,14 +65,12 @@ test('what is no size is refused with the flag and the value', () => {
     '1,5G',
   ];
   for (const text of texts) {
-    const shown = JSON.stringify(text);
-    expect(() => readSize(text, '--x')).toThrow(
-      refusal(`--x must be a size such as 512MiB, 2G or 1.5GiB, got ${shown}`),
-    );
+    const message = `--x must be a size such as 512MiB, 2G or 1.5GiB, got ${JSON.stringify(text)}`;
+    expect(() => readSize(text, '--x')).toThrow(refusal(message));
   }
 });
 
-test('seconds become milliseconds', () => {
+test('converts seconds to milliseconds', () => {
   expect(['0.001', '1', '1.5', '2147483'].map((text) => readSeconds(text, '--x'))).toEqual([1, 1000, 1500, 2147483000]);
   for (const text of ['0', '-1', '0.0001', '2147484']) {
     expect(() => readSeconds(text, '--x')).toThrow(
@@ -81,7 +79,7 @@ test('seconds become milliseconds', () => {
   }
 });
 
-test('a switch is on or off', () => {
+test('reads a switch as on or off', () => {
   expect([readSwitch('on', '--x'), readSwitch('off', '--x')]).toEqual([true, false]);
   for (const text of ['', '1', 'true', 'ON']) {
     expect(() => readSwitch(text, '--x')).toThrow(refusal(`--x must be on or off, got ${JSON.stringify(text)}`));

@@ -1,9 +1,9 @@
 import { usageError } from './usage-error.ts';
 
-/** Decimal notation only: `0x10`, an empty word or `1,5` are more likely slips than wishes. */
+/** Decimal notation only: `0x10`, an empty string or `1,5` are probably mistakes. */
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 
-/** Reads the value of a flag or a variable; the error names both. */
+/** Parses the value of the flag or variable `name`. */
 export type ValueReader<T> = (text: string, name: string) => T;
 
 export const readNumber: ValueReader<number> = (text, name) => {
@@ -15,7 +15,7 @@ export const readNumber: ValueReader<number> = (text, name) => {
 export const readInteger: ValueReader<number> = (text, name) => {
   const value = NUMBER.test(text) ? Number(text) : Number.NaN;
   if (!Number.isSafeInteger(value)) {
-    throw usageError(`${name} must be a whole number, got ${JSON.stringify(text)}`, name);
+    throw usageError(`${name} must be an integer, got ${JSON.stringify(text)}`, name);
   }
   return value;
 };
@@ -23,11 +23,11 @@ export const readInteger: ValueReader<number> = (text, name) => {
 export const SIZE = /^(\d+\.?\d*|\.\d+) ?(?:([kmgt])(?:i?b)?|b)?$/i;
 const SIZE_UNITS: Readonly<Record<string, number>> = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40 };
 
-/** Bytes: `1000`, `512MiB`, `2G`, `1.5 GB`. All units are powers of 1024, as memory is sold. */
+/** Bytes: `1000`, `512MiB`, `2G`, `1.5 GB`. All units are powers of 1024. */
 export const readSize: ValueReader<number> = (text, name) => {
   const [, count, unit] = SIZE.exec(text) ?? [];
   const bytes = count === undefined ? Number.NaN : Number(count) * (unit ? SIZE_UNITS[unit.toLowerCase()]! : 1);
-  // A part of a byte is a slip where no unit was named, and rounding where one was.
+  // Fractions of a byte are a mistake without a unit, rounding with one.
   const whole = unit === undefined ? bytes : Math.floor(bytes);
   if (!Number.isSafeInteger(whole)) {
     throw usageError(`${name} must be a size such as 512MiB, 2G or 1.5GiB, got ${JSON.stringify(text)}`, name);
@@ -35,23 +35,23 @@ export const readSize: ValueReader<number> = (text, name) => {
   return whole;
 };
 
-/** The longest delay a timer can have: 24.8 days. */
+/** The longest timer delay: 24.8 days. */
 export const MAX_SECONDS = 2_147_483;
 
-/** Seconds, as milliseconds. */
+/** Converts seconds to milliseconds. */
 export const readSeconds: ValueReader<number> = (text, name) => {
   const seconds = readNumber(text, name);
   if (seconds >= 0.001 && seconds <= MAX_SECONDS) return seconds * 1000;
   throw usageError(`${name} must be a number of seconds from 0.001 to ${MAX_SECONDS}, got ${text}`, name);
 };
 
-/** `on` or `off`, of an environment variable. */
+/** `on` or `off` in an environment variable. */
 export const readSwitch: ValueReader<boolean> = (text, name) => {
   if (text !== 'on' && text !== 'off') throw usageError(`${name} must be on or off, got ${JSON.stringify(text)}`, name);
   return text === 'on';
 };
 
-/** A list in an environment variable: JSON, or one item as it is. */
+/** A list in an environment variable: a JSON array or a single item. */
 export function readList(text: string, name: string, read: ValueReader<unknown>): readonly unknown[] {
   if (!text.startsWith('[')) return [read(text, name)];
   let items: unknown;
@@ -61,14 +61,14 @@ export function readList(text: string, name: string, read: ValueReader<unknown>)
     items = null;
   }
   if (!Array.isArray(items) || !items.every((item) => typeof item === 'string')) {
-    throw usageError(`${name} must be a list of texts such as ["a","b"], or one text`, name);
+    throw usageError(`${name} must be a string or a JSON array of strings such as ["a","b"]`, name);
   }
   return items.map((item) => read(item, name));
 }
 
 export const readText: ValueReader<string> = (text) => text;
 
-/** `ID=VALUE`: a token id and what is added to its logit. */
+/** `ID=VALUE`: a token id and its logit bias. */
 export const readBias: ValueReader<readonly [number, number]> = (text, name) => {
   const match = /^(\d{1,10})=(.+)$/.exec(text);
   if (match === null) throw usageError(`${name} must be ID=VALUE, got ${JSON.stringify(text)}`, name);

@@ -1,18 +1,18 @@
-// Every text that reaches the screen passes src/cli/output.ts; whoever writes by itself is named here, with why.
+// Text reaches the screen through src/cli/output.ts, which escapes it. The exceptions and their reasons:
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const WRITERS: Readonly<Record<string, string>> = {
-  'output.ts': 'this is it',
-  'report-error.ts': 'errors, escaped there',
-  'run-cli.ts': 'help, which is our own text, and documents',
-  'progress.ts': 'a bar that is drawn over itself; labels are escaped there',
-  'chat/repl.ts': 'the modes of the terminal, and line breaks',
-  'run-process.ts': 'the streams themselves',
+  'output.ts': 'escapes everything',
+  'report-error.ts': 'escapes errors itself',
+  'run-cli.ts': 'help texts and JSON documents',
+  'progress.ts': 'redraws its line; escapes labels itself',
+  'chat/repl.ts': 'terminal modes and line breaks',
+  'run-process.ts': 'wraps the streams',
   'main.ts': 'the version',
-  'commands/serve.ts': 'the log, as documents',
+  'commands/serve.ts': 'the JSON log',
 };
 
 const root = dirname(fileURLToPath(import.meta.url));
@@ -26,7 +26,7 @@ test('no other file writes to the screen', () => {
       readFileSync(join(root, file), 'utf8'),
     ),
   );
-  // These write to files of the user's.
+  // These write to files.
   const toFiles = ['memory/transfer.ts', 'learning/change-actions.ts'];
   expect(writers.filter((file) => !toFiles.includes(file)).sort()).toEqual(Object.keys(WRITERS).sort());
 });

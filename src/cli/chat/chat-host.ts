@@ -3,17 +3,17 @@ import type { Model } from '../../runtime/model.ts';
 import type { CommandContext } from '../command.ts';
 import { describeAnswer } from '../summary.ts';
 import type { ChatSession, Turn } from './session.ts';
-import { type Judge, readAction, type SlashContext } from './slash-commands.ts';
+import { readAction, type SendFeedback, type SlashContext } from './slash-commands.ts';
 
-/** Does what lines ask for, wherever they come from. */
+/** Handles input lines, from a terminal or a pipe. */
 export interface ChatHost {
-  /** False when the user wants to leave. Errors of the turn itself are thrown. */
+  /** Returns false if the user leaves; throws errors of the turn. */
   handle(line: string, signal: AbortSignal): Promise<boolean>;
   readonly turns: readonly Turn[];
 }
 
-/** Failures that a person can answer by typing something else; anything else ends the chat. */
-export const CURABLE: ReadonlySet<ErrorCode> = new Set([
+/** Errors after which the chat continues with other input. */
+export const RECOVERABLE: ReadonlySet<ErrorCode> = new Set([
   'context_overflow',
   'invalid_option',
   'invalid_text',
@@ -25,12 +25,12 @@ export function createChatHost(
   { io, output }: Pick<CommandContext, 'io' | 'output'>,
   model: Model,
   session: ChatSession,
-  judge: Judge | null = null,
+  sendFeedback: SendFeedback | null = null,
 ): ChatHost {
   const turns: Turn[] = [];
   const slashContext: SlashContext = {
     session,
-    judge,
+    sendFeedback,
     say: (text) => output.note(text),
     stats: () => model.stats(),
     contextUse: () => ({
@@ -45,7 +45,7 @@ export function createChatHost(
     if (turn.isStopped) return output.aside('stopped');
     output.aside(describeAnswer(turn.answer, model.modelInfo().maxContext));
     if (turn.isContextFull)
-      output.note(`the context of ${model.modelInfo().maxContext} tokens is full; /clear empties it`);
+      output.note(`the context of ${model.modelInfo().maxContext} tokens is full; /clear starts a new conversation`);
   }
 
   return {

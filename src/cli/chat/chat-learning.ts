@@ -9,26 +9,25 @@ import { nameOf } from '../commands/served-models.ts';
 import { fetchModel } from '../fetch-model.ts';
 import { explainLock } from '../memory/local-client.ts';
 import { memoryPlace } from '../memory/memory-place.ts';
-import { usageError } from '../usage-error.ts';
-import type { Judge } from './slash-commands.ts';
+import { requiresError } from '../usage-error.ts';
+import type { SendFeedback } from './slash-commands.ts';
 
-/** A chat that learns: what the model is loaded with, and how answers are judged. */
 export interface ChatLearning {
   readonly config: Pick<ModelConfig, 'memory' | 'learning' | 'modelName'>;
-  readonly judge: Judge;
-  /** After the model is disposed of. */
+  readonly sendFeedback: SendFeedback;
+  /** Call after disposing of the model. */
   close(): Promise<void>;
 }
 
-/** Somebody waits at a prompt, and the step takes far less. */
+/** A learning step takes far less; the user waits at the prompt. */
 const WAIT_MS = 5000;
 
-/** Opens memory and learning where `--learn` asks for it. */
+/** Opens memory and learning with `--learn`; returns null without it. */
 export async function openChatLearning(context: CommandContext, chosen: ChosenModel): Promise<ChatLearning | null> {
   const { values, output } = context;
   const place = memoryPlace(context) as string | undefined;
   if (values['--learn'] !== true) {
-    if (values['--memory'] !== undefined) throw usageError('--memory needs --learn', '--memory');
+    if (values['--memory'] !== undefined) throw requiresError('--memory', '--learn');
     return null;
   }
   const report = (message: string): void => output.note(message);
@@ -41,12 +40,12 @@ export async function openChatLearning(context: CommandContext, chosen: ChosenMo
   const learning = openNodeLearning({ memory, report });
   return {
     config: { memory, learning, modelName: nameOf(chosen.reference) },
-    async judge(requestId, { thumbs = null, correction = null }) {
-      const given = { requestId, score: null, thumbs, correction, comment: null, source: 'cli' } as const;
-      const { learned } = await giveFeedback(learning, DEFAULT_TENANT, given, WAIT_MS);
+    async sendFeedback(requestId, { thumbs = null, correction = null }) {
+      const feedback = { requestId, score: null, thumbs, correction, comment: null, source: 'cli' } as const;
+      const { learned } = await giveFeedback(learning, DEFAULT_TENANT, feedback, WAIT_MS);
       return learned.state === 'applied'
         ? `learned: ${learned.reason}`
-        : `kept: ${learned.reason ?? 'it is under way'}`;
+        : `stored: ${learned.reason ?? 'learning is in progress'}`;
     },
     async close() {
       await learning.close();

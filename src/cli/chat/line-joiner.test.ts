@@ -6,28 +6,28 @@ const joinAll = (...lines: (string | [string])[]): (string | null)[] => {
   return [...lines.map((line) => (typeof line === 'string' ? joiner.push(line) : joiner.push(line[0], true))), joiner.flush()]; // prettier-ignore
 };
 
-test('a backslash at the end goes on', () => {
+test('continues a line that ends in a backslash', () => {
   expect(joinAll('one', 'two\\', 'three\\', 'four', '')).toEqual(['one', null, null, 'two\nthree\nfour', '', null]);
 });
 
-test('what was begun is not lost at the end of the input', () => {
+test('returns an unfinished text at the end of the input', () => {
   expect(joinAll('one\\')).toEqual([null, 'one']);
 });
 
-test('between three quotes everything is text, empty lines and backslashes, too', () => {
+test('keeps empty lines and backslashes between triple quotes', () => {
   expect(joinAll('"""', 'a', '', 'b\\', '"""', 'c')).toEqual([null, null, null, null, 'a\n\nb\\', 'c', null]);
   expect(joinAll('"""a', 'b"""')).toEqual([null, 'a\nb', null]);
   expect(joinAll('"""one line"""')).toEqual(['one line', null]);
-  expect(joinAll('say """')).toEqual(['say """', null]); // only at the beginning
+  expect(joinAll('say """')).toEqual(['say """', null]); // only at the start of a line
 });
 
-test('what is pasted waits for Enter', () => {
+test('holds pasted lines until Enter', () => {
   expect(joinAll(['a'], ['b'], 'c')).toEqual([null, null, 'a\nb\nc', null]);
   expect(joinAll(['a'], [''], ['b'], '')).toEqual([null, null, null, 'a\n\nb', null]);
   expect(joinAll(['ends in a backslash\\'], '')).toEqual([null, 'ends in a backslash\\', null]);
 });
 
-test('what was begun can be dropped', () => {
+test('discards an unfinished text', () => {
   const joiner = createLineJoiner();
   joiner.push('"""');
   expect(joiner.isOpen).toBe(true);

@@ -1,12 +1,12 @@
-/** Makes one text of several lines: pasted ones, those between `"""`, and those that end in a backslash. */
+/** Joins lines into one text: pasted lines, lines between `"""`, and lines that end in a backslash. */
 export interface LineJoiner {
-  /** The whole text once a line ends it; null while it goes on. What was pasted waits for a line that was typed. */
+  /** Returns the text that this line completes, else null. Pasted lines are completed by a typed one. */
   push(line: string, isPasted?: boolean): string | null;
-  /** Whether a text has begun and not ended. */
+  /** Whether a text is unfinished. */
   readonly isOpen: boolean;
-  /** Forgets what was begun. */
+  /** Discards an unfinished text. */
   drop(): void;
-  /** What is left when the input ends in the middle; null when nothing is. */
+  /** Returns the unfinished text at the end of the input, else null. */
   flush(): string | null;
 }
 
@@ -33,7 +33,7 @@ export function createLineJoiner(): LineJoiner {
 
   function pushQuoted(line: string): string | null {
     const end = endOf(line);
-    // Quotes on lines of their own are not part of the text, and neither are the breaks beside them.
+    // Quotes on their own lines and the adjacent line breaks are not part of the text.
     if (end !== '') parts.push(end ?? line);
     return end === null ? null : take();
   }
@@ -48,14 +48,14 @@ export function createLineJoiner(): LineJoiner {
       if (isQuoted) return pushQuoted(line);
       if (parts.length === 0 && line.startsWith(QUOTES)) {
         isQuoted = true;
-        const rest = line.slice(QUOTES.length);
-        return rest === '' ? null : pushQuoted(rest);
+        const quotedLine = line.slice(QUOTES.length);
+        return quotedLine === '' ? null : pushQuoted(quotedLine);
       }
-      // A paste that ended with a break is sent by an empty line, which is not part of it.
+      // The empty line that sends a paste is not part of it.
       if (wasPasted && line === '') return take();
-      const goesOn = line.endsWith('\\');
-      parts.push(goesOn ? line.slice(0, -1) : line);
-      return goesOn ? null : take();
+      const isContinued = line.endsWith('\\');
+      parts.push(isContinued ? line.slice(0, -1) : line);
+      return isContinued ? null : take();
     },
     get isOpen() {
       return isQuoted || parts.length > 0;

@@ -3,13 +3,13 @@ import type { ChatHost } from './chat-host.ts';
 import { createLineJoiner } from './line-joiner.ts';
 import { readLines } from './read-lines.ts';
 
-/** Takes every line of stdin as a turn; ends with the input, or with the first turn that fails. */
+/** Runs every line of stdin as a turn, until the end of input or the first error. */
 export async function runPiped(io: CliIo, host: ChatHost): Promise<void> {
   const joiner = createLineJoiner();
   for await (const line of readLines(io.stdin, io.signal)) {
     const text = joiner.push(line);
     if (text !== null && !(await host.handle(text, io.signal))) return;
   }
-  const rest = joiner.flush();
-  if (rest !== null) await host.handle(rest, io.signal);
+  const lastText = joiner.flush();
+  if (lastText !== null) await host.handle(lastText, io.signal);
 }

@@ -11,18 +11,18 @@ async function read(...chunks: (string | number[])[]): Promise<string[]> {
   return lines;
 }
 
-test('lines, however the stream is cut', async () => {
+test('splits lines regardless of chunk boundaries', async () => {
   expect(await read('a\nb', 'c\r\n\n', [0xc3], [0xa9, 0x0a], 'end')).toEqual(['a', 'bc', '', 'é', 'end']);
   expect(await read()).toEqual([]);
   expect(await read('a\n')).toEqual(['a']);
 });
 
-test('invalid UTF-8 is refused with where it is', async () => {
+test('rejects invalid UTF-8 with its offset', async () => {
   await expect(read('ab\nc', [0xff])).rejects.toMatchObject({ code: 'invalid_text', data: { offset: 4 } });
   await expect(read('ab', [0xc3])).rejects.toMatchObject({ code: 'invalid_text', data: { offset: 2 } });
 });
 
-test('a line comes before the next one is there', async () => {
+test('yields a line before the next one arrives', async () => {
   const io = createFakeIo();
   const lines = readLines(io.stdin, io.signal);
   io.stdin.write('first\n');

@@ -5,30 +5,30 @@ import { decodeInput, MAX_INPUT_BYTES } from '../read-input.ts';
 
 const NEWLINE = 0x0a;
 
-/** The lines of a stream as they come; `invalid_text` when it is not UTF-8 or a line has no end. */
+/** Lines of a stream as they arrive; throws `invalid_text` for invalid UTF-8 or an oversized line. */
 export async function* readLines(stdin: TextInput, signal: AbortSignal): AsyncGenerator<string, void, undefined> {
   const onAbort = (): void => void (stdin as TextInput & { destroy?: () => void }).destroy?.();
   signal.addEventListener('abort', onAbort, { once: true });
   let start = 0;
-  let unfinished: Buffer[] = [];
-  // Whole lines are decoded: a newline byte is never part of another character.
+  let pending: Buffer[] = [];
+  // A newline byte is never part of another UTF-8 character, so complete lines can be decoded.
   const take = (): string => {
-    const bytes = Buffer.concat(unfinished);
+    const bytes = Buffer.concat(pending);
     const line = decodeInput(bytes, start);
     start += bytes.length + 1;
-    unfinished = [];
+    pending = [];
     return line.replace(/\r$/, '');
   };
   try {
     for await (const chunk of stdin) {
-      let rest = Buffer.from(chunk as string | Uint8Array);
-      for (let end = rest.indexOf(NEWLINE); end >= 0; end = rest.indexOf(NEWLINE)) {
-        unfinished.push(rest.subarray(0, end));
-        rest = rest.subarray(end + 1);
+      let bytes = Buffer.from(chunk as string | Uint8Array);
+      for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE)) {
+        pending.push(bytes.subarray(0, end));
+        bytes = bytes.subarray(end + 1);
         yield take();
       }
-      unfinished.push(rest);
-      const numBytes = unfinished.reduce((sum, { length }) => sum + length, 0);
+      pending.push(bytes);
+      const numBytes = pending.reduce((sum, { length }) => sum + length, 0);
       if (numBytes > MAX_INPUT_BYTES) {
         throw new RuvLLMError('invalid_text', `a line of stdin has more than ${MAX_INPUT_BYTES} bytes`);
       }

@@ -3,23 +3,23 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { createChunkQueue } from '../../runtime/chunk-queue.ts';
 import type { CliIo } from '../io.ts';
 import type { Output } from '../output.ts';
-import { type ChatHost, CURABLE } from './chat-host.ts';
-import { type History, isKept, MAX_HISTORY_LINES } from './history-file.ts';
+import { type ChatHost, RECOVERABLE } from './chat-host.ts';
+import { type History, isRecorded, MAX_HISTORY_LINES } from './history-file.ts';
 import { createLineJoiner } from './line-joiner.ts';
 
 const PROMPT = '> ';
-const GOES_ON = '… ';
-/** Asks the terminal to say where a paste begins and ends, so that its line breaks do not send it. */
-const PASTES_ON = '\x1b[?2004h';
-const PASTES_OFF = '\x1b[?2004l';
+const CONTINUATION_PROMPT = '… ';
+/** Bracketed paste mode: line breaks inside a paste do not send it. */
+const BRACKETED_PASTE_ON = '\x1b[?2004h';
+const BRACKETED_PASTE_OFF = '\x1b[?2004l';
 
-/** Talks to a person at a terminal until they leave. Without a history of a file, what was typed is gone with the chat. */
+/** Chats at a terminal until the user exits. `history` null: input lines are not kept. */
 export async function runRepl(
   { io, output }: { io: CliIo; output: Output },
   host: ChatHost,
   history: History | null = null,
 ): Promise<void> {
-  // The prompt goes to stderr where that is a terminal too: `chat | tee` then keeps the answers only.
+  // The prompt goes to stderr if possible, so that `chat | tee` records only answers.
   const screen = io.stderr.isTerminal ? io.stderr : io.stdout;
   const readline = createInterface({
     input: io.stdin,
@@ -32,7 +32,7 @@ export async function runRepl(
   });
   const texts = createChunkQueue<string>();
   const joiner = createLineJoiner();
-  const typed: string[] = [];
+  const newLines: string[] = [];
   const isPasting = watchPastes(io, readline);
   let answer: AbortController | null = null;
   let isLeaving = false;
@@ -40,15 +40,15 @@ export async function runRepl(
 
   readline.on('line', (line) => {
     isLeaving = false;
-    if (isKept(line)) typed.unshift(line);
-    // Joined as they come: Ctrl-C right after a paste must find it.
+    if (isRecorded(line)) newLines.unshift(line);
+    // Joined immediately, so that Ctrl-C right after a paste discards it.
     const text = joiner.push(line, isPasting());
-    readline.setPrompt(joiner.isOpen ? GOES_ON : PROMPT);
+    readline.setPrompt(joiner.isOpen ? CONTINUATION_PROMPT : PROMPT);
     if (text !== null) texts.push(text);
     else if (answer === null) readline.prompt();
   });
-  // Lines that are not kept are not found with ↑ either: somebody may sit down at this terminal next.
-  readline.on('history', (all: string[]) => void (isKept(all[0] ?? '') || all.shift()));
+  // Unrecorded lines cannot be recalled with ↑ either: another person may use this terminal next.
+  readline.on('history', (lines: string[]) => void (isRecorded(lines[0] ?? '') || lines.shift()));
   readline.on('close', () => {
     isClosed = true;
     answer?.abort();
@@ -66,32 +66,32 @@ export async function runRepl(
     isLeaving = true;
     if (answer !== null) return answer.abort();
     screen.write('\n');
-    output.note('Ctrl-C again, Ctrl-D or /exit leaves');
+    output.note('press Ctrl-C again or Ctrl-D, or type /exit, to exit');
     readline.prompt();
   });
   const onAbort = (): void => readline.close();
   io.signal.addEventListener('abort', onAbort, { once: true });
 
   try {
-    if (io.environment['TERM'] !== 'dumb') screen.write(PASTES_ON);
+    if (io.environment['TERM'] !== 'dumb') screen.write(BRACKETED_PASTE_ON);
     readline.prompt();
     for await (const text of texts.read()) {
       answer = new AbortController();
-      if (!(await handleCurable(host, text, answer.signal, output))) return;
+      if (!(await handleRecoverable(host, text, answer.signal, output))) return;
       answer = null;
-      // What was typed meanwhile stands in the line already, with the cursor behind it.
+      // Keeps the cursor behind text typed during the answer.
       if (!isClosed) readline.prompt(readline.line !== '');
     }
   } finally {
     io.signal.removeEventListener('abort', onAbort);
-    if (io.environment['TERM'] !== 'dumb') screen.write(PASTES_OFF);
+    if (io.environment['TERM'] !== 'dumb') screen.write(BRACKETED_PASTE_OFF);
     readline.close();
     screen.write('\n');
-    history?.add(typed);
+    history?.add(newLines);
   }
 }
 
-/** Whether what comes in now is between the marks of a paste. */
+/** Returns a function that says whether current input is part of a paste. */
 function watchPastes({ stdin }: CliIo, readline: Interface): () => boolean {
   let isPasting = false;
   const onKey = (_: unknown, key: { name?: string } | undefined): void => {
@@ -103,11 +103,11 @@ function watchPastes({ stdin }: CliIo, readline: Interface): () => boolean {
   return () => isPasting;
 }
 
-async function handleCurable(host: ChatHost, text: string, signal: AbortSignal, output: Output): Promise<boolean> {
+async function handleRecoverable(host: ChatHost, text: string, signal: AbortSignal, output: Output): Promise<boolean> {
   try {
     return await host.handle(text, signal);
   } catch (error) {
-    if (!(error instanceof RuvLLMError) || !CURABLE.has(error.code)) throw error;
+    if (!(error instanceof RuvLLMError) || !RECOVERABLE.has(error.code)) throw error;
     output.note(`error: ${error.message}`);
     return true;
   }

@@ -5,7 +5,7 @@ import { createChatSession, DEFAULT_CHAT_TOKENS } from './session.ts';
 const never = new AbortController().signal;
 const options = { signal: never, onText: () => {} };
 
-test('the conversation grows by question and answer, after the system text', async () => {
+test('sends the system prompt and all previous turns', async () => {
   const model = createEchoModel(100);
   const session = createChatSession(model, { temperature: 0 }, 'be kind');
   await session.ask('one two', options);
@@ -21,7 +21,7 @@ test('the conversation grows by question and answer, after the system text', asy
   expect(model.calls[2]!.messages).toEqual([{ role: 'user', content: 'four' }]);
 });
 
-test('answers may be as long as there is room, at most the default or what was asked for', async () => {
+test('limits answers to the free context and to maxTokens or its default', async () => {
   const maxTokens = async (maxContext: number, params = {}) => {
     const model = createEchoModel(maxContext);
     await createChatSession(model, params, null).ask('a b c', options);
@@ -33,7 +33,7 @@ test('answers may be as long as there is room, at most the default or what was a
   expect(await maxTokens(100, { maxTokens: 500 })).toBe(97);
 });
 
-test('an answer that fills the context says so; one that was cut off for another reason does not', async () => {
+test('reports a full context, but not for an answer cut off by maxTokens', async () => {
   const full = await createChatSession(createEchoModel(5), {}, null).ask('a b c', options);
   expect(full).toMatchObject({
     isStopped: false,
@@ -44,7 +44,7 @@ test('an answer that fills the context says so; one that was cut off for another
   expect(short).toMatchObject({ isContextFull: false, answer: { finishReason: 'length' } });
 });
 
-test('a question that does not fit fails with both numbers and leaves the conversation as it was', async () => {
+test('rejects a prompt longer than the context and leaves the conversation unchanged', async () => {
   const session = createChatSession(createEchoModel(8), {}, null);
   await session.ask('a', options);
   const before = session.messages;
@@ -55,10 +55,10 @@ test('a question that does not fit fails with both numbers and leaves the conver
   expect(session.messages).toBe(before);
 });
 
-test('regenerate asks the last question again, with another seed', async () => {
+test('regenerates the last answer with another seed', async () => {
   const model = createEchoModel(100);
   const session = createChatSession(model, { seed: 7 }, null);
-  expect(() => session.regenerate(options)).toThrow('there is no answer yet');
+  expect(() => session.regenerate(options)).toThrow('no answer to regenerate yet');
   await session.ask('a', options);
   await session.regenerate(options);
   await session.regenerate(options);
@@ -72,7 +72,7 @@ test('regenerate asks the last question again, with another seed', async () => {
   expect(session.messages).toHaveLength(4);
 });
 
-test('a stopped answer stays as far as it was heard', async () => {
+test('keeps the received part of a stopped answer', async () => {
   const model = createEchoModel(100);
   model.isStuck = true;
   const session = createChatSession(model, {}, null);

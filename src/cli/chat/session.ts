@@ -5,10 +5,10 @@ import type { GenerateResult } from '../../runtime/generation-types.ts';
 import type { Model } from '../../runtime/model.ts';
 import { collectAnswer } from '../collect-answer.ts';
 
-/** Long enough for an answer, short enough that a model that never ends does not fill the context with one. */
+/** Keeps a model that never stops from filling the context with one answer. */
 export const DEFAULT_CHAT_TOKENS = 1024;
 
-/** An answer; `isStopped` when the user had heard enough, and then nothing was measured. */
+/** An answer, complete or stopped by the user. */
 export type Turn =
   | {
       readonly isStopped: false;
@@ -28,14 +28,14 @@ export interface TurnOptions {
 export interface ChatSession {
   readonly messages: readonly ChatMessage[];
   readonly system: string | null;
-  /** Of the last answer; null: there is none, or nobody keeps it. */
+  /** Request id of the last complete answer; null if there is none or answers have no ids. */
   readonly lastRequestId: string | null;
   setSystem(text: string | null): void;
-  /** Forgets the turns; the system text stays. */
+  /** Removes all turns but keeps the system prompt. */
   clear(): void;
-  /** One turn. When it fails the conversation is as it was before. */
+  /** Runs one turn; an error leaves the conversation unchanged. */
   ask(text: string, options: TurnOptions): Promise<Turn>;
-  /** Answers the last question again; `invalid_option` when there is none. */
+  /** Regenerates the last answer; throws `invalid_option` if there is none. */
   regenerate(options: TurnOptions): Promise<Turn>;
 }
 
@@ -45,7 +45,7 @@ export function createChatSession(
   model: ChatModel,
   params: GenerateOptions,
   system: string | null,
-  /** Makes the ids that answers are judged by; null: they are not. */
+  /** Creates request ids for feedback; null if feedback is off. */
   newRequestId: (() => string) | null = null,
 ): ChatSession {
   let messages: ChatMessage[] = [];
@@ -58,36 +58,36 @@ export function createChatSession(
   async function answer(turns: readonly ChatMessage[], options: TurnOptions): Promise<Turn> {
     const user = turns.at(-1)!.content;
     const prompt = withSystem(turns);
-    const room = model.modelInfo().maxContext - model.encodePrompt(prompt).length;
-    const wanted = params.maxTokens ?? DEFAULT_CHAT_TOKENS;
-    let heard = '';
+    const freeTokens = model.modelInfo().maxContext - model.encodePrompt(prompt).length;
+    const maxTokens = params.maxTokens ?? DEFAULT_CHAT_TOKENS;
+    let received = '';
     const requestId = newRequestId?.() ?? null;
     lastRequestId = null;
     try {
       const result = await collectAnswer(
         model.generateStream(prompt, {
           ...params,
-          // The same seed would give the answer that was not wanted.
+          // The same seed would reproduce the same answer.
           ...(params.seed == null ? {} : { seed: params.seed + numRegenerations }),
-          // "Most tokens": what does not fit is cut off and said so. Without any room the model refuses by itself.
-          maxTokens: Math.max(1, Math.min(wanted, room)),
+          // A prompt that leaves no free tokens is rejected by the model.
+          maxTokens: Math.max(1, Math.min(maxTokens, freeTokens)),
           signal: options.signal,
           ...(requestId === null ? {} : { requestId }),
         }),
         (piece) => {
-          heard += piece;
+          received += piece;
           options.onText(piece);
         },
       );
       const { text: content, reasoning } = result;
       messages = [...turns, { role: 'assistant', content, ...(reasoning === '' ? {} : { reasoning }) }];
       lastRequestId = requestId;
-      const isContextFull = result.finishReason === 'length' && result.usage.completionTokens >= room;
+      const isContextFull = result.finishReason === 'length' && result.usage.completionTokens >= freeTokens;
       return { isStopped: false, user, answer: result, isContextFull };
     } catch (error) {
       if (!(error instanceof RuvLLMError) || error.code !== 'aborted' || !options.signal.aborted) throw error;
-      if (heard !== '') messages = [...turns, { role: 'assistant', content: heard }];
-      return { isStopped: true, user, text: heard };
+      if (received !== '') messages = [...turns, { role: 'assistant', content: received }];
+      return { isStopped: true, user, text: received };
     }
   }
 
@@ -114,7 +114,7 @@ export function createChatSession(
     },
     regenerate(options) {
       const last = messages.findLastIndex(({ role }) => role === 'user');
-      if (last < 0) throw new RuvLLMError('invalid_option', 'there is no answer yet that could be given again');
+      if (last < 0) throw new RuvLLMError('invalid_option', 'no answer to regenerate yet');
       numRegenerations++;
       return answer(messages.slice(0, last + 1), options);
     },

@@ -4,42 +4,45 @@ import { didYouMean } from '../nearest.ts';
 import { layTable } from '../terminal/table.ts';
 import type { ChatSession } from './session.ts';
 
-/** What a line means. */
+/** What to do after an input line. */
 export type Action = { type: 'ask'; text: string } | { type: 'regenerate' } | { type: 'leave' } | { type: 'nothing' };
 
-/** What somebody says of an answer. */
-export type Judge = (requestId: string, said: { thumbs?: 'up' | 'down'; correction?: string }) => Promise<string>;
+interface AnswerFeedback {
+  readonly thumbs?: 'up' | 'down';
+  readonly correction?: string;
+}
+
+/** Sends feedback on an answer and returns a message about the outcome. */
+export type SendFeedback = (requestId: string, feedback: AnswerFeedback) => Promise<string>;
 
 export interface SlashContext {
   readonly session: ChatSession;
   say(text: string): void;
-  /** Tells learning of the last answer, and what came of it; null: learning is off. */
-  readonly judge: Judge | null;
+  /** null if learning is off. */
+  readonly sendFeedback: SendFeedback | null;
   stats(): Promise<EngineStats>;
-  /** Tokens of the conversation so far, and the most there may be. */
   contextUse(): { readonly numTokens: number; readonly maxContext: number };
 }
 
 interface SlashCommand {
   readonly usage: string;
   readonly description: string;
-  run(context: SlashContext, rest: string): Action | Promise<Action>;
+  run(context: SlashContext, text: string): Action | Promise<Action>;
 }
 
 const NOTHING: Action = { type: 'nothing' };
-const UNHEARD: ReadonlySet<ErrorCode> = new Set(['overloaded', 'not_found']);
+/** Rate limit reached, or the answer was not stored: no reason to end the chat. */
+const REFUSALS: ReadonlySet<ErrorCode> = new Set(['overloaded', 'not_found']);
 
-async function judgeLast(
-  { judge, session, say }: SlashContext,
-  said: { thumbs?: 'up' | 'down'; correction?: string },
-): Promise<Action> {
-  if (judge === null) throw new RuvLLMError('invalid_option', 'learning is off; ruvllm chat --learn turns it on');
-  if (session.lastRequestId === null) throw new RuvLLMError('invalid_option', 'there is no answer yet to judge');
+async function rateLastAnswer({ sendFeedback, session, say }: SlashContext, feedback: AnswerFeedback): Promise<Action> {
+  if (sendFeedback === null) {
+    throw new RuvLLMError('invalid_option', 'learning is off; start the chat with ruvllm chat --learn');
+  }
+  if (session.lastRequestId === null) throw new RuvLLMError('invalid_option', 'no answer to rate yet');
   try {
-    say(await judge(session.lastRequestId, said));
+    say(await sendFeedback(session.lastRequestId, feedback));
   } catch (error) {
-    // Too many words in a minute, or an answer that was not kept: no reason to end a chat.
-    if (!(error instanceof RuvLLMError) || !UNHEARD.has(error.code)) throw error;
+    if (!(error instanceof RuvLLMError) || !REFUSALS.has(error.code)) throw error;
     say(`not learned: ${error.message}`);
   }
   return NOTHING;
@@ -48,71 +51,75 @@ async function judgeLast(
 const SLASH_COMMANDS: Readonly<Record<string, SlashCommand>> = {
   '/help': {
     usage: '/help',
-    description: 'this list',
+    description: 'list the commands',
     run({ say }) {
       const rows = Object.values(SLASH_COMMANDS).map(({ usage, description }) => [usage, description]);
       say(layTable(rows, null).join('\n'));
       say(
-        'Several lines: end one in \\, put them between """, or paste them and press Enter. ↑ brings back what was typed.',
+        'Multi-line input: end lines with \\, enclose them in """, or paste and press Enter. ↑ recalls earlier lines.',
       );
-      say('Ctrl-C stops an answer, a second Ctrl-C or Ctrl-D leaves.');
+      say('Ctrl-C stops an answer; a second Ctrl-C or Ctrl-D exits.');
       return NOTHING;
     },
   },
   '/clear': {
     usage: '/clear',
-    description: 'forget the conversation',
+    description: 'start a new conversation',
     run({ session, say }) {
       session.clear();
-      say('forgotten');
+      say('conversation cleared');
       return NOTHING;
     },
   },
   '/system': {
     usage: '/system TEXT',
-    description: 'instructions from now on; without TEXT: none',
-    run({ session, say }, rest) {
-      session.setSystem(rest === '' ? null : rest);
-      say(rest === '' ? 'no instructions' : 'instructions changed');
+    description: 'set the system prompt; without TEXT, remove it',
+    run({ session, say }, text) {
+      session.setSystem(text === '' ? null : text);
+      say(text === '' ? 'system prompt removed' : 'system prompt set');
       return NOTHING;
     },
   },
-  '/regenerate': { usage: '/regenerate', description: 'answer again', run: () => ({ type: 'regenerate' }) },
+  '/regenerate': {
+    usage: '/regenerate',
+    description: 'generate the last answer again',
+    run: () => ({ type: 'regenerate' }),
+  },
   '/good': {
     usage: '/good',
-    description: 'the last answer was right: learn it (--learn)',
-    run: (context) => judgeLast(context, { thumbs: 'up' }),
+    description: 'rate the last answer as good and learn from it (--learn)',
+    run: (context) => rateLastAnswer(context, { thumbs: 'up' }),
   },
   '/bad': {
     usage: '/bad',
-    description: 'the last answer was wrong: unlearn it (--learn)',
-    run: (context) => judgeLast(context, { thumbs: 'down' }),
+    description: 'rate the last answer as bad and learn from it (--learn)',
+    run: (context) => rateLastAnswer(context, { thumbs: 'down' }),
   },
   '/correct': {
     usage: '/correct TEXT',
-    description: 'what the last answer should have been (--learn)',
-    run(context, rest) {
-      if (rest === '') throw new RuvLLMError('invalid_option', '/correct needs the text that would have been right');
-      return judgeLast(context, { correction: rest });
+    description: 'correct the last answer and learn from it (--learn)',
+    run(context, text) {
+      if (text === '') throw new RuvLLMError('invalid_option', '/correct requires the correct answer as TEXT');
+      return rateLastAnswer(context, { correction: text });
     },
   },
   '/stats': {
     usage: '/stats',
-    description: 'tokens and memory in use',
+    description: 'show token counts',
     async run({ stats, contextUse, say, session }) {
       const engine = await stats();
       const { numTokens, maxContext } = contextUse();
-      say(`${session.messages.length} messages, ${numTokens} of ${maxContext} tokens of context`);
+      say(`${session.messages.length} messages, ${numTokens} of ${maxContext} context tokens`);
       say(
         `${engine.numGeneratedTokens} tokens generated, ${engine.numComputedTokens} computed in ${engine.numSteps} steps`,
       );
       return NOTHING;
     },
   },
-  '/exit': { usage: '/exit', description: 'leave', run: () => ({ type: 'leave' }) },
+  '/exit': { usage: '/exit', description: 'exit the chat', run: () => ({ type: 'leave' }) },
 };
 
-/** Finds out what a line means and does what can be done at once. An unknown `/word` is refused, never asked. */
+/** Runs a slash command or returns the line as a question. Rejects an unknown `/word`. */
 export async function readAction(line: string, context: SlashContext): Promise<Action> {
   const text = line.trim();
   if (text === '') return NOTHING;
@@ -122,6 +129,6 @@ export async function readAction(line: string, context: SlashContext): Promise<A
   if (command !== null) return await command.run(context, match[2] ?? '');
   throw new RuvLLMError(
     'invalid_option',
-    `unknown command ${match[1]!}${didYouMean(match[1]!, Object.keys(SLASH_COMMANDS))}; /help shows those there are`,
+    `unknown command ${match[1]!}${didYouMean(match[1]!, Object.keys(SLASH_COMMANDS))}; /help lists the commands`,
   );
 }

@@ -9,20 +9,20 @@ import type { Flag } from '../flags.ts';
 import { fetchModel } from '../fetch-model.ts';
 import { type EncodedPairs, encodePairs, readPairs, splitPairs } from '../learning/pairs.ts';
 import { checkOutputName, saveAdapter } from '../save-adapter.ts';
-import { usageError } from '../usage-error.ts';
+import { requireRange, usageError } from '../usage-error.ts';
 import { readInteger, readNumber } from '../values.ts';
 
 export const TRAIN_FLAGS: readonly Flag[] = [
-  { name: '--data', value: 'file', description: 'train: lines of {"prompt", "answer", "weight"?}; - is stdin' },
-  { name: '--output', value: 'file.gguf', description: 'train: where to write it' },
-  { name: '--epochs', value: 'n', read: readInteger, description: 'train: how often over the data; default 3' },
-  { name: '--learning-rate', value: 'n', read: readNumber, description: 'train: length of a step; default 0.001' },
-  { name: '--layers', value: 'n', read: readInteger, description: 'train: the last so many layers; default 2' },
+  { name: '--data', value: 'file', description: 'train: JSON lines of {"prompt", "answer", "weight"?}; - is stdin' },
+  { name: '--output', value: 'file.gguf', description: 'train: output file' },
+  { name: '--epochs', value: 'n', read: readInteger, description: 'train: passes over the data; default 3' },
+  { name: '--learning-rate', value: 'n', read: readNumber, description: 'train: learning rate; default 0.001' },
+  { name: '--layers', value: 'n', read: readInteger, description: 'train: number of last layers to train; default 2' },
 ];
 
-/** As the loops do it: examples of one step. */
+/** Examples per step, as in the learning loops. */
 const BATCH = 4;
-/** Between two looks at how far it is. */
+/** Interval of progress updates. */
 const SLICE_MS = 1000;
 const MAX_EXAMPLE_TOKENS = 512;
 
@@ -35,11 +35,8 @@ interface Settings {
 }
 
 function readSettings({ values }: CommandContext): Settings {
-  const within = (flag: string, fallback: number, min: number, max: number): number => {
-    const value = (values[flag] as number | undefined) ?? fallback;
-    if (value >= min && value <= max) return value;
-    throw usageError(`${flag} must be from ${min} to ${max}, got ${value}`, flag);
-  };
+  const within = (flag: string, fallback: number, min: number, max: number): number =>
+    requireRange(flag, (values[flag] as number | undefined) ?? fallback, min, max);
   return {
     rank: within('--rank', 4, 1, 16),
     numLayers: within('--layers', 2, 1, 1024),
@@ -49,18 +46,18 @@ function readSettings({ values }: CommandContext): Settings {
   };
 }
 
-function needed({ values }: CommandContext, flag: string, what: string): string {
+function requireFlag({ values }: CommandContext, flag: string, placeholder: string): string {
   const value = values[flag] as string | undefined;
-  if (value === undefined) throw usageError(`adapters train needs ${flag} ${what}`, flag);
+  if (value === undefined) throw usageError(`adapters train requires ${flag} ${placeholder}`, flag);
   return value;
 }
 
-/** Trains a LoRA on pairs of prompt and answer, and tells how much better it is on a fifth that it never saw. */
+/** Trains a LoRA adapter on pairs of prompt and answer, and reports the loss of held-out pairs. */
 export async function trainAdapter(context: CommandContext): Promise<void> {
   const { io, output } = context;
-  const reference = needed(context, '--model', 'MODEL');
-  const data = needed(context, '--data', 'FILE');
-  const out = needed(context, '--output', 'FILE.gguf');
+  const reference = requireFlag(context, '--model', 'MODEL');
+  const data = requireFlag(context, '--data', 'FILE');
+  const out = requireFlag(context, '--output', 'FILE.gguf');
   checkOutputName(out);
   const settings = readSettings(context);
   const split = splitPairs(await readPairs(data, context));
@@ -73,14 +70,14 @@ export async function trainAdapter(context: CommandContext): Promise<void> {
     const encode = encodePairs(gguf.metadata, MAX_EXAMPLE_TOKENS);
     [train, heldOut] = [await encode(split.train), await encode(split.heldOut)];
   } finally {
-    // Not before: the vocabulary is read when it is first needed.
+    // Not earlier: the vocabulary is read lazily.
     gguf.source.close();
   }
   if (train.examples.length === 0 || heldOut.examples.length === 0) {
     const numLong = train.numTooLong + heldOut.numTooLong;
     throw new RuvLLMError(
       'invalid_option',
-      `${train.examples.length} pairs to train on and ${heldOut.examples.length} held out: each needs one (${numLong} have more than ${MAX_EXAMPLE_TOKENS} tokens)`,
+      `${train.examples.length} training pairs and ${heldOut.examples.length} held-out pairs; at least one of each is required (${numLong} have more than ${MAX_EXAMPLE_TOKENS} tokens)`,
       { data: { option: '--data' } },
     );
   }
@@ -108,7 +105,7 @@ export async function trainAdapter(context: CommandContext): Promise<void> {
     output.note(
       `trained on ${train.examples.length} pairs in ${numSteps} steps; loss of ${heldOut.examples.length} held-out pairs: ${lossBefore.toFixed(4)} → ${lossAfter.toFixed(4)}`,
     );
-    if (lossAfter >= lossBefore) output.note('it is no better on what it has not seen: more pairs, or fewer --epochs');
+    if (lossAfter >= lossBefore) output.note('the held-out loss did not improve; use more pairs or fewer --epochs');
   } finally {
     io.signal.removeEventListener('abort', stop);
     await end();
@@ -143,8 +140,8 @@ async function runTraining(
       if (outcome.isDone) return { parameters: outcome.parameters, numSteps: outcome.state.numSteps };
       state = outcome.state;
       const loss = outcome.losses.at(-1);
-      const shown = loss === undefined ? '' : `, loss ${loss.toFixed(3)}`;
-      progress.update({ label: `training: step ${state.numSteps} of ${numSteps}${shown}`, doneBytes: 0, totalBytes: null }); // prettier-ignore
+      const lossText = loss === undefined ? '' : `, loss ${loss.toFixed(3)}`;
+      progress.update({ label: `training: step ${state.numSteps} of ${numSteps}${lossText}`, doneBytes: 0, totalBytes: null }); // prettier-ignore
     }
   } finally {
     progress.finish();

@@ -9,12 +9,13 @@ import { readShape } from '../../models/shape.ts';
 import { openModelFile } from '../../platform/node/open-model-file.ts';
 import { readAdapter } from '../../platform/node/read-adapter.ts';
 import type { CommandContext, CommandRunner, HelpParts } from '../command.ts';
+import { API_KEY_FLAG, URL_FLAG } from '../config/common-flags.ts';
 import type { Flag } from '../flags.ts';
 import { formatBytes } from '../format.ts';
-import { unknownAction } from '../memory/action.ts';
+import { foreignFlag, unknownAction } from '../memory/action.ts';
 import { askServer, readServer } from '../memory/http-client.ts';
 import { openHub } from '../open-hub.ts';
-import { saveAdapter } from '../save-adapter.ts';
+import { saveAdapter, TYPE_DESCRIPTION } from '../save-adapter.ts';
 import { usageError } from '../usage-error.ts';
 import { readInteger, readNumber } from '../values.ts';
 import { TRAIN_FLAGS, trainAdapter } from './adapters-train.ts';
@@ -23,37 +24,33 @@ const SERVER_FLAGS = ['--url', '--api-key', '--model', '--tenant'];
 const FILE_FLAGS = ['--model', '--type', '--name'];
 
 export const ADAPTERS_FLAGS: readonly Flag[] = [
-  { name: '--url', value: 'url', description: 'of the server; default http://127.0.0.1:8080' },
-  { name: '--api-key', value: 'key', description: 'of the server (RUVLLM_API_KEY)' },
-  {
-    name: '--model',
-    value: 'model',
-    description: 'which model they are for: one of the server, or a file or reference',
-  },
-  { name: '--tenant', value: 'name', description: 'load or unload: only for the requests of this tenant' },
-  { name: '--method', value: Object.keys(MERGE_METHODS).join('|'), description: 'merge: how; default linear' },
+  { ...URL_FLAG, description: `${URL_FLAG.description}; default http://127.0.0.1:8080` },
+  API_KEY_FLAG,
+  { name: '--model', value: 'model', description: 'base model: a name on the server, or a file or reference' },
+  { name: '--tenant', value: 'name', description: 'load or unload: only for requests of this tenant' },
+  { name: '--method', value: Object.keys(MERGE_METHODS).join('|'), description: 'merge: method; default linear' },
   {
     name: '--weight',
     value: 'n',
     isList: true,
     read: readNumber,
-    description: 'merge: of each file, in their order (repeatable); default 1',
+    description: 'merge: weight of each file, in order (repeatable); default 1',
   },
   {
     name: '--rank',
     value: 'n',
     read: readInteger,
-    description: 'merge or train: of the result; default the highest of them, or 4',
+    description: 'merge or train: rank of the result; default: the highest rank of the files, or 4',
   },
-  { name: '--density', value: 'n', read: readNumber, description: 'merge by ties or dare: share kept; default 0.5' },
+  { name: '--density', value: 'n', read: readNumber, description: 'merge by ties or dare: kept fraction; default 0.5' },
   {
     name: '--seed',
     value: 'n',
     read: readInteger,
-    description: 'merge by dare: of what is dropped; default 0. train: of the start; default 1',
+    description: 'merge by dare: seed of dropped values, default 0; train: seed of the initialization, default 1',
   },
-  { name: '--type', value: 'F32|F16', description: 'merge, export or train: how the file keeps numbers; default F32' },
-  { name: '--name', value: 'name', description: 'merge, export or train: the name in the file' },
+  { name: '--type', value: 'F32|F16', description: `merge, export or train: ${TYPE_DESCRIPTION}` },
+  { name: '--name', value: 'name', description: 'merge, export or train: name stored in the file' },
   ...TRAIN_FLAGS,
 ];
 
@@ -61,8 +58,9 @@ interface AdapterAction {
   readonly args: string;
   readonly description: string;
   readonly flags: readonly string[];
-  readonly numWords: readonly [number, number];
-  run(context: CommandContext, words: readonly string[]): Promise<void>;
+  /** Minimum and maximum number of arguments. */
+  readonly numArgs: readonly [number, number];
+  run(context: CommandContext, args: readonly string[]): Promise<void>;
 }
 
 interface ServedAdapter {
@@ -95,22 +93,22 @@ const rowOf = ({ id, tenant, rank, num_matrices, size_bytes, content_hash }: Ser
 const ACTIONS: Readonly<Record<string, AdapterAction>> = {
   list: {
     args: '',
-    description: 'those that a server has loaded',
+    description: 'list the adapters loaded on a server',
     flags: ['--url', '--api-key'],
-    numWords: [0, 0],
+    numArgs: [0, 0],
     async run(context) {
       const { data } = (await ask(context, 'GET', '/admin/adapters', null)) as { data: readonly ServedAdapter[] };
       context.output.document({ adapters: data });
-      if (data.length === 0) return context.output.note('no adapters are loaded');
-      const head = ['MODEL:ADAPTER', 'TENANT', 'RANK', 'MATRICES', 'MEMORY', 'CONTENT'];
+      if (data.length === 0) return context.output.note('no adapters loaded');
+      const head = ['MODEL:ADAPTER', 'TENANT', 'RANK', 'MATRICES', 'MEMORY', 'HASH'];
       context.output.table(head, data.map(rowOf));
     },
   },
   load: {
     args: '<name> <path>',
-    description: 'make one known to a server; the path is of its machine, one of the same name is replaced',
+    description: "load an adapter on a server from a path on the server's machine, replacing one of the same name",
     flags: SERVER_FLAGS,
-    numWords: [2, 2],
+    numArgs: [2, 2],
     async run(context, [name, path]) {
       const { '--model': model, '--tenant': tenant } = context.values as Record<string, string | undefined>;
       const body = {
@@ -119,32 +117,32 @@ const ACTIONS: Readonly<Record<string, AdapterAction>> = {
         ...(model === undefined ? {} : { model }),
         ...(tenant === undefined ? {} : { tenant }),
       };
-      const loaded = (await ask(context, 'POST', '/admin/adapters', body)) as ServedAdapter;
-      context.output.document(loaded);
-      context.output.note(`${loaded.id} is loaded, with ${formatBytes(loaded.size_bytes)}`);
+      const adapter = (await ask(context, 'POST', '/admin/adapters', body)) as ServedAdapter;
+      context.output.document(adapter);
+      context.output.note(`loaded ${adapter.id} (${formatBytes(adapter.size_bytes)})`);
     },
   },
   unload: {
     args: '<name>',
-    description: 'no request of a server gets it any more; answers in progress keep it',
+    description: 'unload an adapter from a server; requests in progress keep it',
     flags: SERVER_FLAGS,
-    numWords: [1, 1],
+    numArgs: [1, 1],
     async run(context, [name]) {
       const model = context.values['--model'] as string | undefined;
       const id = model === undefined ? name! : `${model}:${name}`;
       context.output.document(await ask(context, 'DELETE', `/admin/adapters/${encodeURIComponent(id)}`, null));
-      context.output.note(`${id} is unloaded`);
+      context.output.note(`unloaded ${id}`);
     },
   },
   merge: {
     args: '<out.gguf> <path> <path>...',
-    description: 'make one of several, by what they compute; needs --model',
+    description: 'merge several adapters into one file; requires --model',
     flags: [...FILE_FLAGS, '--method', '--weight', '--rank', '--density', '--seed'],
-    numWords: [2, 65],
+    numArgs: [2, 65],
     async run(context, [out, ...paths]) {
       const weights = (context.values['--weight'] as number[] | undefined) ?? [];
       if (weights.length > 0 && weights.length !== paths.length) {
-        throw usageError(`${weights.length} weights for ${paths.length} files`, '--weight');
+        throw usageError(`got ${weights.length} weights for ${paths.length} files; give one per file`, '--weight');
       }
       const base = await readBase(context);
       const inputs: { adapter: Adapter; weight: number }[] = [];
@@ -152,25 +150,26 @@ const ACTIONS: Readonly<Record<string, AdapterAction>> = {
         inputs.push({ adapter: await readAdapter(path, base), weight: weights[i] ?? 1 });
       }
       const { adapter, report } = await mergeAdapters(inputs, readMergeOptions(context));
-      const worst = report.matrices.reduce((least, { keptEnergy }) => Math.min(least, keptEnergy), 1);
-      saveAdapter(context, out!, adapter, { ...report, worstKeptEnergy: worst });
-      context.output.note(`at least ${(100 * worst).toFixed(2)} % of every merged matrix fits into its rank`);
+      const worstKeptEnergy = report.matrices.reduce((least, { keptEnergy }) => Math.min(least, keptEnergy), 1);
+      saveAdapter(context, out!, adapter, { ...report, worstKeptEnergy });
+      context.output.note(`every merged matrix keeps at least ${(100 * worstKeptEnergy).toFixed(2)} % of its energy`);
     },
   },
   export: {
     args: '<path> <out.gguf>',
-    description: 'write one, such as what PEFT has saved, as a GGUF file that llama.cpp reads too; needs --model',
+    description:
+      'convert an adapter, such as a PEFT folder, to a GGUF file, which llama.cpp reads, too; requires --model',
     flags: FILE_FLAGS,
-    numWords: [2, 2],
+    numArgs: [2, 2],
     async run(context, [path, out]) {
       saveAdapter(context, out!, await readAdapter(path!, await readBase(context)), {});
     },
   },
   train: {
     args: '',
-    description: 'make one from pairs of prompt and answer; needs --model, --data and --output',
+    description: 'train an adapter on pairs of prompt and answer; requires --model, --data and --output',
     flags: [...FILE_FLAGS, '--rank', '--seed', ...TRAIN_FLAGS.map(({ name }) => name)],
-    numWords: [0, 0],
+    numArgs: [0, 0],
     run: trainAdapter,
   },
 };
@@ -179,25 +178,24 @@ export const ADAPTERS_HELP: HelpParts = {
   actions: Object.entries(ACTIONS).map(([name, { args, description }]) => ({ name, args, description })),
 };
 
-/** Lists, loads and unloads what a server has, and makes files of files. */
+/** Lists, loads and unloads adapters of a server; merges, exports and trains adapter files. */
 export const adapters: CommandRunner = async (context) => {
-  const [name, ...words] = context.args as [string, ...string[]];
+  const [name, ...args] = context.args as [string, ...string[]];
   if (!Object.hasOwn(ACTIONS, name)) throw unknownAction('adapters', name, ACTIONS);
   const action = ACTIONS[name]!;
-  const unknown = Object.keys(context.values).find((flag) => flag !== '--json' && !action.flags.includes(flag));
-  // It belongs to another action, and would be ignored here.
-  if (unknown !== undefined) throw usageError(`adapters ${name} has no ${unknown}`, unknown);
-  const [least, most] = action.numWords;
-  if (words.length < least || words.length > most) {
-    throw usageError(`adapters ${name} ${action.args}: ${words.length} arguments were given`);
+  const foreign = Object.keys(context.values).find((flag) => flag !== '--json' && !action.flags.includes(flag));
+  if (foreign !== undefined) throw foreignFlag(foreign, 'adapters', name);
+  const [min, max] = action.numArgs;
+  if (args.length < min || args.length > max) {
+    throw usageError(`adapters ${name} expects ${action.args || 'no arguments'}, got ${args.length} arguments`);
   }
-  await action.run(context, words);
+  await action.run(context, args);
 };
 
-/** Only the header of the model is read. */
+/** Reads only the header of the model. */
 async function readBase({ io, values }: CommandContext): Promise<AdapterBase> {
   const reference = values['--model'] as string | undefined;
-  if (reference === undefined) throw usageError('--model must name the model that the files are for', '--model');
+  if (reference === undefined) throw usageError('--model is required: the base model of the files', '--model');
   const path = await openHub().resolveModelPath(reference, { download: false, signal: io.signal });
   const gguf = openModelFile(path);
   try {
@@ -209,6 +207,6 @@ async function readBase({ io, values }: CommandContext): Promise<AdapterBase> {
 
 function readMergeOptions({ values }: CommandContext): MergeOptions {
   const names = { '--method': 'method', '--rank': 'rank', '--density': 'density', '--seed': 'seed' } as const;
-  const given = Object.entries(names).filter(([flag]) => Object.hasOwn(values, flag));
-  return Object.fromEntries(given.map(([flag, option]) => [option, values[flag]])) as MergeOptions;
+  const present = Object.entries(names).filter(([flag]) => Object.hasOwn(values, flag));
+  return Object.fromEntries(present.map(([flag, option]) => [option, values[flag]])) as MergeOptions;
 }

@@ -6,7 +6,7 @@ import { formatBytes, formatRate } from '../format.ts';
 import { LOAD_FLAGS, readModelConfig } from '../load-flags.ts';
 import { loadWithProgress } from '../load-model.ts';
 import { describeModel } from '../summary.ts';
-import { usageError } from '../usage-error.ts';
+import { requireRange, usageError } from '../usage-error.ts';
 import { readInteger, readText } from '../values.ts';
 
 const TOPICS = ['speed'];
@@ -16,10 +16,15 @@ const MAX_RUNS = 1000;
 
 /** Options of `bench`. */
 export const BENCH_FLAGS: readonly Flag[] = [
-  { name: '--model', value: 'model', read: readText, description: 'default: the model chat would use' },
+  {
+    name: '--model',
+    value: 'model',
+    read: readText,
+    description: 'model to measure; default: the default model of chat',
+  },
   { name: '--prompt-tokens', value: 'n', read: readInteger, description: 'length of the prompt; default 128' },
   { name: '--tokens', value: 'n', read: readInteger, description: 'tokens to generate; default 32' },
-  { name: '--runs', value: 'n', read: readInteger, description: 'measured runs after a cold one; default 3' },
+  { name: '--runs', value: 'n', read: readInteger, description: 'runs to measure after a cold one; default 3' },
   ...LOAD_FLAGS,
 ];
 
@@ -30,13 +35,10 @@ export const bench: CommandRunner = async (context) => {
   const { io, output, values } = context;
   const topic = context.args[0] ?? 'speed';
   if (!TOPICS.includes(topic)) {
-    throw usageError(`unknown topic "${topic}" (known: ${TOPICS.join(', ')}); a model is named with --model`, 'topic');
+    throw usageError(`unknown topic "${topic}"; bench has ${TOPICS.join(', ')} (--model names a model)`, 'topic');
   }
-  const count = (name: keyof typeof DEFAULTS, max: number): number => {
-    const value = (values[name] as number | undefined) ?? DEFAULTS[name];
-    if (value < 1 || value > max) throw usageError(`${name} must be from 1 to ${max}, got ${value}`, name);
-    return value;
-  };
+  const count = (name: keyof typeof DEFAULTS, max: number): number =>
+    requireRange(name, (values[name] as number | undefined) ?? DEFAULTS[name], 1, max);
   const options = {
     numPromptTokens: count('--prompt-tokens', MAX_TOKENS),
     numTokens: count('--tokens', MAX_TOKENS),
@@ -63,10 +65,10 @@ export const bench: CommandRunner = async (context) => {
     const rows = [
       ['prompt', `${speed.numPromptTokens} tokens`, rate(speed.promptTokensPerSecond)],
       ['generate', `${speed.numTokens} tokens`, rate(speed.tokensPerSecond)],
-      ['memory', formatBytes(info.memory.totalBytes), `${formatBytes(residentBytes)} resident in all`],
+      ['memory', formatBytes(info.memory.totalBytes), `${formatBytes(residentBytes)} resident in total`],
     ];
     output.table(null, rows);
-    output.note(`compared with other engines in the repository: ${COMPARE}`);
+    output.note(`to compare with other engines, run in the repository: ${COMPARE}`);
   } finally {
     await model.dispose();
   }

@@ -13,35 +13,35 @@ import { readGenerateOptions } from '../generate-flags.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { loadWithProgress } from '../load-model.ts';
 import { describeModel } from '../summary.ts';
-import { CHAT_OWN_FLAGS } from './run-flags.ts';
+import { CHAT_SETTING_FLAGS } from './run-flags.ts';
 
-/** Talks to a model: line by line at a terminal, or the lines of stdin one after another. */
-export const chat: CommandRunner = async (given) => {
-  const { io, output } = given;
-  const values = fillValues(CHAT_OWN_FLAGS, given.values, io.environment);
-  const context = { ...given, values };
+/** Chats with a model, interactively or with the lines of stdin. */
+export const chat: CommandRunner = async (commandContext) => {
+  const { io, output } = commandContext;
+  const values = fillValues(CHAT_SETTING_FLAGS, commandContext.values, io.environment);
+  const context = { ...commandContext, values };
   const params = readGenerateOptions(values, io.environment);
   const config = readModelConfig(values, io.environment);
   const chosen = await chooseModel(context, context.args[0]);
   output.note(describeChoice(chosen));
-  const learns = await openChatLearning(context, chosen);
+  const learning = await openChatLearning(context, chosen);
   let model: Model | null = null;
   try {
-    model = await loadWithProgress(context, chosen.source, { ...config, ...learns?.config }, values);
+    model = await loadWithProgress(context, chosen.source, { ...config, ...learning?.config }, values);
     const info = model.modelInfo();
     output.note(describeModel(info));
-    if (info.chatTemplate === 'plain') output.note('this model knows no chat format: it goes on with what you write');
-    // Keeps what was said in memory longest. A name of its own: a kept conversation may be called anything.
+    if (info.chatTemplate === 'plain') output.note('this model has no chat template; it continues your text');
+    // A session keeps its KV pages longest; the random name cannot collide with a stored session.
     const session = `chat ${randomUUID()}`;
     const conversation = createChatSession(
       model,
       { ...params, session },
       (values['--system'] as string | undefined) ?? null,
-      learns === null ? null : randomUUID,
+      learning === null ? null : randomUUID,
     );
-    const host = createChatHost(context, model, conversation, learns?.judge ?? null);
+    const host = createChatHost(context, model, conversation, learning?.sendFeedback ?? null);
     if (io.stdin.isTTY === true && !output.isJson) {
-      output.note('/help shows the commands, Ctrl-D leaves');
+      output.note('/help lists the commands, Ctrl-D exits');
       await runRepl(context, host, values['--history'] === true ? openHistory() : null);
     } else {
       await runPiped(io, host);
@@ -51,6 +51,6 @@ export const chat: CommandRunner = async (given) => {
     output.document({ model: { reference, choice, tried, ...info }, turns });
   } finally {
     await model?.dispose();
-    await learns?.close();
+    await learning?.close();
   }
 };

@@ -14,17 +14,17 @@ const SHELLS: Readonly<Record<string, (commands: readonly CompletedCommand[]) =>
 
 export const COMPLETION_HELP: HelpParts = {
   actions: [
-    { name: 'bash', args: '', description: 'the script for bash' },
-    { name: 'zsh', args: '', description: 'the script for zsh' },
-    { name: 'fish', args: '', description: 'the script for fish' },
-    { name: 'models', args: '', description: 'the names of the models in the cache, which the scripts ask for' },
+    { name: 'bash', args: '', description: 'print the script for bash' },
+    { name: 'zsh', args: '', description: 'print the script for zsh' },
+    { name: 'fish', args: '', description: 'print the script for fish' },
+    { name: 'models', args: '', description: 'print the names of cached models, for the scripts' },
   ],
 };
 
-/** What a shell puts into the line as it is must not mean anything to it. */
+/** Shells insert names unquoted, so names must not contain special characters. */
 const PLAIN = /^[\w./:@+-]+$/;
 
-/** Prints the script of a shell, or what it completes models with. */
+/** Prints a completion script or the names of cached models. */
 export const completion: CommandRunner = async ({ output, args }) => {
   const shell = args[0]!;
   if (shell === 'models') {

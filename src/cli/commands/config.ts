@@ -1,13 +1,13 @@
 import { configSchema } from '../config/schema.ts';
-import { describeSettings, type ShownSetting } from '../config/show.ts';
+import { describeSettings, type EffectiveSetting } from '../config/show.ts';
 import type { CommandContext, CommandRunner, HelpParts } from '../command.ts';
 import { toSafeJson } from '../safe-text.ts';
 import { unknownAction } from '../memory/action.ts';
 
 const NOTES =
-  'A flag comes first, then its environment variable, then the file, then the default. One file holds: that of --config, ' +
-  'else of RUVLLM_CONFIG, else ruvllm.config.json in the current folder, else config.json in the configuration folder of ' +
-  'this user. Folders above the current one are not searched.';
+  'Flags take precedence over environment variables, then the settings file, then defaults. Only one file is used: ' +
+  'that of --config, else of RUVLLM_CONFIG, else ruvllm.config.json in the current folder, else config.json in the ' +
+  "user's configuration folder. Parent folders are not searched.";
 
 interface ConfigAction {
   readonly description: string;
@@ -16,28 +16,28 @@ interface ConfigAction {
 
 const ACTIONS: Readonly<Record<string, ConfigAction>> = {
   show: {
-    description: 'every setting, its value and where that comes from; secrets are masked',
+    description: 'show every setting with its value and origin; secrets are masked',
     run({ io, output, config }) {
       if (config.error !== null) throw config.error;
       const settings = describeSettings(io, config);
-      const file = config.found === null ? null : { path: config.found.path, reason: config.found.reason };
+      const file = config.file === null ? null : { path: config.file.path, reason: config.file.reason };
       output.document({ file, settings });
-      output.note(file === null ? 'no file of settings' : `settings of ${file.path} (${file.reason})`);
+      output.note(file === null ? 'no settings file' : `settings file ${file.path} (${file.reason})`);
       output.table(['SETTING', 'VALUE', 'FROM'], settings.map(rowOf));
       for (const { path, problem } of settings) if (problem !== null) output.note(`${path}: ${problem}`);
     },
   },
   path: {
-    description: 'where settings are looked for, and which file holds',
-    run({ output, config: { places, found, error } }) {
-      output.document({ places, found, error: error?.message ?? null });
-      const rows = places.map((place) => [place.path, place.reason, place.path === found?.path ? 'holds' : '–']);
+    description: 'show where settings files are searched and which one is used',
+    run({ output, config: { places, file, error } }) {
+      output.document({ places, found: file, error: error?.message ?? null });
+      const rows = places.map((place) => [place.path, place.reason, place.path === file?.path ? 'used' : '–']);
       output.table(['FILE', 'NAMED BY', 'STATE'], rows);
-      if (error !== null) output.note(`it is not used: ${error.message}`);
+      if (error !== null) output.note(`the file is invalid: ${error.message}`);
     },
   },
   schema: {
-    description: 'the JSON schema of the file, for editors',
+    description: 'print the JSON Schema of the settings file, for editors',
     run({ output }) {
       const schema = configSchema();
       output.document(schema);
@@ -46,9 +46,9 @@ const ACTIONS: Readonly<Record<string, ConfigAction>> = {
   },
 };
 
-function rowOf({ path, value, origin, problem }: ShownSetting): string[] {
-  const shown = value === null ? '–' : typeof value === 'string' ? value : JSON.stringify(value);
-  return [path, shown, problem === null ? origin : `${origin}, not valid`];
+function rowOf({ path, value, origin, problem }: EffectiveSetting): string[] {
+  const text = value === null ? '–' : typeof value === 'string' ? value : JSON.stringify(value);
+  return [path, text, problem === null ? origin : `${origin}, invalid`];
 }
 
 export const CONFIG_HELP: HelpParts = {
@@ -56,7 +56,7 @@ export const CONFIG_HELP: HelpParts = {
   notes: NOTES,
 };
 
-/** Shows settings; changing them is what an editor is for. */
+/** Shows settings; users change them in an editor. */
 export const config: CommandRunner = async (context) => {
   const action = context.args[0]!;
   if (!Object.hasOwn(ACTIONS, action)) throw unknownAction('config', action, ACTIONS);

@@ -16,27 +16,27 @@ import { formatBytes } from '../format.ts';
 import { type KernelReport, reportKernels } from '../kernel-report.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { openHub } from '../open-hub.ts';
-import { readServerNotes } from '../servers/server-notes.ts';
+import { listServers } from '../servers/server-registry.ts';
 import { SERVE_DEFAULTS } from './serve-flags.ts';
 
-/** The instruction sets that decide how fast the kernels can be, by the kernel's names for them. */
-const TELLING_FEATURES =
+/** Instruction sets that matter for kernel speed, by their Linux names. */
+const RELEVANT_FEATURES =
   /^(?:sse4_2|avx|avx2|fma|f16c|avx512f|avx512_vnni|avx_vnni|amx_int8|amx_bf16|asimd|asimddp|i8mm|sve2?)$/;
 
 const AMX_STATES: Readonly<Record<AmxState, string>> = {
-  permitted: 'in the processor, and this process may use it',
-  refused: 'in the processor, but the system does not let this process use it',
+  permitted: 'available',
+  refused: 'in the processor, but the system denies it to this process',
   absent: 'not in this processor',
-  unknown: 'not known here',
+  unknown: 'unknown',
 };
 
 const LARGE_PAGES = {
-  always: 'on: weights lie in them',
-  madvise: 'on request: weights lie in them',
-  never: 'off: weights lie in small pages (/sys/kernel/mm/transparent_hugepage/enabled)',
+  always: 'on, used for weights',
+  madvise: 'on request, used for weights',
+  never: 'off: weights use small pages (/sys/kernel/mm/transparent_hugepage/enabled)',
 } as const;
 
-/** Shows what this machine offers, and what would be used of it. */
+/** Shows hardware, kernels, models and settings, with problems and advice. */
 export const doctor: CommandRunner = async ({ io, output, version, config: settings }) => {
   const system = readSystemInfo();
   const config = resolveModelConfig(readModelConfig({}, io.environment), { numCpus: system.numCpus });
@@ -51,7 +51,7 @@ export const doctor: CommandRunner = async ({ io, output, version, config: setti
   const node = process.version;
   const images = listImages(repackFolder());
   const imagesBytes = images.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-  const repacked = { root: repackFolder(), numImages: images.length, sizeBytes: imagesBytes };
+  const repackCache = { root: repackFolder(), numImages: images.length, sizeBytes: imagesBytes };
   const findings = advise({
     kernels,
     kernelChoice: config.kernels,
@@ -71,7 +71,7 @@ export const doctor: CommandRunner = async ({ io, output, version, config: setti
       .some(({ revokedMs }) => revokedMs === null),
     host: io.environment['RUVLLM_HOST'] || SERVE_DEFAULTS.host,
   });
-  const servers = readServerNotes().map(({ url }) => url);
+  const servers = listServers().map(({ url }) => url);
   output.document({
     version,
     node,
@@ -80,9 +80,9 @@ export const doctor: CommandRunner = async ({ io, output, version, config: setti
     kernels,
     native,
     cache,
-    repacked,
+    repacked: repackCache,
     defaultModel,
-    config: { path: settings.found?.path ?? null, error: settings.error?.message ?? null },
+    config: { path: settings.file?.path ?? null, error: settings.error?.message ?? null },
     servers,
     findings,
   });
@@ -91,19 +91,19 @@ export const doctor: CommandRunner = async ({ io, output, version, config: setti
     ['ruvllm', `${version} on Node.js ${node}`],
     ['system', `${system.system} ${system.release}, ${system.architecture}`],
     ['cpu', `${system.cpuModel}, ${describeCpus(system)}`],
-    ['features', system.cpuFeatures.filter((name) => TELLING_FEATURES.test(name)).join(' ') || 'not known here'],
+    ['features', system.cpuFeatures.filter((name) => RELEVANT_FEATURES.test(name)).join(' ') || 'unknown'],
     ['memory', describeMemory(system)],
     ['threads', String(config.numThreads)],
     ...kernels.map((report): [string, string] => ['kernels', describeKernels(report)]),
     ['amx', AMX_STATES[native.amx]],
-    ['large pages', native.largePages === null ? 'not known here' : LARGE_PAGES[native.largePages]],
+    ['large pages', native.largePages === null ? 'unknown' : LARGE_PAGES[native.largePages]],
     ['cache', `${hub.cacheRoot}, ${freeBytes === null ? 'unknown space' : formatBytes(freeBytes)} free`],
-    ['packed weights', `${repacked.root}, ${images.length} models, ${formatBytes(imagesBytes)}`],
+    ['packed weights', `${repackCache.root}, ${images.length} models, ${formatBytes(imagesBytes)}`],
     ['models', models.length === 0 ? 'none yet' : models.map(({ reference }) => reference).join(', ')],
     ['default', defaultModel.summary],
     ['architectures', [...architectures.keys()].join(', ')],
-    ['settings', settings.found?.path ?? 'no file; ruvllm config path shows where it would be'],
-    ['servers', servers.length === 0 ? 'none runs here' : `${servers.join(', ')}; ruvllm ps shows them`],
+    ['settings', settings.file?.path ?? 'no file; ruvllm config path shows possible locations'],
+    ['servers', servers.length === 0 ? 'none running' : `${servers.join(', ')}; ruvllm ps shows details`],
   ];
   output.details(rows);
   for (const { level, what, why, next } of findings) {
@@ -114,7 +114,7 @@ export const doctor: CommandRunner = async ({ io, output, version, config: setti
       ['next', next],
     ]);
   }
-  if (findings.length === 0) output.lines('\nnothing to improve was found');
+  if (findings.length === 0) output.lines('\nno problems found');
 };
 
 function describeCpus({ numCpus, cpuQuota }: SystemInfo): string {
@@ -131,7 +131,7 @@ function describeKernels({ name, build, isUsable, reason, isChosen }: KernelRepo
   return `${name}${build === null ? '' : ` ${build}`}: ${state}; ${reason}`;
 }
 
-/** The cache folder may not exist yet: then the nearest folder above it that does. */
+/** Free bytes of the folder, or of its nearest existing parent. */
 async function freeSpace(folder: string): Promise<number | null> {
   for (let path = nodeHubFiles.absolutePath(folder); ; path = nodeHubFiles.join(path, '..')) {
     if ((await nodeHubFiles.stat(path)) !== null) return await nodeHubFiles.freeBytes(path);
@@ -139,12 +139,12 @@ async function freeSpace(folder: string): Promise<number | null> {
   }
 }
 
-/** What `ruvllm chat` would use, without downloading anything. */
+/** The default model of `ruvllm chat`, without downloading it. */
 async function findDefault(hub: Hub, configured: string | null) {
   try {
     const isUsable = ({ architecture }: { architecture: string }): boolean => isDecoder(architecture);
     const { reference, path, choice } = await hub.resolveDefaultModel({ configured, download: false, isUsable });
-    const reason = choice === 'configured' ? 'as configured' : 'in the cache';
+    const reason = choice === 'configured' ? 'configured' : 'in the cache';
     return { reference, path, choice, summary: `${reference} (${reason})` };
   } catch (error) {
     if (!(error instanceof RuvLLMError)) throw error;
@@ -152,6 +152,11 @@ async function findDefault(hub: Hub, configured: string | null) {
       return { reference: configured, path: null, choice: 'configured' as const, summary: error.message };
     }
     const { reference } = DEFAULT_MODELS[0]!;
-    return { reference, path: null, choice: 'hub' as const, summary: `${reference} (not here yet: chat downloads it)` };
+    return {
+      reference,
+      path: null,
+      choice: 'hub' as const,
+      summary: `${reference} (not in the cache; chat downloads it)`,
+    };
   }
 }

@@ -12,7 +12,7 @@ const VECTOR_FLAGS: readonly Flag[] = [
     name: '--pooling',
     value: 'mean|last|cls',
     option: 'pooling',
-    description: 'what is made of the vectors of the tokens; default: as the file says, else their mean',
+    description: 'pooling of token vectors; default: that of the file, else mean',
   },
   {
     name: '--dimensions',
@@ -21,23 +21,23 @@ const VECTOR_FLAGS: readonly Flag[] = [
     read: readInteger,
     description: 'keep only the first n values',
   },
-  { name: '--no-normalize', value: null, option: 'normalize', description: 'leave vectors as long as they are' },
+  { name: '--no-normalize', value: null, option: 'normalize', description: 'do not scale embeddings to unit length' },
 ];
 
 /** Options of `embed`. */
 export const EMBED_FLAGS: readonly Flag[] = [...VECTOR_FLAGS, ...LOAD_FLAGS];
 
-/** Prints a line of JSON for each text, or one document with --json. */
+/** Prints a JSON line per text, or one document with --json. */
 export const embed: CommandRunner = async (context) => {
   const { io, output, values } = context;
-  const [reference, ...given] = context.args as [string, ...string[]];
+  const [reference, ...textArgs] = context.args as [string, ...string[]];
   const config = readModelConfig(values, io.environment);
   const options = collectOptions(VECTOR_FLAGS, values) as EmbedOptions;
-  // Checked before anything is loaded; how many values there are only the model knows.
-  const widest = { embeddingDim: Number.MAX_SAFE_INTEGER, pooling: 'mean' } as const;
-  withFlagNames(VECTOR_FLAGS, values, () => resolveEmbedOptions(options, widest));
-  const texts = given.length > 0 ? given : (await readInput(io.stdin, io.signal)).split(/\r?\n/);
-  if (texts.every((text) => text === '')) throw usageError('there is no text to embed', 'texts');
+  // Validated before loading, except for the dimensions, which depend on the model.
+  const anyModel = { embeddingDim: Number.MAX_SAFE_INTEGER, pooling: 'mean' } as const;
+  withFlagNames(VECTOR_FLAGS, values, () => resolveEmbedOptions(options, anyModel));
+  const texts = textArgs.length > 0 ? textArgs : (await readInput(io.stdin, io.signal)).split(/\r?\n/);
+  if (texts.every((text) => text === '')) throw usageError('no text to embed', 'texts');
   const model = await loadWithProgress(context, reference, config, values);
   try {
     const { embeddings, usage } = await withFlagNamesAsync(VECTOR_FLAGS, values, () =>

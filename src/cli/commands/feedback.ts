@@ -3,46 +3,49 @@ import type { CommandRunner, HelpParts } from '../command.ts';
 import type { Flag } from '../flags.ts';
 import { LEARN_CLIENT } from '../learning/client.ts';
 import { pick } from '../memory/action.ts';
-import { usageError } from '../usage-error.ts';
+import { conflictError, usageError } from '../usage-error.ts';
 import { readNumber, readText } from '../values.ts';
 
 const readIds = (text: string): string[] => text.split(',').map((id) => id.trim()).filter((id) => id !== ''); // prettier-ignore
 
-const OWN_FLAGS: readonly Flag[] = [
-  { name: '--score', value: 'n', read: readNumber, description: '0 (useless) to 1 (just right)' },
-  { name: '--thumbs', value: 'up|down', description: 'the same as 1 or 0' },
-  { name: '--correction', value: 'text', read: readText, description: 'what the answer should have been' },
-  { name: '--used', value: 'ids', read: readIds, description: 'sources the answer used, by id; the others were not' },
-  { name: '--comment', value: 'text', read: readText, description: 'in your own words; kept, not learned from' },
+const RATING_FLAGS: readonly Flag[] = [
+  { name: '--score', value: 'n', read: readNumber, description: 'rating from 0 (useless) to 1 (perfect)' },
+  { name: '--thumbs', value: 'up|down', description: 'same as --score 1 or 0' },
+  { name: '--correction', value: 'text', read: readText, description: 'the correct answer' },
+  {
+    name: '--used',
+    value: 'ids',
+    read: readIds,
+    description: 'ids of the sources that the answer used, comma-separated; others count as unused',
+  },
+  { name: '--comment', value: 'text', read: readText, description: 'free text; stored, not learned from' },
 ];
 
-export const FEEDBACK_FLAGS: readonly Flag[] = [...LEARN_CLIENT.flags, ...OWN_FLAGS];
+export const FEEDBACK_FLAGS: readonly Flag[] = [...LEARN_CLIENT.flags, ...RATING_FLAGS];
 export const FEEDBACK_HELP: HelpParts = {
   notes:
-    'The id is in every answer, and in its header x-request-id. Without --url the memory of this machine is opened, ' +
-    'and the model learns at once only with --model; else the next loop learns from it.',
+    'Every answer contains its request id, also in the header x-request-id. Without --url, the command opens the ' +
+    'memory of this machine; the model learns immediately with --model, otherwise in the next learning loop.',
 };
 
-/** Long enough for a step on a busy machine; it is under way either way. */
+/** Enough for a learning step on a busy machine; a longer step continues anyway. */
 const WAIT_MS = 10_000;
 
-const WORDS: Readonly<Record<JudgementReport['learned']['state'], string>> = {
+const STATES: Readonly<Record<JudgementReport['learned']['state'], string>> = {
   applied: 'learned',
   refused: 'not learned',
-  nothing: 'kept',
-  pending: 'kept; learning from it is under way',
+  nothing: 'stored',
+  pending: 'stored; learning is in progress',
 };
 
-/** Says what somebody thinks of an answer. */
+/** Rates or corrects an answer. */
 export const feedback: CommandRunner = async (context) => {
   const { output, values, args } = context;
-  if (!OWN_FLAGS.some(({ name }) => values[name] !== undefined)) {
-    throw usageError('feedback needs --score, --thumbs, --correction, --used or --comment', '--score');
+  if (!RATING_FLAGS.some(({ name }) => values[name] !== undefined)) {
+    throw usageError('feedback requires --score, --thumbs, --correction, --used or --comment', '--score');
   }
-  if (values['--score'] !== undefined && values['--thumbs'] !== undefined) {
-    throw usageError('--score and --thumbs say the same: one of them', '--thumbs');
-  }
-  const given = pick(context, {
+  if (values['--score'] !== undefined && values['--thumbs'] !== undefined) throw conflictError('--thumbs', '--score');
+  const ratings = pick(context, {
     '--score': 'score',
     '--thumbs': 'thumbs',
     '--correction': 'correction',
@@ -54,11 +57,11 @@ export const feedback: CommandRunner = async (context) => {
     canCreate: false,
   });
   try {
-    const input = { requestId: args[0]!, source: 'cli', waitMs: WAIT_MS, ...given };
+    const input = { requestId: args[0]!, source: 'cli', waitMs: WAIT_MS, ...ratings };
     const report = await client.call<JudgementReport>('feedback', input);
     output.document(report);
     const { state, reason } = report.learned;
-    output.lines(`${WORDS[state]}${reason === null ? '' : `: ${reason}`}`);
+    output.lines(`${STATES[state]}${reason === null ? '' : `: ${reason}`}`);
   } finally {
     await client.close();
   }

@@ -1,8 +1,9 @@
 import type { CommandRunner } from '../command.ts';
 import { formatBytes } from '../format.ts';
+import { dayOf } from '../memory/show.ts';
 import { openHub } from '../open-hub.ts';
 
-/** Shows the models in the cache. */
+/** Lists the models in the cache. */
 export const list: CommandRunner = async ({ output }) => {
   const hub = openHub();
   const models = await hub.listModels();
@@ -16,7 +17,7 @@ export const list: CommandRunner = async ({ output }) => {
   const rows = models.map(({ reference, sizeBytes, modifiedMs, file }) => [
     reference,
     formatBytes(sizeBytes),
-    new Date(modifiedMs).toISOString().slice(0, 10),
+    dayOf(modifiedMs),
     file,
   ]);
   output.table(['MODEL', 'SIZE', 'DATE', 'FILE'], rows);

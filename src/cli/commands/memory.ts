@@ -1,7 +1,18 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import { actionRunner, type Actions, flagsOf, helpOf, pick } from '../memory/action.ts';
-import { LOOK_ACTIONS } from '../memory/look-actions.ts';
-import { readCondition, readObject, readTime } from '../memory/readers.ts';
+import {
+  actionRunner,
+  type Actions,
+  flagsOf,
+  foreignFlag,
+  helpOf,
+  K_FLAG,
+  MIN_SIMILARITY_FLAG,
+  OUTPUT_FLAG,
+  pick,
+} from '../memory/action.ts';
+import { FOLDER_NOTE, ifForbidden, openClient } from '../memory/client.ts';
+import { INSPECT_ACTIONS } from '../memory/inspect-actions.ts';
+import { readCondition, readObject, TIME_FLAGS } from '../memory/readers.ts';
 import { rotateKey, ROTATE_FLAGS } from '../memory/rotate-key.ts';
 import { columnsOf, dateOf, oneLine } from '../memory/show.ts';
 import { readBatches, writePages } from '../memory/transfer.ts';
@@ -33,79 +44,66 @@ interface Stats {
   readonly isDegraded: boolean;
 }
 
-/** Refusals that are told one by one. */
+/** Refused lines printed one by one. */
 const MAX_REASONS = 10;
-const OUTPUT_FLAG = { name: '--output', value: 'file', description: 'write there instead of stdout' } as const;
 const KIND_FLAG = { name: '--kind', value: 'kind', description: 'document, fact, query, qa-pair, concept, pattern …' };
-const KINDS_FLAG = { ...KIND_FLAG, isList: true, description: 'only of this kind (repeatable)' };
+const KINDS_FLAG = { ...KIND_FLAG, isList: true, description: 'only records of this kind (repeatable)' };
 
-/** What `ruvllm memory` does. */
 export const MEMORY_ACTIONS: Actions = {
   add: {
     args: '[texts...]',
-    description: 'remember texts, each by itself; without any, all of stdin as one',
+    description: 'store texts, each as a record; without texts, all of stdin as one',
     flags: [
       KIND_FLAG,
-      { name: '--source', value: 'name', description: 'where it comes from' },
-      { name: '--topic', value: 'name', description: 'what it is about' },
-      { name: '--quality', value: 'n', read: readNumber, description: '0 to 1' },
-      { name: '--metadata', value: 'json', read: readObject, description: 'an object of your own' },
-      { name: '--expires-in', value: 'seconds', read: readSeconds, description: 'forget it after that' },
+      { name: '--source', value: 'name', description: 'source of the text' },
+      { name: '--topic', value: 'name', description: 'topic of the text' },
+      { name: '--quality', value: 'n', read: readNumber, description: 'quality, 0 to 1' },
+      { name: '--metadata', value: 'json', read: readObject, description: 'additional data as a JSON object' },
+      { name: '--expires-in', value: 'seconds', read: readSeconds, description: 'delete the record after this time' },
     ],
     needsModel: () => true,
-    isFirst: true,
-    async run(client, context, words) {
+    canCreate: true,
+    async run(client, context, args) {
       const { output, values } = context;
-      const texts = words.length > 0 ? words : [await readArgumentOrInput(undefined, context)];
+      const texts = args.length > 0 ? args : [await readArgumentOrInput(undefined, context)];
       const names = { '--kind': 'kind', '--source': 'source', '--topic': 'topic', '--quality': 'quality', '--metadata': 'metadata' }; // prettier-ignore
       const lifeMs = values['--expires-in'] as number | undefined;
-      const more = { ...pick(context, names), ...(lifeMs === undefined ? {} : { expiresMs: Math.ceil(Date.now() + lifeMs) }) }; // prettier-ignore
+      const attributes = { ...pick(context, names), ...(lifeMs === undefined ? {} : { expiresMs: Math.ceil(Date.now() + lifeMs) }) }; // prettier-ignore
       const ids: string[] = [];
-      for (const text of texts) ids.push((await client.call<{ id: string }>('memory.add', { text, ...more })).id);
+      for (const text of texts) ids.push((await client.call<{ id: string }>('memory.add', { text, ...attributes })).id);
       output.document({ ids });
       output.lines(ids.join('\n'));
     },
   },
   search: {
     args: '<query>',
-    description: 'find by meaning, over documents, requests, sessions and policies alike',
+    description: 'search documents, requests, sessions and policies by similarity',
     flags: [
       KINDS_FLAG,
-      { name: '--where', value: 'field=value', isList: true, read: readCondition, description: 'also !=, <, <=, >, >= (repeatable)' }, // prettier-ignore
-      { name: '--from', value: 'time', read: readTime, description: 'not before: 2026-11-15, or 7d (ago)' },
-      { name: '--to', value: 'time', read: readTime, description: 'before' },
-      { name: '--k', value: 'n', read: readInteger, description: 'how many; default 10' },
-      { name: '--min-similarity', value: 'n', read: readNumber, description: '-1 to 1' },
-      {
-        name: '--hops',
-        value: 'n',
-        read: readInteger,
-        description: 'also what is linked with that, so many steps away',
-      },
-      {
-        name: '--token-budget',
-        value: 'n',
-        read: readInteger,
-        description: 'pack the results into a text of so many tokens',
-      },
+      { name: '--where', value: 'field=value', isList: true, read: readCondition, description: 'filter by a field; also !=, <, <=, >, >= (repeatable)' }, // prettier-ignore
+      ...TIME_FLAGS,
+      K_FLAG,
+      MIN_SIMILARITY_FLAG,
+      { name: '--hops', value: 'n', read: readInteger, description: 'also return records linked within n steps' },
+      { name: '--token-budget', value: 'n', read: readInteger, description: 'pack the results into at most n tokens' },
     ],
     needsModel: () => true,
     async run(client, context, [text]) {
       const { io, output } = context;
       const names = { '--kind': 'kinds', '--where': 'filter', '--from': 'fromMs', '--to': 'toMs', '--k': 'k', '--min-similarity': 'minSimilarity', '--hops': 'expandHops', '--token-budget': 'tokenBudget' }; // prettier-ignore
-      const found = await client.call<SearchResult>('memory.search', { text, ...pick(context, names) });
-      output.document(found);
-      if (found.context !== null) return output.text(found.context.text);
-      if (found.results.length === 0) return output.note('nothing was found');
-      const room = columnsOf(io) - 4;
-      for (const { id, kind, score, createdMs, text: words } of found.results) {
-        output.lines(`${score.toFixed(3)}  ${id}  ${dateOf(createdMs)}  ${kind}\n    ${oneLine(words, room)}`);
+      const result = await client.call<SearchResult>('memory.search', { text, ...pick(context, names) });
+      output.document(result);
+      if (result.context !== null) return output.text(result.context.text);
+      if (result.results.length === 0) return output.note('no records match');
+      const width = columnsOf(io) - 4;
+      for (const { id, kind, score, createdMs, text: recordText } of result.results) {
+        output.lines(`${score.toFixed(3)}  ${id}  ${dateOf(createdMs)}  ${kind}\n    ${oneLine(recordText, width)}`);
       }
     },
   },
   stats: {
     args: '',
-    description: 'what a tenant has in the memory, and how the memory is',
+    description: 'show the record counts of a tenant and the state of the memory',
     flags: [],
     async run(client, { output }) {
       const stats = await client.call<Stats>('memory.stats', {});
@@ -125,11 +123,11 @@ export const MEMORY_ACTIONS: Actions = {
   },
   export: {
     args: '',
-    description: 'write everything as JSON lines, the oldest first',
+    description: 'write all records as JSON lines, oldest first',
     flags: [
       OUTPUT_FLAG,
       KINDS_FLAG,
-      { name: '--vectors', value: null, description: 'with the vectors; without, an import makes them anew' },
+      { name: '--vectors', value: null, description: 'include embeddings; otherwise an import computes them again' },
     ],
     async run(client, context) {
       const { output, values } = context;
@@ -142,10 +140,10 @@ export const MEMORY_ACTIONS: Actions = {
   },
   import: {
     args: '[file]',
-    description: 'write what was exported, from a file or from stdin; ids stay',
+    description: 'import exported records from a file or stdin; ids are kept',
     flags: [],
     needsModel: () => true,
-    isFirst: true,
+    canCreate: true,
     async run(client, context, [path]) {
       const { output } = context;
       const total = { numAdded: 0, numReplaced: 0, numRefused: 0, numEmbedded: 0 };
@@ -168,40 +166,39 @@ export const MEMORY_ACTIONS: Actions = {
   },
   rm: {
     args: '<ids...>',
-    description: 'forget what was added',
+    description: 'delete records',
     flags: [],
     async run(client, { output }, ids) {
       const { numRemoved } = await client.call<{ numRemoved: number }>('memory.remove', { ids });
-      if (numRemoved === 0) throw new RuvLLMError('not_found', `there is no record ${ids.join(', ')}`);
+      if (numRemoved === 0) throw new RuvLLMError('not_found', `record ${ids.join(', ')} not found`);
       output.document({ numRemoved });
       output.lines(`${numRemoved} removed`);
     },
   },
-  ...LOOK_ACTIONS,
+  ...INSPECT_ACTIONS,
   'rotate-key': {
     args: '',
     description:
-      'seal the memory with another master key: a folder nobody has open, a database, or (--url) a server that goes on',
+      'encrypt the memory with a new master key: a folder that no process has open, a database or, with --url, a running server',
     flags: ROTATE_FLAGS,
     runAlone: rotateKey,
   },
   'erase-tenant': {
     args: '<tenant>',
-    description: 'forget a tenant for good; --confirm says its name again',
-    flags: [{ name: '--confirm', value: 'tenant', description: 'the same name: there is no way back' }],
+    description: 'erase a tenant permanently; --confirm repeats its name',
+    flags: [{ name: '--confirm', value: 'tenant', description: 'the name again; erasing cannot be undone' }],
     async runAlone(context, [tenant]) {
       const { output, values } = context;
       if (values['--confirm'] !== tenant)
-        throw usageError(`erasing ${tenant!} needs --confirm ${tenant!}`, '--confirm');
-      if (values['--tenant'] !== undefined) throw usageError('the tenant is named once, and in --confirm', '--tenant');
-      const { openClient } = await import('../memory/client.ts');
+        throw usageError(`erasing ${tenant!} requires --confirm ${tenant!}`, '--confirm');
+      if (values['--tenant'] !== undefined) throw foreignFlag('--tenant', 'memory', 'erase-tenant');
       const client = await openClient(
         { ...context, values: { ...values, '--tenant': tenant } },
         { needsModel: false, canCreate: false },
       );
       try {
         output.document(await client.call<object>('tenants.erase', { confirm: tenant }));
-        output.lines(`${oneLine(tenant!, 80)} is erased`);
+        output.lines(`erased ${oneLine(tenant!, 80)}`);
       } finally {
         await client.close();
       }
@@ -209,15 +206,9 @@ export const MEMORY_ACTIONS: Actions = {
   },
 };
 
-/** A key that may not see the whole sees its part. */
-export function ifForbidden(error: unknown): null {
-  if (error instanceof RuvLLMError && error.data['status'] === 403) return null;
-  throw error;
-}
-
 export const MEMORY_FLAGS = flagsOf(MEMORY_ACTIONS);
 export const MEMORY_HELP = helpOf(
   MEMORY_ACTIONS,
-  'A folder has one user at a time: while ruvllm serve has it open, use --url. Times are 2026-11-15, 2026-11-15T10:00Z or 7d (ago).',
+  `${FOLDER_NOTE} Times are 2026-11-15, 2026-11-15T10:00Z or 7d (ago).`,
 );
 export const memory = actionRunner('memory', MEMORY_ACTIONS);

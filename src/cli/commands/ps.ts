@@ -1,49 +1,49 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
+import { API_KEY_FLAG, URL_FLAG } from '../config/common-flags.ts';
 import type { Flag } from '../flags.ts';
 import { formatBytes, formatSeconds } from '../format.ts';
 import { readServer } from '../memory/http-client.ts';
 import { askStatus, type RunningModel, type ServerStatus } from '../servers/ask-status.ts';
-import { readServerNotes } from '../servers/server-notes.ts';
+import { listServers } from '../servers/server-registry.ts';
 import { SERVE_DEFAULTS } from './serve-flags.ts';
 
 export const PS_FLAGS: readonly Flag[] = [
-  { name: '--url', value: 'url', description: 'ask the server there; default: all that run here' },
-  { name: '--api-key', value: 'key', description: 'the key for it (RUVLLM_API_KEY)' },
+  { ...URL_FLAG, description: `${URL_FLAG.description}; default: all servers of this machine` },
+  API_KEY_FLAG,
 ];
 
-/** A server that does not say how it is says so quickly, or not at all. */
 const WAIT_MS = 5000;
 const KEY_HINT =
-  'it needs a key: --api-key or RUVLLM_API_KEY; ruvllm keys create NAME --scope read-only makes one that sees this';
+  'requires an API key: --api-key or RUVLLM_API_KEY; create one with ruvllm keys create NAME --scope read-only';
 
-interface Place {
+interface Candidate {
   readonly url: string;
   readonly pid: number | null;
-  /** Nobody said that there is a server. */
+  /** The default address, where a server may or may not run. */
   readonly isGuess: boolean;
 }
 
-interface Seen {
+interface Report {
   readonly url: string;
   readonly pid: number | null;
   readonly status: ServerStatus | null;
-  /** Why it does not say how it is. */
+  /** Why there is no status. */
   readonly problem: string | null;
 }
 
-/** Those that wrote themselves down, else whoever listens where a server would. */
-function placesOf({ io, values }: CommandContext): Place[] {
-  const typed = values['--url'] as string | undefined;
-  if (typed !== undefined) return [{ url: typed, pid: null, isGuess: false }];
-  const notes = readServerNotes();
-  if (notes.length > 0) return notes.map(({ url, process }) => ({ url, pid: process.pid, isGuess: false }));
+/** The server of --url, else registered servers, else the default address. */
+function findCandidates({ io, values }: CommandContext): Candidate[] {
+  const urlFlag = values['--url'] as string | undefined;
+  if (urlFlag !== undefined) return [{ url: urlFlag, pid: null, isGuess: false }];
+  const servers = listServers();
+  if (servers.length > 0) return servers.map(({ url, process }) => ({ url, pid: process.pid, isGuess: false }));
   const host = io.environment['RUVLLM_HOST'] || SERVE_DEFAULTS.host;
   const port = io.environment['RUVLLM_PORT'] || String(SERVE_DEFAULTS.port);
   return [{ url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, pid: null, isGuess: true }];
 }
 
-async function look(context: CommandContext, { url, pid, isGuess }: Place): Promise<Seen | null> {
+async function inspect(context: CommandContext, { url, pid, isGuess }: Candidate): Promise<Report | null> {
   const { io } = context;
   const limited = { ...io, signal: AbortSignal.any([io.signal, AbortSignal.timeout(WAIT_MS)]) };
   try {
@@ -53,15 +53,15 @@ async function look(context: CommandContext, { url, pid, isGuess }: Place): Prom
     if (!(error instanceof RuvLLMError) || io.signal.aborted) throw error;
     const status = error.data['status'];
     const isLocked = status === 401 || status === 403;
-    // A port that somebody else uses, or nobody, is no server of ours.
+    // The guessed port is free, or used by another program.
     if (isGuess && !isLocked) return null;
     if (context.values['--url'] !== undefined && !isLocked) throw error;
-    const late = error.code === 'aborted' ? `it did not answer within ${WAIT_MS} ms` : error.message;
-    return { url, pid, status: null, problem: isLocked ? KEY_HINT : late };
+    const message = error.code === 'aborted' ? `no response within ${WAIT_MS} ms` : error.message;
+    return { url, pid, status: null, problem: isLocked ? KEY_HINT : message };
   }
 }
 
-const HEAD = ['MODEL', 'STATE', 'RUNNING', 'WAITING', 'TOKENS', 'CONVERSATIONS', 'MEMORY'];
+const HEAD = ['MODEL', 'STATE', 'RUNNING', 'WAITING', 'TOKENS', 'KV CACHE', 'MEMORY'];
 const orDash = (value: number | null, show: (value: number) => string = String): string =>
   value === null ? '–' : show(value);
 
@@ -75,19 +75,19 @@ const rowOf = (model: RunningModel): string[] => [
   orDash(model.memoryBytes, formatBytes),
 ];
 
-/** Shows the servers that run here and what they are doing. */
+/** Lists running servers, their models and their load. */
 export const ps: CommandRunner = async (context) => {
   const { output } = context;
-  const places = placesOf(context);
-  const seen = (await Promise.all(places.map((place) => look(context, place)))).filter((one) => one !== null);
-  output.document({ servers: seen.map(({ url, pid, status, problem }) => ({ url, pid, ...status, problem })) });
-  if (seen.length === 0) {
-    const looked = places.map(({ url }) => url).join(', ');
-    output.note(`no server runs here: none has written itself down, and none answers at ${looked}`);
-    output.note('next: ruvllm serve, or ruvllm ps --url URL for another place');
+  const candidates = findCandidates(context);
+  const reports = (await Promise.all(candidates.map((candidate) => inspect(context, candidate)))).filter((report) => report !== null); // prettier-ignore
+  output.document({ servers: reports.map(({ url, pid, status, problem }) => ({ url, pid, ...status, problem })) });
+  if (reports.length === 0) {
+    const urls = candidates.map(({ url }) => url).join(', ');
+    output.note(`no running servers: none is registered, and none responds at ${urls}`);
+    output.note('next: ruvllm serve, or ruvllm ps --url URL for another address');
     return;
   }
-  for (const [index, { url, pid, status, problem }] of seen.entries()) {
+  for (const [index, { url, pid, status, problem }] of reports.entries()) {
     if (index > 0) output.lines('');
     const process = pid === null ? '' : `, process ${pid}`;
     if (status === null) {

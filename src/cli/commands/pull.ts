@@ -16,7 +16,7 @@ export const pull: CommandRunner = async ({ io, output, args }) => {
     });
     progress.finish();
     output.document({ reference, ...pulled });
-    const verb = pulled.isDownloaded ? 'pulled' : 'already here:';
+    const verb = pulled.isDownloaded ? 'pulled' : 'already in the cache:';
     output.lines(`${verb} ${reference} (${formatBytes(pulled.sizeBytes)})\n${pulled.path}`);
     if (pulled.isDownloaded) output.aside(`in ${formatSeconds((io.now() - startMs) / 1000)}`);
     output.aside(`next: ruvllm run ${reference} "your prompt"`);

@@ -4,7 +4,7 @@ import type { CommandRunner } from '../command.ts';
 import { formatBytes } from '../format.ts';
 import { openHub } from '../open-hub.ts';
 
-/** Removes a model from the cache; never a file outside of it. */
+/** Removes a model from the cache, never a file outside of it. */
 export const rm: CommandRunner = async ({ output, args }) => {
   const reference = args[0]!;
   const { removed, freedBytes: modelBytes } = await openHub().removeModel(reference);

@@ -10,10 +10,10 @@ import { readModelConfig } from '../load-flags.ts';
 import { loadWithProgress } from '../load-model.ts';
 import { readArgumentOrInput } from '../read-input.ts';
 import { describeAnswer, describeModel } from '../summary.ts';
-import { usageError } from '../usage-error.ts';
+import { conflictError, requiresError } from '../usage-error.ts';
 import { ADAPTER_FLAG, SESSION_FLAG } from './run-flags.ts';
 
-/** `chat`: one user turn in the model's template. `raw`: the text as it is. */
+/** `chat`: one user turn in the model's template. `raw`: the unchanged text. */
 type PromptFormat = 'chat' | 'raw';
 
 /** Answers one prompt. */
@@ -22,13 +22,11 @@ export const run: CommandRunner = async (context) => {
   const [reference, argument] = context.args as [string, string?];
   const params = readGenerateOptions(values, io.environment);
   const config = readModelConfig(values, io.environment);
-  const askedFormat = readFormat(values);
+  const formatFlag = readFormat(values);
   const sessionId = readSessionId(values, config);
-  if (Object.hasOwn(values, '--logprobs') && !output.isJson) {
-    throw usageError('--logprobs needs --json: there is no place for them in the text', '--logprobs');
-  }
+  if (Object.hasOwn(values, '--logprobs') && !output.isJson) throw requiresError('--logprobs', '--json');
   const text = await readArgumentOrInput(argument, context);
-  // A template would wrap nothing into something, and the model would answer a question nobody asked.
+  // With a chat template, the model would answer the empty message.
   if (text === '') throw new RuvLLMError('empty_prompt', 'the prompt is empty');
 
   const model = await loadWithProgress(context, reference, config, values);
@@ -38,10 +36,10 @@ export const run: CommandRunner = async (context) => {
     if (adapterPath !== undefined) await model.loadAdapter(adapterPath, { name: 'adapter' });
     if (values['--verbose'] === true) output.note(describeModel(info));
     if (sessionId !== null && !model.keepsSessions) {
-      throw new RuvLLMError('io', `session "${sessionId}" cannot be kept in the folder of --kv-spill`);
+      throw new RuvLLMError('io', `cannot store session "${sessionId}" in the --kv-spill folder`);
     }
     const session = sessionId === null ? null : model.session(sessionId);
-    const promptFormat = session !== null ? 'raw' : (askedFormat ?? (info.chatTemplate === 'file' ? 'chat' : 'raw'));
+    const promptFormat = session !== null ? 'raw' : (formatFlag ?? (info.chatTemplate === 'file' ? 'chat' : 'raw'));
     const prompt = toPrompt(text, promptFormat, values['--system'] as string | undefined);
     const parseSpecial = values['--special'] === true;
     const adapter = adapterPath === undefined ? {} : { adapter: 'adapter' };
@@ -65,11 +63,12 @@ export const run: CommandRunner = async (context) => {
 function readFormat(values: FlagValues): PromptFormat | null {
   const isChat = values['--chat'] === true || Object.hasOwn(values, '--system');
   if (values['--raw'] !== true) {
+    // A chat template parses control tokens itself.
     if (values['--special'] === true && !Object.hasOwn(values, '--session'))
-      throw usageError('--special needs --raw: a chat template does that by itself', '--special');
+      throw requiresError('--special', '--raw or --session');
     return isChat ? 'chat' : null;
   }
-  if (isChat) throw usageError('--raw gives the prompt as it is; it cannot go with --chat or --system', '--raw');
+  if (isChat) throw conflictError('--raw', '--chat or --system');
   return 'raw';
 }
 
@@ -77,14 +76,9 @@ function readSessionId(values: FlagValues, { kvSpill }: ModelConfig): string | n
   const id = values['--session'] as string | undefined;
   if (id === undefined) return null;
   if (values['--chat'] === true || Object.hasOwn(values, '--system')) {
-    throw usageError('--session takes the prompt as it is; it cannot go with --chat or --system', '--session');
+    throw conflictError('--session', '--chat or --system');
   }
-  if (kvSpill == null) {
-    throw usageError(
-      '--session needs --kv-spill: without a folder the conversation ends with the command',
-      '--session',
-    );
-  }
+  if (kvSpill == null) throw requiresError('--session', '--kv-spill, the folder that stores the session');
   return withFlagNames([SESSION_FLAG], values, () => nameOption(id, 'session'));
 }
 

@@ -14,56 +14,56 @@ import { forgetFeedbackWith, openFeedbackFolder } from '../feedback-folder.ts';
 import { collectOptions, fillValues, withFlagNames } from '../flags.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { openHub } from '../open-hub.ts';
-import { usageError } from '../usage-error.ts';
+import { requireRange, usageError } from '../usage-error.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
 import type { Learning } from '../../runtime/learning/learning.ts';
 import { createRouterLoop } from '../../runtime/routing/router-loop.ts';
 import { toSafeJson } from '../safe-text.ts';
-import { noteServer } from '../servers/server-notes.ts';
-import { LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_OWN_FLAGS } from './serve-flags.ts';
+import { registerServer } from '../servers/server-registry.ts';
+import { LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_SETTING_FLAGS } from './serve-flags.ts';
 import { createServedCatalog } from './served-catalog.ts';
-import { openServedLearning, readLearningWish } from './served-learning.ts';
+import { openServedLearning, readLearningFlags } from './served-learning.ts';
 import { openServedRouting, readRouteFile } from './served-routing.ts';
 import { openServedMemory } from './served-memory.ts';
 import { resolveServedModels } from './served-models.ts';
 
-/** Serves models over HTTP until it is told to stop. */
-export const serve: CommandRunner = async (given) => {
-  const { io, output } = given;
-  const values = fillValues(SERVE_OWN_FLAGS, given.values, io.environment);
-  const context = { ...given, values };
+/** Serves models over HTTP until a signal stops it. */
+export const serve: CommandRunner = async (commandContext) => {
+  const { io, output } = commandContext;
+  const values = fillValues(SERVE_SETTING_FLAGS, commandContext.values, io.environment);
+  const context = { ...commandContext, values };
   const config = readModelConfig(values, io.environment);
   const limits = readLimits(context);
-  const learningWish = readLearningWish(context);
+  const learningFlags = readLearningFlags(context);
   const { host, port } = readAddress(context);
   const keys = createKeyStore(openKeyFolder(defaultKeyFolder()), () => Date.now());
   const hasKeys = keys.list().some(({ revokedMs }) => revokedMs === null);
   const isLoopback = isLoopbackHost(host);
   if (!hasKeys && !isLoopback) {
     throw usageError(
-      `${host} can be reached from other machines, and there are no API keys; create one with: ruvllm keys create NAME`,
+      `${host} is reachable from other machines, but there are no API keys; create one with: ruvllm keys create NAME`,
       '--host',
     );
   }
   let learning: Learning | null = null;
-  const learned = (id: string): ModelConfig => (learning === null ? {} : { learning, modelName: id });
-  const served = await resolveServedModels(context, config, learned);
+  const learningConfig = (id: string): ModelConfig => (learning === null ? {} : { learning, modelName: id });
+  const { entries, firstPath } = await resolveServedModels(context, config, learningConfig);
   const models = createModelHost({
-    entries: served.entries,
+    entries,
     budgetBytes: (values['--models-budget'] as number | undefined) ?? null,
     clock: systemClock,
   });
   const routeConfig = readRouteFile(context);
-  const memory = await openServedMemory(context, served.firstPath);
-  const learns = openServedLearning(context, memory.opened, learningWish);
-  learning = learns.opened;
-  const routing = openServedRouting(context, routeConfig, models, memory.opened);
-  if (routing !== null && memory.opened !== null && learning !== null) {
-    learning.join(createRouterLoop(memory.opened, routing, learning.work));
+  const { memory, folder: memoryFolder, summary: memorySummary } = await openServedMemory(context, firstPath);
+  const servedLearning = openServedLearning(context, memory, learningFlags);
+  learning = servedLearning.learning;
+  const routing = openServedRouting(context, routeConfig, models, memory);
+  if (routing !== null && memory !== null && learning !== null) {
+    learning.join(createRouterLoop(memory, routing, learning.work));
   }
   const feedback = openFeedbackFolder();
-  forgetFeedbackWith(feedback, memory.opened, learning);
-  // What begins with `--no-` is false to the parser when it is typed.
+  forgetFeedbackWith(feedback, memory, learning);
+  // The parser sets `--no-` flags to false.
   const isDashboardWanted = values['--no-dashboard'] !== false;
   const dashboard = isDashboardWanted ? readDashboardFiles() : null;
   const server = createServer({
@@ -79,48 +79,49 @@ export const serve: CommandRunner = async (given) => {
     limits,
     logger: createCommandLogger(context),
     tracer: await openTracer(),
-    memory: memory.opened,
+    memory,
     learning,
     routing,
     dashboard: dashboard ?? (isDashboardWanted ? MISSING_DASHBOARD : null),
-    catalog: createServedCatalog(openHub(), (id) => ({ ...config, ...learned(id) })),
+    catalog: createServedCatalog(openHub(), (id) => ({ ...config, ...learningConfig(id) })),
   });
   let listening: Listening;
   try {
     listening = await listen(server, { host, port });
   } catch (error) {
     await learning?.close();
-    await memory.opened?.close();
+    await memory?.close();
     throw error;
   }
-  const forget = noteServer(listening.url, Date.now());
+  const unregister = registerServer(listening.url, Date.now());
   try {
-    const first = models.acquire(served.entries[0]!.id, { signal: io.signal, waitMs: 2 ** 31 - 1 });
-    output.note(`listening on ${listening.url}; loading ${served.entries[0]!.id} …`);
-    (await first).release();
-    output.note(`ready: OpenAI's API is at ${listening.url}/v1`);
-    if (dashboard !== null) output.note(`the dashboard is at ${listening.url}/`);
-    else if (isDashboardWanted) output.note('the dashboard was not built; npm run build shows why');
-    output.note(`models: ${served.entries.map(({ id }) => id).join(', ')}`);
-    output.note(memory.place);
-    output.note(learns.state);
+    const ids = entries.map(({ id }) => id);
+    const firstModel = models.acquire(ids[0]!, { signal: io.signal, waitMs: 2 ** 31 - 1 });
+    output.note(`listening on ${listening.url}; loading ${ids[0]!} …`);
+    (await firstModel).release();
+    output.note(`ready: OpenAI-compatible API at ${listening.url}/v1`);
+    if (dashboard !== null) output.note(`dashboard: ${listening.url}/`);
+    else if (isDashboardWanted) output.note('dashboard: not built; npm run build shows why');
+    output.note(`models: ${ids.join(', ')}`);
+    output.note(memorySummary);
+    output.note(servedLearning.summary);
     output.note(
       hasKeys
-        ? 'every request needs an API key'
-        : 'no API keys: open to everyone on this machine; ruvllm keys create NAME changes that with the next start',
+        ? 'every request requires an API key'
+        : 'no API keys: anyone on this machine can use the server; create one with ruvllm keys create NAME and restart',
     );
     output.document({
       url: listening.url,
-      models: served.entries.map(({ id }) => id),
+      models: ids,
       isOpen: !hasKeys,
-      memory: memory.folder,
+      memory: memoryFolder,
       isLearning: learning !== null,
     });
     await untilAborted(io.signal);
-    output.note('stopping: requests in progress may finish');
+    output.note('stopping: waiting for requests in progress');
     io.acceptSignal?.();
   } finally {
-    forget();
+    unregister();
     await listening.close(
       (values['--shutdown-timeout'] as number | undefined) ?? SERVE_DEFAULTS.shutdownTimeout * 1000,
     );
@@ -128,19 +129,18 @@ export const serve: CommandRunner = async (given) => {
 };
 
 function readLimits({ io, values }: CommandContext): ServerLimits {
-  const given = collectOptions(LIMIT_FLAGS, values, io.environment) as Partial<ServerLimits>;
-  return withFlagNames(LIMIT_FLAGS, values, () => resolveServerLimits(given));
+  const limits = collectOptions(LIMIT_FLAGS, values, io.environment) as Partial<ServerLimits>;
+  return withFlagNames(LIMIT_FLAGS, values, () => resolveServerLimits(limits));
 }
 
 function readAddress({ values }: CommandContext): { host: string; port: number } {
   const host = (values['--host'] as string | undefined) ?? SERVE_DEFAULTS.host;
-  const port = (values['--port'] as number | undefined) ?? SERVE_DEFAULTS.port;
-  if (port < 0 || port > 65_535) throw usageError(`--port must be from 0 to 65535, got ${port}`, '--port');
+  const port = requireRange('--port', (values['--port'] as number | undefined) ?? SERVE_DEFAULTS.port, 0, 65_535);
   if (host === '') throw usageError('--host must not be empty', '--host');
   return { host, port };
 }
 
-/** Only this machine can reach it. A name other than `localhost` may be any address. */
+/** Whether only this machine can reach the host. A name other than `localhost` may resolve to any address. */
 export function isLoopbackHost(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }

@@ -6,7 +6,7 @@ import type { ModelConfig } from '../../runtime/model-config.ts';
 import type { ModelCatalog } from '../../server/model-catalog.ts';
 import { describeModelFile } from './served-models.ts';
 
-/** Only what the hub keeps: over the network nobody names a path of this machine, nor a file that is called like a reference. */
+/** Rejects paths: clients must not open local files, not even one named like a reference. */
 function requireReference(text: string): string {
   const { kind } = parseModelReference(text, () => false);
   if (kind === 'npm') return text;
@@ -16,7 +16,7 @@ function requireReference(text: string): string {
   });
 }
 
-/** The models of the cache, and the hub they come from, for a server that runs. */
+/** The model cache and the hub, for clients of a running server. */
 export function createServedCatalog(
   hub: Pick<Hub, 'listModels' | 'resolveModelPath' | 'pullModel'>,
   configOf: (id: string) => ModelConfig,

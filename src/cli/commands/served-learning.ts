@@ -2,53 +2,51 @@ import type { Memory } from '../../memory/memory.ts';
 import { openNodeLearning } from '../../platform/node/learning/open-learning.ts';
 import type { Learning } from '../../runtime/learning/learning.ts';
 import type { CommandContext } from '../command.ts';
-import { usageError } from '../usage-error.ts';
+import { requiresError, usageError } from '../usage-error.ts';
 
 const RATE_FLAG = '--learning-rate';
 const IMPLICIT_FLAG = '--implicit-feedback';
 
-/** What a server learns with, and what to say of it. */
 export interface ServedLearning {
-  readonly opened: Learning | null;
-  /** For people. */
-  readonly state: string;
+  readonly learning: Learning | null;
+  /** One line for the startup output. */
+  readonly summary: string;
 }
 
-/** What was typed, checked before anything is opened. */
-export interface LearningWish {
+export interface LearningFlags {
   readonly isOff: boolean;
   readonly rate: number | null;
   readonly isImplicit: boolean;
 }
 
-export function readLearningWish({ values }: Pick<CommandContext, 'values'>): LearningWish {
+/** Reads and validates flags before anything is opened. */
+export function readLearningFlags({ values }: Pick<CommandContext, 'values'>): LearningFlags {
   const rate = (values[RATE_FLAG] as number | undefined) ?? null;
-  // What begins with `--no-` is false to the parser when it is typed.
+  // The parser sets `--no-` flags to false.
   const isOff = values['--no-learning'] === false;
-  if (isOff && rate !== null) throw usageError(`${RATE_FLAG} is nothing without learning`, RATE_FLAG);
+  if (isOff && rate !== null) throw requiresError(RATE_FLAG, 'learning to be enabled');
   if (rate !== null && !(rate > 0 && rate <= 1)) {
     throw usageError(`${RATE_FLAG} must be above 0 and at most 1, got ${rate}`, RATE_FLAG);
   }
   const isImplicit = values[IMPLICIT_FLAG] === true;
-  if (isOff && isImplicit) throw usageError(`${IMPLICIT_FLAG} is nothing without learning`, IMPLICIT_FLAG);
+  if (isOff && isImplicit) throw requiresError(IMPLICIT_FLAG, 'learning to be enabled');
   return { isOff, rate, isImplicit };
 }
 
-/** Learns where there is a memory to learn from, unless `--no-learning` says otherwise. */
+/** Opens learning if there is a memory and no `--no-learning`. */
 export function openServedLearning(
   { output }: CommandContext,
   memory: Memory | null,
-  wish: LearningWish,
+  { isOff, rate, isImplicit }: LearningFlags,
 ): ServedLearning {
-  const { isOff, rate, isImplicit } = wish;
-  if (isOff) return { opened: null, state: 'learning: off (--no-learning)' };
-  if (memory === null) return { opened: null, state: 'learning: off, for there is no memory' };
-  const opened = openNodeLearning({
+  if (isOff) return { learning: null, summary: 'learning: off (--no-learning)' };
+  if (memory === null) return { learning: null, summary: 'learning: off (requires memory)' };
+  const learning = openNodeLearning({
     memory,
     implicitFeedback: isImplicit,
     ...(rate === null ? {} : { instantLearningRate: rate }),
     report: (message) => output.note(`learning: ${message}`),
   });
-  const beside = isImplicit ? ', and a little from asking again, asking differently and leaving' : '';
-  return { opened, state: `learning: from feedback${beside}, each tenant for itself; ruvllm learn status shows it` };
+  const implicit = isImplicit ? ' and from repeated, rephrased and abandoned requests' : '';
+  return { learning, summary: `learning: from feedback${implicit}, per tenant; ruvllm learn status shows details` };
 }

@@ -9,25 +9,25 @@ import type { CommandContext } from '../command.ts';
 import { fetchModel } from '../fetch-model.ts';
 import { usageError } from '../usage-error.ts';
 
-/** `NAME=MODEL`; a `=` inside a path is left alone. */
+/** `NAME=MODEL`; a path that contains `=` is not a name. */
 const NAMED = /^([\w.:-]{1,200})=(.+)$/;
 
-/** The models of a server: those that were named, else the default one. Files are fetched now and loaded when needed. */
+/** The named models, else the default one; downloaded now, loaded on demand. */
 export async function resolveServedModels(
   context: CommandContext,
   config: ModelConfig,
-  /** What is only known after this, of a model by its name. */
-  more: (id: string) => ModelConfig = () => ({}),
+  /** Additional config of a model, read when it is loaded. */
+  lateConfig: (id: string) => ModelConfig = () => ({}),
 ): Promise<{ readonly entries: readonly ModelEntry[]; readonly firstPath: string }> {
-  const wanted = context.args.map(splitName);
-  const found =
-    wanted.length === 0 ? [await findDefault(context)] : await Promise.all(wanted.map((one) => findFile(context, one)));
+  const names = context.args.map(splitName);
+  const models =
+    names.length === 0 ? [await findDefault(context)] : await Promise.all(names.map((name) => findFile(context, name)));
   const adapters = readAdapters(context);
-  const aliases = readAliases(context, new Set(found.map(({ id }) => id)));
+  const aliases = readAliases(context, new Set(models.map(({ id }) => id)));
   return {
-    firstPath: found[0]!.path,
-    entries: found.map(({ id, path }, index) => {
-      const entry = describeModelFile(id, path, () => ({ ...config, ...more(id) }));
+    firstPath: models[0]!.path,
+    entries: models.map(({ id, path }, index) => {
+      const entry = describeModelFile(id, path, () => ({ ...config, ...lateConfig(id) }));
       return {
         ...entry,
         aliases: [...(aliases.get(id) ?? []), ...(index === 0 && id !== 'default' ? ['default'] : [])],
@@ -40,7 +40,7 @@ export async function resolveServedModels(
   };
 }
 
-/** A model by its file, without aliases. */
+/** The entry of a model file, without aliases. */
 export function describeModelFile(id: string, path: string, config: () => ModelConfig): ModelEntry {
   const { size, mtimeMs } = statSync(path);
   return {
@@ -52,7 +52,6 @@ export function describeModelFile(id: string, path: string, config: () => ModelC
   };
 }
 
-/** An adapter of a model of the command line. */
 interface NamedAdapter {
   readonly name: string;
   readonly path: string;
@@ -76,12 +75,12 @@ async function addAdapters(model: Model, adapters: readonly NamedAdapter[]): Pro
   }
 }
 
-interface FoundModel {
+interface LocalModel {
   readonly id: string;
   readonly path: string;
 }
 
-async function findDefault(context: CommandContext): Promise<FoundModel> {
+async function findDefault(context: CommandContext): Promise<LocalModel> {
   const chosen = await chooseModel(context, undefined);
   context.output.note(describeChoice(chosen));
   return { id: nameOf(chosen.reference), path: chosen.source };
@@ -90,17 +89,17 @@ async function findDefault(context: CommandContext): Promise<FoundModel> {
 async function findFile(
   context: CommandContext,
   { name, reference }: { name: string | null; reference: string },
-): Promise<FoundModel> {
+): Promise<LocalModel> {
   return { id: name ?? nameOf(reference), path: await fetchModel(context, reference) };
 }
 
-/** `NAME=MODEL` in its parts; a model may go without a name. */
+/** Splits `NAME=MODEL`; the name is optional. */
 export function splitName(text: string): { readonly name: string | null; readonly reference: string } {
   const [, name, reference] = NAMED.exec(text) ?? [];
   return { name: name ?? null, reference: reference ?? text };
 }
 
-/** Where a file lies is not for clients to see: its name is enough. */
+/** The name that clients see: for a file, without its folder. */
 export function nameOf(reference: string): string {
   return /\.gguf$/i.test(reference) ? basename(reference).replace(/\.gguf$/i, '') : reference;
 }
@@ -110,8 +109,8 @@ function readAliases({ values }: CommandContext, ids: ReadonlySet<string>): Map<
   for (const text of (values['--alias'] as string[] | undefined) ?? []) {
     const [, alias, id] = NAMED.exec(text) ?? [];
     if (alias === undefined || !ids.has(id!)) {
-      const known = [...ids].join(', ');
-      throw usageError(`--alias must be NAME=MODEL with one of ${known}, got ${JSON.stringify(text)}`, '--alias');
+      const names = [...ids].join(', ');
+      throw usageError(`--alias must be NAME=MODEL with MODEL one of ${names}, got ${JSON.stringify(text)}`, '--alias');
     }
     aliases.set(id!, [...(aliases.get(id!) ?? []), alias]);
   }

@@ -12,25 +12,25 @@ import { usageError } from '../usage-error.ts';
 /** Thirty-two candidates take a few kilobytes. */
 const MAX_BYTES = 1 << 20;
 
-/** What `--route-config` names; null where it was not typed. */
+/** The file of `--route-config`; null without the flag. */
 export function readRouteFile({ io, values }: Pick<CommandContext, 'io' | 'values'>): RouteConfig | null {
   const path = values['--route-config'] as string | undefined;
   if (path === undefined) return null;
-  let given: unknown;
+  let config: unknown;
   try {
     const { size } = statSync(path);
-    if (size > MAX_BYTES) throw usageError(`${path} has ${size} bytes, at most ${MAX_BYTES} are read`, '--route-config'); // prettier-ignore
-    given = JSON.parse(readFileSync(path, 'utf8'));
+    if (size > MAX_BYTES) throw usageError(`${path} has ${size} bytes; the limit is ${MAX_BYTES}`, '--route-config'); // prettier-ignore
+    config = JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
     if (error instanceof RuvLLMError) throw error;
-    // What a parser quotes of the file may be anything, a key that somebody wrote into it, too.
-    const reason = error instanceof SyntaxError ? 'it is not JSON' : ((error as NodeJS.ErrnoException).code ?? 'io');
-    throw usageError(`${path} cannot be read: ${reason}`, '--route-config');
+    // The parser's message may quote a secret from the file.
+    const reason = error instanceof SyntaxError ? 'not valid JSON' : ((error as NodeJS.ErrnoException).code ?? 'io');
+    throw usageError(`cannot read ${path}: ${reason}`, '--route-config');
   }
-  return readRouteConfig(given, io.environment);
+  return readRouteConfig(config, io.environment);
 }
 
-/** Chooses for a server; a candidate whose model is not served is found out now. */
+/** Opens routing for a server; rejects candidates whose model is not served. */
 export function openServedRouting(
   { output }: Pick<CommandContext, 'output'>,
   config: RouteConfig | null,
@@ -38,12 +38,12 @@ export function openServedRouting(
   memory: Memory | null,
 ): Routing | null {
   if (config === null) return null;
-  for (const one of config.candidates) {
-    if (one.kind === 'remote' || models === null || models.find(one.model) !== null) continue;
-    throw usageError(`the candidate "${one.id}" needs the model ${JSON.stringify(one.model)}, which is not served`, '--route-config'); // prettier-ignore
+  for (const candidate of config.candidates) {
+    if (candidate.kind === 'remote' || models === null || models.find(candidate.model) !== null) continue;
+    throw usageError(`candidate "${candidate.id}" requires model ${JSON.stringify(candidate.model)}, which is not served`, '--route-config'); // prettier-ignore
   }
   if (models !== null && models.find(config.alias) !== null) {
-    throw usageError(`"${config.alias}" is the name of a model, and cannot choose among them`, '--route-config');
+    throw usageError(`the routing alias "${config.alias}" is already the name of a model`, '--route-config');
   }
   return createRouting({
     config,

@@ -1,6 +1,7 @@
-import { actionRunner, type Actions, flagsOf, helpOf, pick } from '../memory/action.ts';
+import { actionRunner, type Actions, AFTER_FLAG, flagsOf, helpOf, limitFlag, noteNextPage, pick } from '../memory/action.ts'; // prettier-ignore
 import { columnsOf, dateOf, oneLine } from '../memory/show.ts';
-import { readInteger } from '../values.ts';
+
+const LIMIT_FLAG = limitFlag('sessions (default 50) or turns (default 20)', null);
 
 interface Session {
   readonly sessionId: string;
@@ -21,13 +22,13 @@ interface Turn {
 const SESSION_ACTIONS: Actions = {
   list: {
     args: '',
-    description: 'by user, by adapter, or by what they are about; the newest first',
+    description: 'list sessions, newest first, by user, adapter or similarity',
     flags: [
-      { name: '--user', value: 'id', description: 'of this user' },
-      { name: '--adapter', value: 'name', description: 'with this adapter' },
-      { name: '--similar', value: 'text', description: 'about this; the nearest first' },
-      { name: '--limit', value: 'n', read: readInteger, description: 'default 50; turns of show: 20' },
-      { name: '--after', value: 'next', description: 'go on behind a page: its "next"' },
+      { name: '--user', value: 'id', description: 'sessions of this user' },
+      { name: '--adapter', value: 'name', description: 'sessions with this adapter' },
+      { name: '--similar', value: 'text', description: 'sessions similar to this text; nearest first' },
+      LIMIT_FLAG,
+      AFTER_FLAG,
     ],
     needsModel: ({ values }) => values['--similar'] !== undefined,
     async run(client, context) {
@@ -44,37 +45,39 @@ const SESSION_ACTIONS: Actions = {
         sessionId,
       ]);
       output.table(['LAST ACTIVE', 'TURNS', 'USER', 'ADAPTER', 'SESSION'], rows);
-      if (page.next !== null) output.note(`more with: --after '${page.next}'`);
+      noteNextPage(output, page.next);
     },
   },
   show: {
     args: '<id>',
-    description: 'its newest turns',
-    flags: [{ name: '--limit', value: 'n', read: readInteger, description: 'default 50; turns of show: 20' }],
+    description: 'show the newest turns of a session',
+    flags: [LIMIT_FLAG],
     async run(client, context, [sessionId]) {
       const { io, output } = context;
-      const shown = await client.call<{ session: Session; turns: readonly Turn[] }>('sessions.show', {
+      const details = await client.call<{ session: Session; turns: readonly Turn[] }>('sessions.show', {
         sessionId,
         ...pick(context, { '--limit': 'limit' }),
       });
-      output.document(shown);
-      const { session, turns } = shown;
+      output.document(details);
+      const { session, turns } = details;
       output.lines(
         `${oneLine(session.sessionId, 80)}: ${session.turnCount} turns, last ${dateOf(session.lastActiveMs)}`,
       );
-      const room = columnsOf(io) - 4;
+      const width = columnsOf(io) - 4;
       for (const { turn, createdMs, query, answer } of turns.toReversed()) {
-        output.lines(`\n${turn + 1}  ${dateOf(createdMs)}\n  > ${oneLine(query, room)}\n  < ${oneLine(answer, room)}`);
+        output.lines(
+          `\n${turn + 1}  ${dateOf(createdMs)}\n  > ${oneLine(query, width)}\n  < ${oneLine(answer, width)}`,
+        );
       }
     },
   },
   rm: {
     args: '<id>',
-    description: 'forget it and its turns',
+    description: 'delete a session and its turns',
     flags: [],
     async run(client, { output }, [sessionId]) {
       output.document(await client.call<object>('sessions.rm', { sessionId }));
-      output.lines(`${oneLine(sessionId!, 80)} is removed`);
+      output.lines(`removed ${oneLine(sessionId!, 80)}`);
     },
   },
 };
@@ -82,7 +85,7 @@ const SESSION_ACTIONS: Actions = {
 export const SESSIONS_FLAGS = flagsOf(SESSION_ACTIONS);
 export const SESSIONS_HELP = helpOf(
   SESSION_ACTIONS,
-  'These are the conversations the memory knows. What a loaded model keeps of a conversation, to answer faster, ' +
-    'goes by the same name and is another thing: GET /admin/sessions/TENANT of the server shows that.',
+  'These sessions are conversations stored in the memory. The sessions of the KV cache have the same name but are ' +
+    'unrelated; GET /admin/sessions/TENANT on the server lists them.',
 );
 export const sessions = actionRunner('sessions', SESSION_ACTIONS);

@@ -8,11 +8,11 @@ import { escapeLine } from '../safe-text.ts';
 
 /** Options of `tokenize`. */
 export const TOKENIZE_FLAGS: readonly Flag[] = [
-  { name: '--special', value: null, description: 'spellings of control tokens in the text become those tokens' },
-  { name: '--bos', value: null, description: 'add the tokens the file puts around a text, as run does' },
+  { name: '--special', value: null, description: 'parse control tokens in the text' },
+  { name: '--bos', value: null, description: 'add the special tokens that the file defines, as run does' },
 ];
 
-/** Shows the tokens of a text; reads the header of the file only. */
+/** Shows the tokens of a text; reads only the header of the model file. */
 export const tokenize: CommandRunner = async ({ io, output, args, values }) => {
   const [reference, argument] = args as [string, string?];
   const path = await openHub().resolveModelPath(reference);

@@ -1,6 +1,6 @@
 import type { CompletedCommand, Values } from './describe.ts';
 
-/** Names of commands and options are words; nothing here needs quoting. */
+/** Command and option names need no quoting. */
 const list = (words: readonly string[]): string => `words=(${words.join(' ')})`;
 
 function fill(values: Values): string {
@@ -13,23 +13,23 @@ function caseOf(command: CompletedCommand): string {
   const valued = command.flags.filter(({ values }) => values !== null);
   const byFlag = valued.map(({ name, values }) => `        ${name}) ${fill(values)} ;;`);
   const flags = ['--help', ...command.flags.map(({ name }) => name)];
-  const rest = command.takesModel ? 'models=1; files=1' : 'files=1';
-  const first =
+  const operands = command.takesModel ? 'models=1; files=1' : 'files=1';
+  const words =
     command.actions.length === 0
-      ? rest
-      : `if (( index == 2 )); then ${list(command.actions.map(({ name }) => name))}; else ${rest}; fi`;
+      ? operands
+      : `if (( index == 2 )); then ${list(command.actions.map(({ name }) => name))}; else ${operands}; fi`;
   return [
     `    ${command.name})`,
     '      case $previous in',
     ...byFlag,
-    `        *) if [[ $current == -* ]]; then ${list(flags)}; else ${first}; fi ;;`,
+    `        *) if [[ $current == -* ]]; then ${list(flags)}; else ${words}; fi ;;`,
     '      esac ;;',
   ].join('\n');
 }
 
 /**
- * A completion for bash. The line is split at spaces, not at `COMP_WORDBREAKS`: names of models have colons in them. Names
- * of models are compared and never expanded: `compgen -W` would run what stands in `$(…)`.
+ * The completion script for bash. It splits the line at spaces, not at `COMP_WORDBREAKS`, because model names contain
+ * colons. It compares model names without expanding them: `compgen -W` would execute `$(…)`.
  */
 export function writeBash(commands: readonly CompletedCommand[]): string {
   return `# Completion of ruvllm for bash: source <(ruvllm completion bash)
@@ -53,7 +53,7 @@ ${commands.map(caseOf).join('\n')}
   if (( models )); then
     while IFS= read -r word; do words+=("$word"); done < <("\${parts[0]}" completion models 2>/dev/null)
   fi
-  # Bash replaces only what follows the last break of the word.
+  # Bash replaces only the part after the last word break.
   local start=\${current%"\${current##*[:=]}"}
   for word in "\${words[@]}"; do
     [[ $word == "$current"* ]] && COMPREPLY+=("\${word#"$start"}")

@@ -2,17 +2,15 @@ import type { CommandEntry } from '../command.ts';
 import { COMMANDS } from '../commands.ts';
 import { CONFIG_FLAG, type Flag, JSON_FLAG } from '../flags.ts';
 
-/** What may stand behind an option. */
+/** Possible values of an option; null for a switch. */
 export type Values = { readonly words: readonly string[] } | 'model' | 'file' | 'text' | null;
 
 export interface CompletedFlag {
   readonly name: string;
   readonly description: string;
-  /** Null: it is a switch. */
   readonly values: Values;
 }
 
-/** A command as a shell needs to know it. */
 export interface CompletedCommand {
   readonly name: string;
   readonly description: string;
@@ -43,7 +41,6 @@ async function describe(entry: CommandEntry): Promise<CompletedCommand> {
   };
 }
 
-/** All commands, from the table they are run by. */
 export async function describeCommands(): Promise<CompletedCommand[]> {
   return await Promise.all(COMMANDS.map(describe));
 }

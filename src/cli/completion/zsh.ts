@@ -1,7 +1,7 @@
 import type { CompletedCommand, Values } from './describe.ts';
 
 const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
-/** `name:description`, as `_describe` reads it. */
+/** `name:description`, for `_describe`. */
 const item = (name: string, description: string): string =>
   quote(`${name.replaceAll(':', '\\:')}:${description.replaceAll(':', '\\:')}`);
 
@@ -16,21 +16,21 @@ function caseOf({ name, flags, actions, takesModel }: CompletedCommand): string 
     .filter(({ values }) => values !== null)
     .map((flag) => `        ${flag.name}) ${fill(flag.values)} ;;`);
   const options = flags.map((flag) => item(flag.name, flag.description)).join(' ');
-  const rest = takesModel ? '_ruvllm_models; _files' : '_files';
-  const first =
+  const operands = takesModel ? '_ruvllm_models; _files' : '_files';
+  const words =
     actions.length === 0
-      ? rest
-      : `if (( CURRENT == 3 )); then items=(${actions.map((one) => item(one.name, one.description)).join(' ')}); _describe action items; else ${rest}; fi`;
+      ? operands
+      : `if (( CURRENT == 3 )); then items=(${actions.map((action) => item(action.name, action.description)).join(' ')}); _describe action items; else ${operands}; fi`;
   return [
     `    ${name})`,
     '      case $previous in',
     ...byFlag,
-    `        *) if [[ $words[CURRENT] == -* ]]; then items=(${options}); _describe option items; else ${first}; fi ;;`,
+    `        *) if [[ $words[CURRENT] == -* ]]; then items=(${options}); _describe option items; else ${words}; fi ;;`,
     '      esac ;;',
   ].join('\n');
 }
 
-/** A completion for zsh. */
+/** The completion script for zsh. */
 export function writeZsh(commands: readonly CompletedCommand[]): string {
   return `#compdef ruvllm
 # Completion of ruvllm for zsh: ruvllm completion zsh > "\${fpath[1]}/_ruvllm"

@@ -24,16 +24,16 @@ async function settings(environment: Record<string, string> = {}, more: string[]
     settings: { path: string; value: unknown; source: string; origin: string; problem: string | null }[];
   };
   const of = (path: string) => {
-    const { value, source, origin, problem } = document.settings.find((one) => one.path === path)!;
+    const { value, source, origin, problem } = document.settings.find((setting) => setting.path === path)!;
     return { value, source, origin, problem };
   };
   return { ...document, of };
 }
 
-test('a variable comes before the file, the file before the default', async () => {
+test('variables take precedence over the file, the file over defaults', async () => {
   writeFileSync(file, '{\n  "load": {\n    "context": 512,\n    "threads": 2\n  }\n}');
-  const { of, file: found } = await settings({ RUVLLM_THREADS: '3', RUVLLM_CONTEXT: '' });
-  expect(found).toEqual({ path: file, reason: 'this folder' });
+  const { of, file: usedFile } = await settings({ RUVLLM_THREADS: '3', RUVLLM_CONTEXT: '' });
+  expect(usedFile).toEqual({ path: file, reason: 'this folder' });
   expect(of('load.context')).toEqual({ value: '512', source: 'file', origin: `${file}:3`, problem: null });
   expect(of('load.threads')).toEqual({ value: '3', source: 'environment', origin: 'RUVLLM_THREADS', problem: null });
   expect(of('load.prefixCache')).toEqual({ value: true, source: 'default', origin: 'default', problem: null });
@@ -47,7 +47,7 @@ test('the learning rate that is shown is the one that feedback is learned with',
   expect(of('serve.learningRate')).toMatchObject({ source: 'default', value: instantLearningRate });
 });
 
-test('a flag comes before all of them, and an error names whichever it was', async () => {
+test('flags take precedence, and errors name the origin of the value', async () => {
   writeFileSync(file, '{"load": {\n"context": -1}}');
   const errorOf = async (args: string[], environment = {}) =>
     (await run(['run', './m.gguf', 'hi', ...args], environment)).stderr.split('\n')[0];
@@ -63,24 +63,24 @@ test.each([
   ['{"load": {\n\n"contxt": 1}}', ':3: unknown setting "contxt" in "load" (did you mean context?)'],
   ['{"temperature": 1}', ':1: unknown setting "temperature" (did you mean generate.temperature?)'],
   ['{"__proto__": {"x": 1}}', ':1: unknown setting "__proto__"'],
-  ['{"load": {"context": "512"}}', ':1: "load.context" must be a whole number'],
+  ['{"load": {"context": "512"}}', ':1: "load.context" must be an integer'],
   ['{"load": {"kernels": "gpu"}}', ':1: "load.kernels" must be one of auto, native, wasm, reference'],
   ['{"load": 5}', ':1: "load" must be an object'],
-  ['{"model": ""}', ':1: "model" must be a text'],
-  ['[]', ' must hold an object'],
-  ['{"apiKey": "sk-1"', ':1 is not valid JSON: "," or "}" is expected'],
-  ['{"serve": {"cors": "x"}}', ':1: "serve.cors" must be a list, each of it a text'],
-])('%j is refused with its line', async (text, message) => {
+  ['{"model": ""}', ':1: "model" must be a non-empty string'],
+  ['[]', ' must contain an object'],
+  ['{"apiKey": "sk-1"', ':1 is not valid JSON: expected "," or "}"'],
+  ['{"serve": {"cors": "x"}}', ':1: "serve.cors" must be a non-empty list; each item must be a non-empty string'],
+])('rejects %j with its line', async (text, message) => {
   writeFileSync(file, text);
   const { code, stderr, stdout } = await run(['list']);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr.split('\n')[0]).toBe(`error: ${file}${message}`);
-  // Whoever looks for the mistake is not stopped by it.
-  expect((await run(['config', 'path'])).stdout).toContain('holds');
+  // Commands that help to find the mistake still run.
+  expect((await run(['config', 'path'])).stdout).toContain('used');
   expect((await run(['config', 'schema'])).code).toBe(0);
 });
 
-test('secrets are never shown', async () => {
+test('never shows secrets', async () => {
   writeFileSync(file, '{"apiKey": "sk-secret-1", "memory": "postgres://me:secret-2@db/x?sslmode=require"}');
   const { stdout, stderr } = await run(['config', 'show']);
   const json = await run(['config', 'show', '--json'], { RUVLLM_API_KEY: 'sk-secret-3' });
@@ -89,23 +89,23 @@ test('secrets are never shown', async () => {
   expect(stdout).toContain('postgres://********@db/x');
 });
 
-test('paths are relative to the file; names of models are not paths', async () => {
+test('resolves paths relative to the file, but not model references', async () => {
   const inner = join(folder, 'inner');
   mkdirSync(inner, { recursive: true });
   writeFileSync(
     join(inner, 'mine.json'),
-    '{"model": "./m.gguf", "memory": "kept", "load": {"kvSpill": "../pages"}, "serve": {"routeConfig": "/abs/r.json"}}',
+    '{"model": "./m.gguf", "memory": "records", "load": {"kvSpill": "../pages"}, "serve": {"routeConfig": "/abs/r.json"}}',
   );
   const { of } = await settings({}, ['--config', 'inner/mine.json']);
   expect(of('model').value).toBe(join(inner, 'm.gguf'));
-  expect(of('memory').value).toBe(join(inner, 'kept'));
+  expect(of('memory').value).toBe(join(inner, 'records'));
   expect(of('load.kvSpill').value).toBe(join(folder, 'pages'));
   expect(of('serve.routeConfig').value).toBe('/abs/r.json');
   writeFileSync(join(inner, 'mine.json'), '{"model": "owner/repo:Q4"}');
   expect((await settings({ RUVLLM_CONFIG: 'inner/mine.json' })).of('model').value).toBe('owner/repo:Q4');
 });
 
-test('the file: --config, RUVLLM_CONFIG, this folder, this user; a folder above is not looked at', async () => {
+test('searches --config, RUVLLM_CONFIG, this folder and this user, but no parent folder', async () => {
   const home = join(folder, 'home');
   const below = join(folder, 'below');
   mkdirSync(join(home, '.config/ruvllm'), { recursive: true });
@@ -113,33 +113,30 @@ test('the file: --config, RUVLLM_CONFIG, this folder, this user; a folder above 
   const user = join(home, '.config/ruvllm/config.json');
   writeFileSync(user, '{"load": {"context": 1}}');
   writeFileSync(file, '{"load": {"context": 2}}');
-  const found = async (environment: Record<string, string>, at = folder) => {
+  const findFile = async (environment: Record<string, string>, at = folder) => {
     const io = createFakeIo({ folder: at, environment });
     await runCli(['config', 'path', '--json'], '9.9.9', io);
     return (JSON.parse(io.written.stdout) as { found: { path: string; reason: string } | null }).found;
   };
-  expect(await found({ HOME: home })).toEqual({ path: file, reason: 'this folder' });
-  expect(await found({ RUVLLM_CONFIG: user })).toEqual({ path: user, reason: 'RUVLLM_CONFIG' });
-  expect(await found({}, below)).toBeNull();
+  expect(await findFile({ HOME: home })).toEqual({ path: file, reason: 'this folder' });
+  expect(await findFile({ RUVLLM_CONFIG: user })).toEqual({ path: user, reason: 'RUVLLM_CONFIG' });
+  expect(await findFile({}, below)).toBeNull();
   if (process.platform === 'linux')
-    expect(await found({ HOME: home }, below)).toEqual({ path: user, reason: 'this user' });
+    expect(await findFile({ HOME: home }, below)).toEqual({ path: user, reason: 'this user' });
   const missing = await run(['list', '--config', 'none.json']);
-  expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining('--config names') });
+  expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining('--config: file') });
 });
 
-test.skipIf(process.getuid === undefined)(
-  'a file that every user can write is not used, unless it is named',
-  async () => {
-    writeFileSync(file, '{"load": {"context": 2}}');
-    chmodSync(file, 0o666);
-    const { code, stderr } = await run(['list']);
-    expect(code).toBe(2);
-    expect(stderr).toContain('can be written by every user');
-    expect((await settings({}, ['--config', file])).of('load.context').value).toBe('2');
-  },
-);
+test.skipIf(process.getuid === undefined)('ignores a world-writable file unless it is named', async () => {
+  writeFileSync(file, '{"load": {"context": 2}}');
+  chmodSync(file, 0o666);
+  const { code, stderr } = await run(['list']);
+  expect(code).toBe(2);
+  expect(stderr).toContain('is writable by every user');
+  expect((await settings({}, ['--config', file])).of('load.context').value).toBe('2');
+});
 
-test('lists and switches', async () => {
+test('reads lists and switches', async () => {
   writeFileSync(file, '{"generate": {"stop": ["a", "b"]}, "load": {"prefixCache": false}, "serve": {"log": true}}');
   const { of } = await settings();
   expect(of('generate.stop')).toMatchObject({ value: '["a","b"]', problem: null });
@@ -147,5 +144,5 @@ test('lists and switches', async () => {
   expect(of('serve.log')).toMatchObject({ value: 'on', problem: null });
   const wrong = await settings({ RUVLLM_LOG: 'maybe', RUVLLM_STOP: '[1]' });
   expect(wrong.of('serve.log').problem).toBe('RUVLLM_LOG must be on or off, got "maybe"');
-  expect(wrong.of('generate.stop').problem).toContain('must be a list of texts');
+  expect(wrong.of('generate.stop').problem).toContain('must be a string or a JSON array of strings');
 });

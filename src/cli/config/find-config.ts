@@ -6,19 +6,19 @@ import type { CliIo } from '../io.ts';
 
 export const CONFIG_NAME = 'ruvllm.config.json';
 
-/** A file that may be there, and why it is looked for. */
+/** A possible settings file, and why it is considered. */
 export interface ConfigPlace {
   readonly path: string;
   readonly reason: '--config' | 'RUVLLM_CONFIG' | 'this folder' | 'this user';
 }
 
 /**
- * Where settings are looked for; the first file that is there holds, and only that. Folders above the current one are not
- * searched: what somebody put into /tmp would change every command below it.
+ * Possible settings files, in order; only the first existing one is used. Parent folders are not searched: a file in
+ * /tmp would affect every command below it.
  */
-export function configPlaces(named: string | undefined, io: Pick<CliIo, 'environment' | 'folder'>): ConfigPlace[] {
+export function configPlaces(configFlag: string | undefined, io: Pick<CliIo, 'environment' | 'folder'>): ConfigPlace[] {
   const folder = io.folder ?? process.cwd();
-  if (named !== undefined) return [{ path: resolve(folder, named), reason: '--config' }];
+  if (configFlag !== undefined) return [{ path: resolve(folder, configFlag), reason: '--config' }];
   const { HOME, USERPROFILE, RUVLLM_CONFIG } = io.environment;
   if (RUVLLM_CONFIG) return [{ path: resolve(folder, RUVLLM_CONFIG), reason: 'RUVLLM_CONFIG' }];
   const places: ConfigPlace[] = [{ path: join(folder, CONFIG_NAME), reason: 'this folder' }];
@@ -31,15 +31,15 @@ export function configPlaces(named: string | undefined, io: Pick<CliIo, 'environ
   return places;
 }
 
-/** The file that holds; null: there is none. One that was named must be there. */
+/** The settings file to use, or null. Throws if an explicitly named file does not exist. */
 export function findConfig(places: readonly ConfigPlace[]): ConfigPlace | null {
   for (const place of places) {
     const stat = statSync(place.path, { throwIfNoEntry: false });
     const isNamed = place.reason === '--config' || place.reason === 'RUVLLM_CONFIG';
     if (stat === undefined) {
       if (!isNamed) continue;
-      throw new RuvLLMError('invalid_option', `${place.reason} names ${place.path}, which is not there`, {
-        data: { option: place.reason, next: 'ruvllm config path shows where settings are looked for' },
+      throw new RuvLLMError('invalid_option', `${place.reason}: file ${place.path} not found`, {
+        data: { option: place.reason, next: 'ruvllm config path shows where settings files are searched' },
       });
     }
     if (!isNamed) checkOwner(place, stat);
@@ -48,14 +48,14 @@ export function findConfig(places: readonly ConfigPlace[]): ConfigPlace | null {
   return null;
 }
 
-/** A file that was only found decides where requests may come from; strangers must not be able to write it. */
+/** A discovered file can change who may send requests, so no other user may write it. */
 function checkOwner({ path }: ConfigPlace, { uid, mode }: { uid: number; mode: number }): void {
   const self = process.getuid?.();
-  if (self === undefined) return; // Windows has no such owners
-  const isOthers = uid !== self && uid !== 0;
-  if (!isOthers && (mode & 0o002) === 0) return;
-  const why = isOthers ? `belongs to the user ${uid}` : 'can be written by every user';
-  throw new RuvLLMError('invalid_option', `${path} ${why}; its settings are not used`, {
-    data: { path, next: `look at it, then name it: --config ${path}` },
+  if (self === undefined) return; // Windows has no user ids
+  const isForeign = uid !== self && uid !== 0;
+  if (!isForeign && (mode & 0o002) === 0) return;
+  const reason = isForeign ? `is owned by user ${uid}` : 'is writable by every user';
+  throw new RuvLLMError('invalid_option', `${path} ${reason}; its settings are not used`, {
+    data: { path, next: `check the file, then name it: --config ${path}` },
   });
 }

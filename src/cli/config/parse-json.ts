@@ -1,11 +1,10 @@
-/** A value of a file, and where its keys stand. */
 export interface ParsedJson {
   readonly value: unknown;
-  /** The line of each key from 1, by its path: `load.context`. */
+  /** 1-based line of each key, by path: `load.context`. */
   readonly lines: ReadonlyMap<string, number>;
 }
 
-/** What is wrong, and in which line. Never the text itself: it may hold a key. */
+/** A syntax error. Never quotes the text, which may contain a secret. */
 export interface JsonProblem {
   readonly line: number;
   readonly reason: string;
@@ -18,7 +17,7 @@ const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const WORDS: Readonly<Record<string, unknown>> = { true: true, false: false, null: null };
 
-/** JSON as RFC 8259 has it, with the lines of its keys; a key that stands there twice is a problem, too. */
+/** Parses JSON (RFC 8259) with the lines of its keys; rejects duplicate keys. */
 export function parseJson(text: string): ParsedJson | JsonProblem {
   const lines = new Map<string, number>();
   let at = 0;
@@ -29,9 +28,9 @@ export function parseJson(text: string): ParsedJson | JsonProblem {
   };
   const match = (pattern: RegExp): string | null => {
     pattern.lastIndex = at;
-    const found = pattern.exec(text)?.[0] ?? null;
-    if (found !== null) at += found.length;
-    return found;
+    const matched = pattern.exec(text)?.[0] ?? null;
+    if (matched !== null) at += matched.length;
+    return matched;
   };
   const take = (character: string): boolean => {
     match(SPACE);
@@ -41,7 +40,7 @@ export function parseJson(text: string): ParsedJson | JsonProblem {
   };
   const readString = (what: string): string => {
     match(SPACE);
-    return JSON.parse(match(STRING) ?? fail(`${what} is expected`)) as string;
+    return JSON.parse(match(STRING) ?? fail(`expected ${what}`)) as string;
   };
 
   function readObject(path: string): object {
@@ -50,16 +49,16 @@ export function parseJson(text: string): ParsedJson | JsonProblem {
     do {
       match(SPACE);
       const start = at;
-      const key = readString('a key in quotes');
+      const key = readString('a quoted key');
       const keyPath = path === '' ? key : `${path}.${key}`;
-      if (Object.hasOwn(object, key)) fail(`${JSON.stringify(key)} is there twice`, start);
+      if (Object.hasOwn(object, key)) fail(`duplicate key ${JSON.stringify(key)}`, start);
       lines.set(keyPath, lineAt(start));
-      if (!take(':')) fail('":" is expected');
-      // Defined, not assigned: `__proto__` is a key like any other.
+      if (!take(':')) fail('expected ":"');
+      // Assignment to `__proto__` would change the prototype.
       const value = readValue(keyPath);
       Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
     } while (take(','));
-    if (!take('}')) fail('"," or "}" is expected');
+    if (!take('}')) fail('expected "," or "}"');
     return object;
   }
 
@@ -68,7 +67,7 @@ export function parseJson(text: string): ParsedJson | JsonProblem {
     if (take(']')) return list;
     do list.push(readValue(path));
     while (take(','));
-    if (!take(']')) fail('"," or "]" is expected');
+    if (!take(']')) fail('expected "," or "]"');
     return list;
   }
 
@@ -77,11 +76,11 @@ export function parseJson(text: string): ParsedJson | JsonProblem {
     try {
       if (take('{')) return readObject(path);
       if (take('[')) return readList(path);
-      if (text[at] === '"') return readString('a text');
+      if (text[at] === '"') return readString('a string');
       const number = match(NUMBER);
       if (number !== null) return Number(number);
-      const word = Object.keys(WORDS).find((one) => text.startsWith(one, at));
-      if (word === undefined) return fail('a value is expected');
+      const word = Object.keys(WORDS).find((candidate) => text.startsWith(candidate, at));
+      if (word === undefined) return fail('expected a value');
       at += word.length;
       return WORDS[word];
     } finally {
@@ -92,7 +91,7 @@ export function parseJson(text: string): ParsedJson | JsonProblem {
   try {
     const value = readValue('');
     match(SPACE);
-    if (at < text.length) fail('nothing more is expected');
+    if (at < text.length) fail('unexpected text after the value');
     return { value, lines };
   } catch (problem) {
     if (problem instanceof Error) throw problem;

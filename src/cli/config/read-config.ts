@@ -6,27 +6,26 @@ import { didYouMean } from '../nearest.ts';
 import { parseJson } from './parse-json.ts';
 import { SECTIONS, type Setting, SETTINGS } from './settings.ts';
 
-/** Longer than any settings; beyond it somebody has named the wrong file. */
+/** A larger file is probably the wrong one. */
 const MAX_BYTES = 1 << 20;
 
-/** A setting of a file, as the text that its variable would have. */
+/** A setting of a file, as the text of its environment variable. */
 export interface ConfigEntry {
   readonly setting: Setting;
   readonly text: string;
   readonly line: number;
 }
 
-/** The settings of a file by the variable they stand in for. */
+/** Settings of a file by environment variable. */
 export type ConfigEntries = ReadonlyMap<string, ConfigEntry>;
 
-/** Reads a file and checks every value; errors name the line. */
+/** Reads and validates a settings file; errors name the line. */
 export function readConfig(path: string): ConfigEntries {
-  const text = readText(path);
-  const parsed = parseJson(text);
+  const parsed = parseJson(readText(path));
   if ('reason' in parsed) throw configError(`${path}:${parsed.line} is not valid JSON: ${parsed.reason}`);
-  const { value: all, lines } = parsed;
+  const { value: root, lines } = parsed;
   const at = (key: string): string => `${path}:${lines.get(key) ?? 1}`;
-  const top = objectOf(all, () => `${path} must hold an object`);
+  const top = objectOf(root, () => `${path} must contain an object`);
   const entries = new Map<string, ConfigEntry>();
 
   for (const [key, value] of Object.entries(top)) {
@@ -35,33 +34,33 @@ export function readConfig(path: string): ConfigEntries {
     if (section === undefined) add(null, key, value);
     else {
       const object = objectOf(value, () => `${at(key)}: ${JSON.stringify(key)} must be an object`);
-      for (const [inner, one] of Object.entries(object)) add(key, inner, one);
+      for (const [innerKey, innerValue] of Object.entries(object)) add(key, innerKey, innerValue);
     }
   }
   return entries;
 
   function add(section: string | null, key: string, value: unknown): void {
     const keyPath = section === null ? key : `${section}.${key}`;
-    const setting = SETTINGS.find(({ path: known }) => known === keyPath);
+    const setting = SETTINGS.find((candidate) => candidate.path === keyPath);
     if (setting === undefined) throw unknownKey(at(keyPath), section, key);
-    const given = setting.kind.toText(value);
-    if (given === null) {
+    const text = setting.kind.toText(value);
+    if (text === null) {
       throw configError(`${at(keyPath)}: "${keyPath}" must be ${setting.kind.expected}`, setting.variable);
     }
     const line = lines.get(keyPath) ?? 1;
-    entries.set(setting.variable, { setting, text: besideFile(setting, given, path), line });
+    entries.set(setting.variable, { setting, text: resolvePath(setting, text, path), line });
   }
 }
 
 function configError(message: string, option: string | null = null): RuvLLMError {
-  const next = 'ruvllm config schema shows what it may hold, ruvllm doctor what else is wrong';
+  const next = 'ruvllm config schema shows the format, ruvllm doctor other problems';
   return new RuvLLMError('invalid_option', message, { data: { next, ...(option === null ? {} : { option }) } });
 }
 
 function readText(path: string): string {
   try {
     const { size } = statSync(path);
-    if (size > MAX_BYTES) throw configError(`${path} has ${size} bytes; settings have at most ${MAX_BYTES}`);
+    if (size > MAX_BYTES) throw configError(`${path} has ${size} bytes; the limit is ${MAX_BYTES}`);
     return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path));
   } catch (error) {
     if (error instanceof RuvLLMError) throw error;
@@ -70,27 +69,27 @@ function readText(path: string): string {
   }
 }
 
-function objectOf(value: unknown, complaint: () => string): object {
+function objectOf(value: unknown, describeError: () => string): object {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
-  throw configError(complaint());
+  throw configError(describeError());
 }
 
 function unknownKey(at: string, section: string | null, key: string): Error {
-  const here = SETTINGS.filter((one) => one.section === section).map((one) => one.key);
-  const names = section === null ? [...here, ...SECTIONS.flatMap(({ name }) => name ?? [])] : here;
-  // One that stands in the wrong place is more likely than one that is spelled almost like another.
-  const elsewhere = SETTINGS.find((one) => one.key === key)?.path;
-  const hint = elsewhere === undefined ? didYouMean(key, names) : ` (did you mean ${elsewhere}?)`;
+  const keys = SETTINGS.filter((setting) => setting.section === section).map((setting) => setting.key);
+  const names = section === null ? [...keys, ...SECTIONS.flatMap(({ name }) => name ?? [])] : keys;
+  // A correct key in the wrong section is more likely than a misspelt one.
+  const correctPath = SETTINGS.find((setting) => setting.key === key)?.path;
+  const hint = correctPath === undefined ? didYouMean(key, names) : ` (did you mean ${correctPath}?)`;
   const where = section === null ? '' : ` in "${section}"`;
   return configError(`${at}: unknown setting ${JSON.stringify(key.slice(0, 80))}${where}${hint}`);
 }
 
-/** What a path in a file is relative to is the file: who runs the command elsewhere means the same. */
-function besideFile({ flag }: Setting, text: string, path: string): string {
+/** Resolves paths relative to the settings file, so that they do not depend on the current folder. */
+function resolvePath({ flag }: Setting, text: string, path: string): string {
   const folder = dirname(path);
   const isPlace = flag.value === 'folder' || flag.value === 'file' || flag.value === 'place';
   if (isPlace) return /^\w{2,}:/.test(text) ? text : resolve(folder, text);
-  // A model may be a name of the hub, and only a dot in front says that it is none.
+  // Only a leading dot tells a path from a hub reference.
   return flag.value === 'model' || flag.value === 'static|model|MODEL'
     ? text.replace(/^\.\.?[\\/].*$/s, (relative) => resolve(folder, relative))
     : text;

@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 const shipped = join(root, 'schemas/ruvllm.config.schema.json');
 const schema = configSchema() as Schema;
 
-/** The published meta-schema of draft 7, as a library that comes with the tests has it inside. */
+/** The published meta-schema of draft 7, extracted from a bundle among the development dependencies. */
 function readMetaSchema(): Schema | null {
   const bundle = join(root, 'node_modules/playwright-core/lib/utilsBundle.js');
   const text = existsSync(bundle) ? readFileSync(bundle, 'utf8') : '';
@@ -26,28 +26,32 @@ const metaSchema = readMetaSchema();
 if (metaSchema === null) console.log('meta-schema test skipped: no copy of the meta-schema of draft 7 is installed');
 
 // ruvllm config schema > schemas/ruvllm.config.schema.json
-test('the shipped schema is the generated one', () => {
+test('the shipped schema equals the generated one', () => {
   expect(readFileSync(shipped, 'utf8')).toBe(`${JSON.stringify(schema, null, 2)}\n`);
 });
 
-test.skipIf(metaSchema === null)('the schema is valid by the published meta-schema, which refuses what is not', () => {
-  const validator = new Validator(metaSchema!, '7');
-  expect(validator.validate(schema)).toMatchObject({ valid: true });
-  expect(validator.validate({ ...schema, type: 'objekt' }).valid).toBe(false);
-  expect(validator.validate({ properties: { a: { minLength: -1 } } }).valid).toBe(false);
-});
+test.skipIf(metaSchema === null)(
+  'the schema is valid against the published meta-schema, which rejects invalid ones',
+  () => {
+    const validator = new Validator(metaSchema!, '7');
+    expect(validator.validate(schema)).toMatchObject({ valid: true });
+    expect(validator.validate({ ...schema, type: 'objekt' }).valid).toBe(false);
+    expect(validator.validate({ properties: { a: { minLength: -1 } } }).valid).toBe(false);
+  },
+);
 
-test('every option has one place, one variable and one key, and those of loading and generating are all there', () => {
+test('paths and variables are unique, and every load and generate flag has a setting', () => {
   for (const key of ['path', 'variable'] as const) {
-    const all = SETTINGS.map((setting) => setting[key]);
-    expect(new Set(all).size).toBe(all.length);
+    const values = SETTINGS.map((setting) => setting[key]);
+    expect(new Set(values).size).toBe(values.length);
   }
   for (const { variable } of SETTINGS) expect(variable).toMatch(/^RUVLLM_[A-Z_]+$/);
-  for (const flag of [...LOAD_FLAGS, ...GENERATE_FLAGS]) expect(SETTINGS.some((one) => one.flag === flag)).toBe(true);
+  for (const flag of [...LOAD_FLAGS, ...GENERATE_FLAGS])
+    expect(SETTINGS.some((setting) => setting.flag === flag)).toBe(true);
   expect(SECTIONS.map(({ name }) => name)).toEqual([null, 'load', 'generate', 'chat', 'serve']);
 });
 
-test('the schema takes what the command takes, value by value', () => {
+test('the schema accepts exactly the values that the command accepts', () => {
   const folder = mkdtempSync(join(tmpdir(), 'ruvllm-schema-'));
   const file = join(folder, 'c.json');
   const validator = new Validator(schema, '7');
@@ -65,7 +69,7 @@ test('the schema takes what the command takes, value by value', () => {
     fc.array(item, { maxLength: 3 }),
     fc.constant({}),
   );
-  const isTaken = (content: object): boolean => {
+  const isAccepted = (content: object): boolean => {
     writeFileSync(file, JSON.stringify(content));
     try {
       readConfig(file);
@@ -76,14 +80,15 @@ test('the schema takes what the command takes, value by value', () => {
   };
   try {
     fc.assert(
-      fc.property(fc.constantFrom(...SETTINGS), value, ({ section, key }, one) => {
-        const content = section === null ? { [key]: one } : { [section]: { [key]: one } };
-        expect({ content, isTaken: isTaken(content) }).toEqual({ content, isTaken: validator.validate(content).valid });
+      fc.property(fc.constantFrom(...SETTINGS), value, ({ section, key }, setting) => {
+        const content = section === null ? { [key]: setting } : { [section]: { [key]: setting } };
+        const isValid = validator.validate(content).valid;
+        expect({ content, isAccepted: isAccepted(content) }).toEqual({ content, isAccepted: isValid });
       }),
       { numRuns: 2000 },
     );
     for (const content of [{ $schema: './x' }, { load: {} }, { lod: {} }, { load: { x: 1 } }, { load: [] }, {}]) {
-      expect(isTaken(content)).toBe(validator.validate(content).valid);
+      expect(isAccepted(content)).toBe(validator.validate(content).valid);
     }
   } finally {
     rmSync(folder, { recursive: true });

@@ -1,13 +1,20 @@
+import type { Flag } from '../flags.ts';
 import { SECTIONS, SETTINGS } from './settings.ts';
 import type { JsonSchema } from './value-kinds.ts';
 
-/** The schema of `ruvllm.config.json`, for editors; made from the table of settings. Draft 7 is what editors read. */
+/** Describes a flag with its variable; `false` is what a `--no-` flag sets. */
+function describe({ name, description }: Flag, variable: string): string {
+  const prefix = name.startsWith('--no-') ? 'false: ' : '';
+  return `${prefix}${description.replace(/ \(RUVLLM_\w+(?:=\w+)?\)$/, '')} (${variable})`;
+}
+
+/** JSON Schema of `ruvllm.config.json`; draft 7, because editors support it best. */
 export function configSchema(): JsonSchema {
   const propertiesOf = (section: string | null): Record<string, JsonSchema> =>
     Object.fromEntries(
       SETTINGS.filter((setting) => setting.section === section).map(({ key, kind, flag, variable }) => [
         key,
-        { description: `${flag.description.replace(` (${variable})`, '')} (${variable})`, ...kind.schema },
+        { description: describe(flag, variable), ...kind.schema },
       ]),
     );
   const objectOf = (description: string, properties: Record<string, unknown>): JsonSchema => ({

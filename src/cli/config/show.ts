@@ -5,50 +5,50 @@ import type { CliIo } from '../io.ts';
 import type { LoadedConfig } from './load-config.ts';
 import { SECTIONS, type Setting, SETTINGS } from './settings.ts';
 
-/** A setting as it holds. */
-export interface ShownSetting {
+/** An effective setting. */
+export interface EffectiveSetting {
   readonly path: string;
   readonly flag: string;
   readonly variable: string;
-  /** As it was written, secrets masked; null: not set, and nothing is known before a model is. */
+  /** With secrets masked; null if unset and the default depends on a model. */
   readonly value: unknown;
   readonly source: 'environment' | 'file' | 'default';
-  /** The variable, the file and the line, or `default`. */
+  /** The variable, file and line, or `default`. */
   readonly origin: string;
-  /** Why the value would be refused. */
+  /** Why the value is invalid. */
   readonly problem: string | null;
 }
 
 const MASK = '********';
 
-/** Nobody should see a password because somebody asked where the memory is. */
+/** Masks secrets and passwords in URLs. */
 function mask({ isSecret }: Setting, text: string): string {
   if (isSecret) return MASK;
   return text.replace(/(\/\/)[^@/\s]*@/, `$1${MASK}@`).replace(/([?&](?:password|sslpassword)=)[^&]*/gi, `$1${MASK}`);
 }
 
-/** All settings as they hold, of an environment that `withConfig` made. */
+/** Effective settings of an environment from `withConfig`. */
 export function describeSettings(
   { environment, originOf }: Pick<CliIo, 'environment' | 'originOf'>,
-  { found, entries }: LoadedConfig,
-): ShownSetting[] {
+  { file, entries }: LoadedConfig,
+): EffectiveSetting[] {
   const { numCpus } = readSystemInfo();
   const defaults = new Map(SECTIONS.map((section) => [section.name, section.defaults({ numCpus })]));
   return SETTINGS.map((setting) => {
     const { path, flag, variable, section, key } = setting;
-    const named = { path, flag: flag.name, variable };
+    const names = { path, flag: flag.name, variable };
     const text = environment[variable] ?? '';
     if (text === '') {
-      const known = defaults.get(section)!;
-      const value = known[flag.option ?? key] ?? known[key] ?? null;
-      return { ...named, value, source: 'default', origin: 'default', problem: null };
+      const sectionDefaults = defaults.get(section)!;
+      const value = sectionDefaults[flag.option ?? key] ?? sectionDefaults[key] ?? null;
+      return { ...names, value, source: 'default', origin: 'default', problem: null };
     }
-    const isFile = originOf !== undefined && originOf(variable) !== variable;
+    const isFromFile = originOf !== undefined && originOf(variable) !== variable;
     return {
-      ...named,
+      ...names,
       value: mask(setting, text),
-      source: isFile ? 'file' : 'environment',
-      origin: isFile ? `${found!.path}:${entries.get(variable)!.line}` : variable,
+      source: isFromFile ? 'file' : 'environment',
+      origin: isFromFile ? `${file!.path}:${entries.get(variable)!.line}` : variable,
       problem: problemOf(setting, text),
     };
   });
@@ -60,6 +60,6 @@ function problemOf({ flag, variable, isSecret }: Setting, text: string): string 
     return null;
   } catch (error) {
     if (!(error instanceof RuvLLMError)) throw error;
-    return isSecret ? 'not valid' : error.message;
+    return isSecret ? 'invalid' : error.message;
   }
 }

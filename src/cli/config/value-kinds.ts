@@ -4,21 +4,21 @@ import type { ValueReader } from '../values.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** What a setting may be in a file: as a schema, and as the text that the flag's own reader reads. */
+/** The type of a setting: its schema, and its conversion to text for the flag's reader. */
 export interface ValueKind {
   readonly schema: JsonSchema;
-  /** For messages: `a whole number`. */
+  /** For messages: `an integer`. */
   readonly expected: string;
-  /** The text, or null for a value of another kind. */
+  /** The value as text; null if it has another type. */
   toText(value: unknown): string | null;
 }
 
-/** A variable that is set to nothing counts as unset, so no setting can be that. */
+/** Not empty: an empty environment variable counts as unset. */
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
 const TEXT: ValueKind = {
   schema: { type: 'string', minLength: 1 },
-  expected: 'a text',
+  expected: 'a non-empty string',
   toText: (value) => (isText(value) ? value : null),
 };
 
@@ -30,7 +30,7 @@ const SWITCH: ValueKind = {
 
 const isSafeInteger = (value: unknown): value is number => Number.isSafeInteger(value);
 const BIAS = /^\d{1,10}=[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
-// JSON Schema has no flags: both cases are spelled out.
+// Patterns of JSON Schema cannot ignore case.
 const SIZE_PATTERN = '^(\\d+\\.?\\d*|\\.\\d+) ?(?:([kmgtKMGT])(?:[iI]?[bB])?|[bB])?$';
 
 const BY_READER: ReadonlyMap<ValueReader<unknown>, ValueKind> = new Map<ValueReader<unknown>, ValueKind>([
@@ -38,7 +38,7 @@ const BY_READER: ReadonlyMap<ValueReader<unknown>, ValueKind> = new Map<ValueRea
     readInteger,
     {
       schema: { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
-      expected: 'a whole number',
+      expected: 'an integer',
       toText: (value) => (isSafeInteger(value) ? String(value) : null),
     },
   ],
@@ -78,13 +78,13 @@ const BY_READER: ReadonlyMap<ValueReader<unknown>, ValueKind> = new Map<ValueRea
     readBias,
     {
       schema: { type: 'string', pattern: BIAS.source },
-      expected: 'a text such as "15=-1.5"',
+      expected: 'a string such as "15=-1.5"',
       toText: (value) => (isText(value) && BIAS.test(value) ? value : null),
     },
   ],
 ]);
 
-/** `auto|native|wasm`: one of these words; a word in capitals stands for something else. */
+/** The words of `auto|native|wasm`; an upper-case word is a placeholder. */
 function choicesOf({ value, read }: Flag): readonly string[] | null {
   const words = value === null || read !== undefined ? [] : value.split('|');
   return words.length > 1 && words.every((word) => word === word.toLowerCase()) ? words : null;
@@ -101,23 +101,23 @@ function choiceKind(choices: readonly string[]): ValueKind {
 function listKind(item: ValueKind): ValueKind {
   return {
     schema: { type: 'array', items: item.schema, minItems: 1 },
-    expected: `a list, each of it ${item.expected}`,
+    expected: `a non-empty list; each item must be ${item.expected}`,
     toText(value) {
       if (!Array.isArray(value) || value.length === 0) return null;
-      const texts = value.map((one) => item.toText(one));
+      const texts = value.map((element) => item.toText(element));
       return texts.includes(null) ? null : JSON.stringify(texts);
     },
   };
 }
 
-/** The kind of an option, which follows from how its flag is read. */
+/** The value kind of a flag, derived from its reader. */
 export function kindOf(flag: Flag): ValueKind {
   const choices = choicesOf(flag);
-  const one =
+  const kind =
     flag.value === null
       ? SWITCH
       : choices !== null
         ? choiceKind(choices)
         : ((flag.read === undefined ? undefined : BY_READER.get(flag.read)) ?? TEXT);
-  return flag.isList === true ? listKind(one) : one;
+  return flag.isList === true ? listKind(kind) : kind;
 }

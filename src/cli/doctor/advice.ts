@@ -1,16 +1,14 @@
 import { formatBytes } from '../format.ts';
 import type { KernelReport } from '../kernel-report.ts';
 
-/** Something that could be better: what it is, why it matters, and the next command. */
 export interface Finding {
-  /** `problem`: something does not work. `advice`: it works, and could work better. */
+  /** `problem`: something does not work. `advice`: something could be faster. */
   readonly level: 'problem' | 'advice';
   readonly what: string;
   readonly why: string;
   readonly next: string;
 }
 
-/** What the findings are drawn from. */
 export interface Facts {
   readonly kernels: readonly KernelReport[];
   readonly kernelChoice: string;
@@ -33,42 +31,41 @@ const GIBIBYTE = 2 ** 30;
 
 type Check = (facts: Facts) => Finding | null;
 
-/** Each looks at one thing; problems come before advice. */
 const CHECKS: readonly Check[] = [
   ({ configError }) =>
     configError === null
       ? null
       : {
           level: 'problem',
-          what: `the settings cannot be used: ${configError}`,
-          why: 'every other command refuses to start with them',
-          next: 'ruvllm config path shows the file; ruvllm config schema what it may hold',
+          what: `invalid settings: ${configError}`,
+          why: 'most commands do not start with them',
+          next: 'ruvllm config path shows the file, ruvllm config schema its format',
         },
   ({ kernels, kernelChoice }) =>
     kernels.some(({ isChosen }) => isChosen)
       ? null
       : {
           level: 'problem',
-          what: `no kernels of the kind "${kernelChoice}" can be used here`,
-          why: kernels.find(({ name }) => name === kernelChoice)?.reason ?? 'there are none',
-          next: 'RUVLLM_KERNELS=auto with the same command, or npm run build:native',
+          what: `no "${kernelChoice}" kernels are usable on this machine`,
+          why: kernels.find(({ name }) => name === kernelChoice)?.reason ?? 'none are available',
+          next: 'set RUVLLM_KERNELS=auto, or run npm run build:native',
         },
   ({ defaultModel: { choice, path, reference } }) =>
     choice !== 'configured' || path !== null
       ? null
       : {
           level: 'problem',
-          what: `the configured model ${reference} is not here`,
+          what: `the configured model ${reference} was not found`,
           why: 'chat and serve without a model would fail or download it',
-          next: `ruvllm pull ${reference}, or ruvllm config show to see who asks for it`,
+          next: `ruvllm pull ${reference}, or ruvllm config show to see where it is set`,
         },
   ({ host, hasKeys }) =>
     hasKeys || /^(?:127\.|localhost$|::1$)/.test(host)
       ? null
       : {
           level: 'problem',
-          what: `serve would listen on ${host}, and there are no API keys`,
-          why: 'other machines can reach that address, so serve refuses to start without keys',
+          what: `serve would listen on ${host} without API keys`,
+          why: 'other machines can reach that address, so serve refuses to start',
           next: 'ruvllm keys create NAME',
         },
   ({ cacheFreeBytes, cacheRoot }) =>
@@ -76,8 +73,8 @@ const CHECKS: readonly Check[] = [
       ? null
       : {
           level: 'problem',
-          what: `${formatBytes(cacheFreeBytes)} are free in ${cacheRoot}`,
-          why: 'a small model takes half a GiB, one of 7 billion parameters four',
+          what: `only ${formatBytes(cacheFreeBytes)} are free in ${cacheRoot}`,
+          why: 'a small model takes 0.5 GiB, a model of 7 billion parameters 4 GiB',
           next: 'ruvllm list, then ruvllm rm MODEL',
         },
   ({ defaultModelBytes, availableMemoryBytes, defaultModel }) =>
@@ -85,28 +82,28 @@ const CHECKS: readonly Check[] = [
       ? null
       : {
           level: 'problem',
-          what: `${defaultModel.reference} takes ${formatBytes(defaultModelBytes)}, and ${formatBytes(availableMemoryBytes)} of memory are available`,
-          why: 'weights that do not fit are read from disk again and again, or the system ends the process',
-          next: 'ruvllm chat OTHER with a smaller model, or end what takes the memory',
+          what: `${defaultModel.reference} takes ${formatBytes(defaultModelBytes)}; only ${formatBytes(availableMemoryBytes)} of memory are available`,
+          why: 'the system reads weights from disk repeatedly or kills the process',
+          next: 'ruvllm chat OTHER with a smaller model, or free memory',
         },
   ({ numModels, defaultModel }) =>
     numModels > 0 || defaultModel.path !== null
       ? null
       : {
           level: 'advice',
-          what: 'no model is here yet',
+          what: 'the cache has no models',
           why: 'the first chat downloads one',
           next: `ruvllm pull ${defaultModel.reference}`,
         },
   ({ kernels, kernelChoice }) => {
     const chosen = kernels.find(({ isChosen }) => isChosen);
     if (chosen === undefined || chosen.name === 'native' || kernelChoice !== 'auto') return null;
-    const reason = kernels.find(({ name }) => name === 'native')?.reason ?? 'there are none for this processor';
+    const reason = kernels.find(({ name }) => name === 'native')?.reason ?? 'none for this processor';
     return {
       level: 'advice',
-      what: `the native kernels are not used: ${reason}`,
-      why: `${chosen.name} kernels compute the same, several times slower`,
-      next: 'npm run build:native, which needs a C compiler (Debian: apt install gcc)',
+      what: `native kernels are not used: ${reason}`,
+      why: `${chosen.name} kernels give the same results several times slower`,
+      next: 'npm run build:native (requires a C compiler; Debian: apt install gcc)',
     };
   },
   ({ kernelChoice, kernels }) =>
@@ -114,18 +111,18 @@ const CHECKS: readonly Check[] = [
       ? null
       : {
           level: 'advice',
-          what: `the kernels are set to "${kernelChoice}"`,
-          why: 'a faster build would not be noticed',
-          next: 'ruvllm config show tells who sets load.kernels',
+          what: `kernels are set to "${kernelChoice}"`,
+          why: 'a faster build would not be used',
+          next: 'ruvllm config show shows where load.kernels is set',
         },
   ({ amx }) =>
     amx !== 'refused'
       ? null
       : {
           level: 'advice',
-          what: 'the processor has AMX, but the system does not let this process use it',
-          why: 'long prompts would be read faster with it',
-          next: 'a Linux of 5.16 or later, and in a container one that permits arch_prctl',
+          what: 'the processor has AMX, but the system denies it to this process',
+          why: 'AMX processes long prompts faster',
+          next: 'use Linux 5.16 or later; in a container, permit arch_prctl',
         },
   ({ largePages }) =>
     largePages !== 'never'
@@ -133,7 +130,7 @@ const CHECKS: readonly Check[] = [
       : {
           level: 'advice',
           what: 'large pages are off',
-          why: 'weights then lie in pages of 4 KiB, and finding them takes time',
+          why: 'weights in 4 KiB pages cause more TLB misses',
           next: 'echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled',
         },
   ({ numThreads, numCpus }) =>
@@ -141,14 +138,15 @@ const CHECKS: readonly Check[] = [
       ? null
       : {
           level: 'advice',
-          what: `${numThreads} threads are to compute on ${numCpus} CPUs`,
-          why: 'threads that wait for each other make every step slower',
-          next: `ruvllm config show tells who sets load.threads; ${numCpus} is the default`,
+          what: `${numThreads} compute threads share ${numCpus} CPUs`,
+          why: 'threads that wait for each other slow down every step',
+          next: `ruvllm config show shows where load.threads is set; the default is ${numCpus}`,
         },
 ];
 
-/** What could be better on this machine, problems first. */
+/** Findings about this machine, problems first. */
 export function advise(facts: Facts): Finding[] {
-  const found = CHECKS.map((check) => check(facts)).filter((finding) => finding !== null);
-  return [...found.filter(({ level }) => level === 'problem'), ...found.filter(({ level }) => level === 'advice')];
+  const findings = CHECKS.map((check) => check(facts)).filter((finding) => finding !== null);
+  const withLevel = (wanted: Finding['level']): Finding[] => findings.filter(({ level }) => level === wanted);
+  return [...withLevel('problem'), ...withLevel('advice')];
 }

@@ -7,38 +7,38 @@ import { formatBytes } from '../format.ts';
 import { type Actions, pick } from '../memory/action.ts';
 import type { MemoryClient } from '../memory/client.ts';
 import { escapeLine } from '../safe-text.ts';
-import { checkOutputName } from '../save-adapter.ts';
+import { checkOutputName, TYPE_DESCRIPTION } from '../save-adapter.ts';
 import { usageError } from '../usage-error.ts';
 import { isOfModel, lineInput, modelInput, OF_FLAG } from './model-input.ts';
-import { readVersion } from './look-actions.ts';
+import { readVersion } from './inspect-actions.ts';
 
-interface Forgotten {
+interface ForgetReport {
   readonly numTrajectories: number;
   readonly relearned: readonly { readonly model: string; readonly reason: string }[];
 }
 
-const local = ({ values }: CommandContext): boolean => values['--url'] === undefined;
-/** Between two looks whether a run has ended. */
-const LOOK_MS = 5000;
+const isLocal = ({ values }: CommandContext): boolean => values['--url'] === undefined;
+/** Interval at which the state of a run is polled. */
+const POLL_MS = 5000;
 
-/** Ends with the signal, whatever the work does. */
+/** Rejects on abort, even if `work` ignores the signal. */
 async function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  const aborted = new Promise<never>((_, reject) => {
-    const stop = (): void => reject(new RuvLLMError('aborted', 'cancelled; what was reached is kept'));
+  const abort = new Promise<never>((_, reject) => {
+    const stop = (): void => reject(new RuvLLMError('aborted', 'cancelled; progress so far is kept'));
     if (signal.aborted) stop();
     else signal.addEventListener('abort', stop, { once: true });
   });
-  return Promise.race([work, aborted]);
+  return Promise.race([work, abort]);
 }
 
-/** Waits for the end of a run, however long: asking for the same one again joins it. */
+/** Starts a run, or joins the current one, and waits until it ends. */
 async function runToEnd(client: MemoryClient, context: CommandContext, input: object): Promise<LearningRun> {
   const { io, output } = context;
   const progress = output.progress();
   const startMs = io.now();
   try {
     for (;;) {
-      const run = await orAborted(io.signal, client.call<LearningRun>('learn.run', { ...input, waitMs: LOOK_MS }));
+      const run = await orAborted(io.signal, client.call<LearningRun>('learn.run', { ...input, waitMs: POLL_MS }));
       if (run.state !== 'running') return run;
       const seconds = Math.round((io.now() - startMs) / 1000);
       progress.update({ label: `${run.loop} loop of ${run.model}: ${seconds} s`, doneBytes: 0, totalBytes: null });
@@ -48,36 +48,38 @@ async function runToEnd(client: MemoryClient, context: CommandContext, input: ob
   }
 }
 
-/** What a run is of: everything, unless a part is named. */
+/** Input of run and cancel: all parts, unless --of names one. */
 function runInput(client: MemoryClient, context: CommandContext): { readonly model?: string; readonly of?: string } {
   const of = context.values['--of'] as string | undefined;
   return of === 'model' ? { ...modelInput(client, context), of } : lineInput(client, context);
 }
 
-const PART_WORDS: Readonly<Record<PartReport['state'], (version: number | null) => string>> = {
-  trained: (version) => (version === null ? 'learned' : `version ${version} serves`),
+const FILE_ACTIVE = 'the unchanged model file is active';
+
+const PART_STATES: Readonly<Record<PartReport['state'], (version: number | null) => string>> = {
+  trained: (version) => (version === null ? 'learned' : `version ${version} is active`),
   refused: (version) => `version ${version ?? ''} was refused`,
-  kept: () => 'as it was',
+  kept: () => 'unchanged',
   absent: () => 'not trained',
   failed: () => 'failed',
   cancelled: () => 'cancelled',
 };
 
-/** What `ruvllm learn` changes. */
+/** Actions of `ruvllm learn` that change something. */
 export const CHANGE_ACTIONS: Actions = {
   run: {
     args: '',
     description:
-      'run a loop now, and wait for it: the model, the order of what is recalled and, with --url, who answers, or one of them by --of; Ctrl-C stops one on this machine, which can go on later',
-    flags: [OF_FLAG, { name: '--loop', value: 'background|deep', description: 'which; default background' }],
-    needsModel: (context) => local(context) && isOfModel(context),
+      'run a learning loop and wait for it: for the model, reranking and, with --url, routing, or for --of only; Ctrl-C stops a local run, which can resume later',
+    flags: [OF_FLAG, { name: '--loop', value: 'background|deep', description: 'learning loop; default background' }],
+    needsModel: (context) => isLocal(context) && isOfModel(context),
     async run(client, context) {
       const { output, values } = context;
       const loop = values['--loop'] === undefined ? {} : { loop: values['--loop'] };
       const run = await runToEnd(client, context, { ...runInput(client, context), ...loop });
-      // Of an older server: it has no parts, and the reason is that of the model.
+      // Older servers report no parts.
       const { parts = [] } = run as { parts?: LearningRun['parts'] };
-      const lines = parts.map(({ part, state, version, reason }) => escapeLine(`${part}: ${PART_WORDS[state](version)}; ${reason}`)); // prettier-ignore
+      const lines = parts.map(({ part, state, version, reason }) => escapeLine(`${part}: ${PART_STATES[state](version)}; ${reason}`)); // prettier-ignore
       if (run.state === 'failed') {
         for (const line of lines) output.note(line);
         throw new RuvLLMError('io', `the ${run.loop} loop failed: ${run.reason ?? ''}`);
@@ -89,74 +91,75 @@ export const CHANGE_ACTIONS: Actions = {
   },
   cancel: {
     args: '',
-    description: 'stop a run of a server at its next step',
+    description: 'stop a run on a server at its next step',
     flags: [OF_FLAG],
     async run(client, context) {
-      if (local(context)) throw usageError('a run on this machine ends with Ctrl-C; --url names a server', '--url');
+      if (isLocal(context)) throw usageError('learn cancel requires --url; Ctrl-C stops a local run', '--url');
       const run = await client.call<LearningRun>('learn.cancel', runInput(client, context));
       context.output.document(run);
-      context.output.lines(`the ${run.loop} loop of ${run.model} ends at its next step`);
+      context.output.lines(`the ${run.loop} loop of ${run.model} stops at its next step`);
     },
   },
   rollback: {
     args: '<version>',
-    description: 'let an older version serve, 0 for the model as it is in its file, or the order by similarity',
+    description: 'activate an older version; 0 is the unchanged model file, or ranking by similarity',
     flags: [OF_FLAG],
-    needsModel: (context) => local(context) && isOfModel(context),
+    needsModel: (context) => isLocal(context) && isOfModel(context),
     async run(client, context, [version]) {
       const toVersion = readVersion(version!, 'the version');
-      const found = await client.call<{ model: string; serves: { version: number } | null }>('learn.rollback', {
+      const report = await client.call<{ model: string; serves: { version: number } | null }>('learn.rollback', {
         ...lineInput(client, context),
         toVersion,
       });
-      context.output.document(found);
-      const none = isOfModel(context) ? 'serves as in its file' : 'serves no version';
-      context.output.lines(`${found.model} ${found.serves === null ? none : `serves version ${found.serves.version}`}`);
+      context.output.document(report);
+      const { model, serves } = report;
+      const inactive = isOfModel(context) ? FILE_ACTIVE : 'no version is active';
+      context.output.lines(`${model}: ${serves === null ? inactive : `version ${serves.version} is active`}`);
     },
   },
   reset: {
     args: '',
-    description: 'the model as it is in its file again; requests and history stay',
+    description: 'return to the unchanged model file; requests and history are kept',
     flags: [],
-    needsModel: local,
+    needsModel: isLocal,
     async run(client, context) {
-      const found = await client.call<{ model: string }>('learn.reset', modelInput(client, context));
-      context.output.document(found);
-      context.output.lines(`${found.model} serves as in its file`);
+      const report = await client.call<{ model: string }>('learn.reset', modelInput(client, context));
+      context.output.document(report);
+      context.output.lines(`${report.model}: ${FILE_ACTIVE}`);
     },
   },
   forget: {
     args: '',
-    description: 'forget requests and all that was learned from them: --request, --session or --user',
+    description: 'forget requests and everything learned from them: --request, --session or --user',
     flags: [
       { name: '--request', value: 'id', description: 'one request' },
-      { name: '--session', value: 'id', description: 'those of a conversation' },
-      { name: '--user', value: 'id', description: 'those of a user' },
+      { name: '--session', value: 'id', description: 'all requests of a session' },
+      { name: '--user', value: 'id', description: 'all requests of a user' },
     ],
-    needsModel: (context) => local(context) && context.values['--model'] !== undefined,
+    needsModel: (context) => isLocal(context) && context.values['--model'] !== undefined,
     async run(client, context) {
       const { output } = context;
       const input = pick(context, { '--request': 'requestId', '--session': 'sessionId', '--user': 'userId' });
-      const forgotten = await client.call<Forgotten>('learn.forget', input);
-      if (forgotten.numTrajectories === 0 && forgotten.relearned.length === 0)
-        throw new RuvLLMError('not_found', 'there is no such request to forget');
-      output.document(forgotten);
-      output.lines(`${forgotten.numTrajectories} requests forgotten`);
-      for (const { model, reason } of forgotten.relearned) output.lines(`${model}: ${reason}`);
+      const report = await client.call<ForgetReport>('learn.forget', input);
+      if (report.numTrajectories === 0 && report.relearned.length === 0)
+        throw new RuvLLMError('not_found', 'no matching request found');
+      output.document(report);
+      output.lines(`${report.numTrajectories} requests forgotten`);
+      for (const { model, reason } of report.relearned) output.lines(`${model}: ${reason}`);
     },
   },
   export: {
     args: '<out.gguf>',
-    description: 'write the version that serves as a LoRA that llama.cpp reads, too',
+    description: 'write the active version as a LoRA file, which llama.cpp reads, too',
     flags: [
-      { name: '--version-number', value: 'n', read: readVersion, description: 'another version' },
-      { name: '--type', value: 'F32|F16', description: 'how the file keeps numbers; default F32' },
+      { name: '--version-number', value: 'n', read: readVersion, description: 'version to write; default: the active one' },
+      { name: '--type', value: 'F32|F16', description: TYPE_DESCRIPTION },
     ],
-    needsModel: local,
+    needsModel: isLocal,
     async run(client, context, [out]) {
       const { output } = context;
       checkOutputName(out!);
-      const { gguf, ...about } = await client.call<{ gguf: string; version: number }>('learn.export', {
+      const { gguf, ...summary } = await client.call<{ gguf: string; version: number }>('learn.export', {
         ...modelInput(client, context),
         ...pick(context, { '--version-number': 'version', '--type': 'type' }),
       });
@@ -168,8 +171,8 @@ export const CHANGE_ACTIONS: Actions = {
         sink.abort();
         throw error;
       }
-      output.document({ path: out, ...about });
-      output.lines(`${escapeLine(out!)}: version ${about.version}, ${formatBytes(sink.sizeBytes)}`);
+      output.document({ path: out, ...summary });
+      output.lines(`wrote ${escapeLine(out!)}: version ${summary.version}, ${formatBytes(sink.sizeBytes)}`);
     },
   },
 };

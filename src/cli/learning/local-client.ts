@@ -15,34 +15,34 @@ import { loadWithProgress } from '../load-model.ts';
 import type { ClientNeeds, MemoryClient } from '../memory/client.ts';
 import { explainLock, readPlace } from '../memory/local-client.ts';
 
-interface WantedModel {
+interface LocalModel {
   readonly name: string;
   readonly path: string;
 }
 
-/** The model that was named, else the one chat would use; it is fetched now. */
-async function findModel(context: CommandContext): Promise<WantedModel> {
-  const typed = context.values['--model'] as string | undefined;
-  if (typed === undefined) {
+/** The model of --model, else the default model, downloaded if necessary. */
+async function findModel(context: CommandContext): Promise<LocalModel> {
+  const modelFlag = context.values['--model'] as string | undefined;
+  if (modelFlag === undefined) {
     const { reference, source } = await chooseModel(context, undefined);
     return { name: nameOf(reference), path: source };
   }
-  const { name, reference } = splitName(typed);
+  const { name, reference } = splitName(modelFlag);
   return { name: name ?? nameOf(reference), path: await fetchModel(context, reference) };
 }
 
-/** What the memory of this machine learned; the model is loaded only for what needs it. */
+/** Learning in the memory of this machine; loads the model only if `needs` says so. */
 export async function openLocalLearning(context: CommandContext, needs: ClientNeeds): Promise<MemoryClient> {
   const { values, output } = context;
   const tenant = nameOption(values['--tenant'] ?? DEFAULT_TENANT, '--tenant');
   const place = readPlace(context, needs.canCreate);
   const report = (message: string): void => output.note(message);
-  const wanted = needs.needsModel || needs.needsVectors === true ? await findModel(context) : null;
+  const localModel = needs.needsModel || needs.needsVectors === true ? await findModel(context) : null;
   let memory: Memory;
   try {
     memory = await openNodeMemory({
       ...(place === undefined ? {} : { place }),
-      ...(needs.needsVectors === true ? { modelPath: wanted!.path } : {}),
+      ...(needs.needsVectors === true ? { modelPath: localModel!.path } : {}),
       report,
     });
   } catch (error) {
@@ -57,29 +57,28 @@ export async function openLocalLearning(context: CommandContext, needs: ClientNe
     await control.close();
     await memory.close();
   }
-  const learned = (await learning.sona.versions.lines(tenant))
+  const learnedModels = (await learning.sona.versions.lines(tenant))
     .filter((line) => line.startsWith(ADAPTER_PREFIX))
     .map((line) => line.slice(ADAPTER_PREFIX.length));
   const control = createLearningControl({
     learning,
     memory,
-    models: () => (wanted === null ? learned : [wanted.name]),
-    noRouting:
-      'needs a server, for routes are in its configuration: --url names one that was started with --route-config',
+    models: () => (localModel === null ? learnedModels : [localModel.name]),
+    noRouting: 'requires --url with a server that was started with --route-config',
   });
   try {
     if (needs.needsModel) {
-      model = await loadWithProgress(context, wanted!.path, { learning, modelName: wanted!.name }, {});
+      model = await loadWithProgress(context, localModel!.path, { learning, modelName: localModel!.name }, {});
     }
   } catch (error) {
     await close();
     throw error;
   }
-  const typed = values['--model'] as string | undefined;
+  const modelFlag = values['--model'] as string | undefined;
+  const split = modelFlag === undefined ? null : splitName(modelFlag);
   return {
-    // Where a model is named for an operation, it is by the name that learning has for it.
     call: (name, input) => learningOperation(name).run(control, tenant, input) as Promise<never>,
-    modelName: typed === undefined ? null : (splitName(typed).name ?? nameOf(splitName(typed).reference)),
+    modelName: split === null ? null : (split.name ?? nameOf(split.reference)),
     close,
   };
 }

@@ -2,21 +2,20 @@ import type { CommandContext } from '../command.ts';
 import type { Flag } from '../flags.ts';
 import type { MemoryClient } from '../memory/client.ts';
 
-/** Which model an operation is about, where one was named. */
+/** The named model as input of an operation. */
 export function modelInput(client: MemoryClient, { values }: CommandContext): { readonly model?: string } {
   const model = client.modelName ?? (values['--model'] as string | undefined);
   return model === undefined ? {} : { model };
 }
 
-/** Whose versions are meant. */
 export const OF_FLAG: Flag = {
   name: '--of',
   value: 'model|reranking|routing',
   description:
-    'whose versions: a model’s, of the order of what is recalled, or of who answers; default model, for run and cancel all of them',
+    'what the versions belong to: the model, reranking of recalled records, or routing; default model (run and cancel: all)',
 };
 
-/** The versions an operation is about. */
+/** The model or part whose versions an operation concerns. */
 export function lineInput(
   client: MemoryClient,
   context: CommandContext,
@@ -25,5 +24,4 @@ export function lineInput(
   return of === undefined || of === 'model' ? modelInput(client, context) : { of };
 }
 
-/** Whether a model must be there for it. */
 export const isOfModel = ({ values }: CommandContext): boolean => (values['--of'] ?? 'model') === 'model';

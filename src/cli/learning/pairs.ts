@@ -10,8 +10,8 @@ import { readBatches } from '../memory/transfer.ts';
 
 const MAX_TEXT = 1 << 16;
 const MAX_PAIRS = 1 << 17;
-/** One of so many prompts is only for judging. */
-const HELD_OUT_SHARE = 5;
+/** One of five prompts is held out for evaluation. */
+const HELD_OUT_DIVISOR = 5;
 
 const pair = z.strictObject({
   prompt: z.union([
@@ -19,12 +19,12 @@ const pair = z.strictObject({
     z.array(z.strictObject({ role: z.enum(['system', 'user', 'assistant']), content: text(MAX_TEXT) })).min(1).max(256), // prettier-ignore
   ]),
   answer: text(MAX_TEXT, 1),
-  /** Below 0: an answer that should get less likely. */
+  /** Negative weights make an answer less likely. */
   weight: z.number().min(-1).max(1).default(1),
 });
 export type Pair = z.infer<typeof pair>;
 
-/** The pairs of a file of JSON lines; what does not fit is told by its line. */
+/** Reads pairs from JSON lines; errors name the line. */
 export async function readPairs(path: string, context: CommandContext): Promise<readonly Pair[]> {
   const pairs: Pair[] = [];
   for await (const { lines, records } of readBatches(path, context)) {
@@ -35,14 +35,14 @@ export async function readPairs(path: string, context: CommandContext): Promise<
   return pairs;
 }
 
-/** Fowler, Noll and Vo: spreads the prompts the same way on every machine. */
-function hashOf(words: string): number {
+/** FNV-1a: splits prompts the same way on every machine. */
+function hashOf(prompt: string): number {
   let hash = 0x811c9dc5;
-  for (let i = 0; i < words.length; i++) hash = Math.imul(hash ^ words.charCodeAt(i), 0x01000193);
+  for (let i = 0; i < prompt.length; i++) hash = Math.imul(hash ^ prompt.charCodeAt(i), 0x01000193);
   return hash >>> 0;
 }
 
-/** A fifth of the prompts, whatever their order in the file; pairs of one prompt stay together, else the answer would be known. */
+/** Holds out a fifth of the prompts, independent of their order. Pairs of one prompt stay together to avoid leakage. */
 export function splitPairs(pairs: readonly Pair[]): {
   readonly train: readonly Pair[];
   readonly heldOut: readonly Pair[];
@@ -50,13 +50,18 @@ export function splitPairs(pairs: readonly Pair[]): {
   const keyOf = ({ prompt }: Pair): string => JSON.stringify(prompt);
   const prompts = [...new Set(pairs.map(keyOf))];
   if (prompts.length < 2) {
-    throw new RuvLLMError('invalid_option', `${prompts.length} different prompts: two are needed, one to judge by`, {
-      data: { option: '--data' },
-    });
+    throw new RuvLLMError(
+      'invalid_option',
+      `${prompts.length} distinct prompts; at least 2 are required, one of them held out`,
+      {
+        data: { option: '--data' },
+      },
+    );
   }
   const order = prompts.toSorted((a, b) => hashOf(a) - hashOf(b) || (a < b ? -1 : 1));
-  const held = new Set(order.slice(0, Math.ceil(prompts.length / HELD_OUT_SHARE)));
-  return { train: pairs.filter((one) => !held.has(keyOf(one))), heldOut: pairs.filter((one) => held.has(keyOf(one))) };
+  const heldOutKeys = new Set(order.slice(0, Math.ceil(prompts.length / HELD_OUT_DIVISOR)));
+  const isHeldOut = (candidate: Pair): boolean => heldOutKeys.has(keyOf(candidate));
+  return { train: pairs.filter((candidate) => !isHeldOut(candidate)), heldOut: pairs.filter(isHeldOut) };
 }
 
 export interface EncodedPairs {
@@ -64,7 +69,7 @@ export interface EncodedPairs {
   readonly numTooLong: number;
 }
 
-/** Makes tokens of pairs, as a model file says. */
+/** Tokenizes pairs with the tokenizer and chat template of a model file. */
 export function encodePairs(metadata: Metadata, maxTokens: number): (pairs: readonly Pair[]) => Promise<EncodedPairs> {
   const side = readTextSide(metadata);
   const encode = createExampleEncoder({ ...side, endIds: endIdsOf(side.tokenizer), textThread: null }, maxTokens);

@@ -9,26 +9,26 @@ const run = async (...args: string[]) => {
   return { code, ...io.written };
 };
 
-describe('what is typed wrong is told before anything is opened', () => {
+describe('rejects invalid command lines before opening anything', () => {
   test.each([
-    [['memory', 'forget'], 'memory knows add, search,'],
-    [['memory', 'toString'], 'memory knows add, search,'],
-    [['memory', 'search'], 'memory search needs <query>'],
-    [['memory', 'search', 'a', 'b'], 'does not know what to do with "b"'],
-    [['memory', 'stats', '--k', '1'], 'memory stats has no --k'],
-    [['memory', 'stats', '--api-key', 'x'], '--api-key needs --url'],
-    [['memory', 'stats', '--url', 'http://x', '--memory', 'y'], '--memory is for a memory on this machine'],
+    [['memory', 'forget'], 'unknown action "forget"; memory has add, search,'],
+    [['memory', 'toString'], 'unknown action "toString"; memory has add, search,'],
+    [['memory', 'search'], 'memory search requires <query>'],
+    [['memory', 'search', 'a', 'b'], 'unexpected argument "b" of memory search'],
+    [['memory', 'stats', '--k', '1'], '--k is not an option of memory stats'],
+    [['memory', 'stats', '--api-key', 'x'], '--api-key requires --url'],
+    [['memory', 'stats', '--url', 'http://x', '--memory', 'y'], '--memory cannot be combined with --url'],
     [['memory', 'search', 'a', '--memory-embedder', 'statik'], '--memory-embedder must be static, model or'],
     [
       ['memory', 'stats', '--url', 'http://x', '--memory-embedder', 'model'],
-      '--memory-embedder is for a memory on this',
+      '--memory-embedder cannot be combined with --url',
     ],
-    [['memory', 'erase-tenant', 'a', '--confirm', 'b'], 'erasing a needs --confirm a'],
-    [['memory', 'rotate-key', '--tenant', 'x'], 'memory rotate-key has no --tenant'],
-    [['memory', 'rotate-key', '--url', 'http://x'], 'one new key is needed'],
-    [['audit', 'search', '--failed', '--succeeded', '--url', 'http://127.0.0.1:9'], '--failed and --succeeded'],
+    [['memory', 'erase-tenant', 'a', '--confirm', 'b'], 'erasing a requires --confirm a'],
+    [['memory', 'rotate-key', '--tenant', 'x'], '--tenant is not an option of memory rotate-key'],
+    [['memory', 'rotate-key', '--url', 'http://x'], 'requires exactly one new key'],
+    [['audit', 'search', '--failed', '--succeeded', '--url', 'http://127.0.0.1:9'], '--failed cannot be combined'],
     [['audit', 'search', '--min-ms', 'fast'], '--min-ms must be a number'],
-    [['sessions', 'rm'], 'sessions rm needs <id>'],
+    [['sessions', 'rm'], 'sessions rm requires <id>'],
   ])('%j', async (args, message) => {
     const { code, stdout, stderr } = await run(...args);
     expect([code, stdout]).toEqual([2, '']);
@@ -36,7 +36,7 @@ describe('what is typed wrong is told before anything is opened', () => {
   });
 });
 
-test('the help lists the actions, and tells the two kinds of sessions apart', async () => {
+test('lists actions in the help, and names the other kind of sessions', async () => {
   for (const name of ['memory', 'audit', 'sessions']) {
     expect(COMMANDS.some((command) => command.name === name)).toBe(true);
     expect((await run(name, '--help')).stdout).toMatch(/\nActions:\n {2}\w+ /);

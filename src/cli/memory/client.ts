@@ -1,53 +1,69 @@
+import { RuvLLMError } from '../../core/errors.ts';
 import type { MemoryOperation } from '../../memory/operations/index.ts';
 import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
 import type { CommandContext } from '../command.ts';
+import { API_KEY_FLAG, MEMORY_DESCRIPTION, URL_FLAG } from '../config/common-flags.ts';
 import type { Flag } from '../flags.ts';
-import { usageError } from '../usage-error.ts';
+import { conflictError, requiresError } from '../usage-error.ts';
 import { EMBEDDER_FLAG } from './embedder-flag.ts';
 
-/** A memory somewhere: in a folder of this machine, or behind a server. */
+/** A memory on this machine or on a server. */
 export interface MemoryClient {
-  /** Runs an operation; the same input and the same answer wherever it is. */
+  /** Runs an operation, with the same input and result for both. */
   call<T>(operation: MemoryOperation['name'], input: object): Promise<T>;
-  /** What learning calls the model that was typed; default: as it was. */
+  /** The name that learning uses for the model; default: the value of --model. */
   readonly modelName?: string | null;
   close(): Promise<void>;
 }
 
-/** Where the memory is, and whose. */
+/** Shared note of commands that open a memory folder. */
+export const FOLDER_NOTE =
+  'Only one process can open a memory folder at a time: use --url while ruvllm serve has it open.';
+
 export const CLIENT_FLAGS: readonly Flag[] = [
+  { name: '--memory', value: 'place', description: MEMORY_DESCRIPTION },
   {
-    name: '--memory',
-    value: 'place',
-    description: 'a folder, or postgres://…; default: the folder of this user, which ruvllm serve uses, too',
+    name: '--model',
+    value: 'model',
+    description: 'model that computes embeddings; default: the default model of chat',
   },
-  { name: '--model', value: 'model', description: 'that makes the vectors; default: the model chat would use' },
   EMBEDDER_FLAG,
-  { name: '--url', value: 'url', description: 'ask the running server there instead of opening a folder' },
-  { name: '--api-key', value: 'key', description: 'the key for that server (RUVLLM_API_KEY)' },
-  { name: '--tenant', value: 'name', description: `whose memory; default ${DEFAULT_TENANT}, or the tenant of the key` },
+  { ...URL_FLAG, description: 'use a running server instead of opening the memory' },
+  API_KEY_FLAG,
+  { name: '--tenant', value: 'name', description: `tenant; default ${DEFAULT_TENANT}, or that of the API key` },
 ];
 
 export interface ClientNeeds {
-  /** Only then a model is looked for, and fetched if need be. */
+  /** Whether to find a model, downloaded if necessary. */
   readonly needsModel: boolean;
-  /** Else a folder that somebody names must be there. */
+  /** Whether a missing memory folder is created. */
   readonly canCreate: boolean;
-  /** Whether texts are compared, where that is not the same. */
+  /** Whether texts are embedded, if that differs from `needsModel`. */
   readonly needsVectors?: boolean;
 }
 
-/** Opens the memory the flags name. */
-export async function openClient(context: CommandContext, needs: ClientNeeds): Promise<MemoryClient> {
-  const { values } = context;
+/** Whether --url is set. Rejects --api-key without it, and `localFlags` with it. */
+export function checkServerFlags({ values }: Pick<CommandContext, 'values'>, localFlags: readonly string[]): boolean {
   if (values['--url'] === undefined) {
-    if (values['--api-key'] !== undefined) throw usageError('--api-key needs --url', '--api-key');
-    const { openLocalClient } = await import('./local-client.ts');
-    return openLocalClient(context, needs);
+    if (values['--api-key'] !== undefined) throw requiresError('--api-key', '--url');
+    return false;
   }
-  for (const name of ['--memory', '--model', EMBEDDER_FLAG.name]) {
-    if (values[name] !== undefined) throw usageError(`${name} is for a memory on this machine, not for --url`, name);
+  for (const name of localFlags) if (values[name] !== undefined) throw conflictError(name, '--url');
+  return true;
+}
+
+/** For lookups that a restricted API key may not make: null instead of a 403 error. */
+export function ifForbidden(error: unknown): null {
+  if (error instanceof RuvLLMError && error.data['status'] === 403) return null;
+  throw error;
+}
+
+/** Opens the memory named by the flags. */
+export async function openClient(context: CommandContext, needs: ClientNeeds): Promise<MemoryClient> {
+  if (checkServerFlags(context, ['--memory', '--model', EMBEDDER_FLAG.name])) {
+    const { openHttpClient } = await import('./http-client.ts');
+    return openHttpClient(context);
   }
-  const { openHttpClient } = await import('./http-client.ts');
-  return openHttpClient(context);
+  const { openLocalClient } = await import('./local-client.ts');
+  return openLocalClient(context, needs);
 }

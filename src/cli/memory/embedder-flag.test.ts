@@ -1,25 +1,25 @@
 import { expect, test } from 'vitest';
-import { readEmbedderWish } from './embedder-flag.ts';
+import { readEmbedderChoice } from './embedder-flag.ts';
 
-const read = (typed?: string, variable?: string) =>
-  readEmbedderWish({
-    values: typed === undefined ? {} : { '--memory-embedder': typed },
+const read = (flag?: string, variable?: string) =>
+  readEmbedderChoice({
+    values: flag === undefined ? {} : { '--memory-embedder': flag },
     io: { environment: variable === undefined ? {} : { RUVLLM_MEMORY_EMBEDDER: variable } } as never,
   });
 
-test('the flag goes before the variable, an empty variable is none', () => {
-  expect(read()).toEqual({ embedder: 'static', reference: null, isGiven: false });
-  expect(read(undefined, '')).toEqual({ embedder: 'static', reference: null, isGiven: false });
-  expect(read('static', 'model')).toEqual({ embedder: 'static', reference: null, isGiven: true });
-  expect(read(undefined, 'model')).toEqual({ embedder: 'model', reference: null, isGiven: true });
+test('the flag takes precedence over the variable; an empty variable counts as unset', () => {
+  expect(read()).toEqual({ embedder: 'static', reference: null, isExplicit: false });
+  expect(read(undefined, '')).toEqual({ embedder: 'static', reference: null, isExplicit: false });
+  expect(read('static', 'model')).toEqual({ embedder: 'static', reference: null, isExplicit: true });
+  expect(read(undefined, 'model')).toEqual({ embedder: 'model', reference: null, isExplicit: true });
 });
 
 test.each(['minilm.gguf', './minilm', 'owner/minilm', 'owner/minilm:q8_0', 'C:\\minilm', 'npm:minilm@1.0.0'])(
-  '%s is a model that is run',
-  (reference) => expect(read(reference)).toEqual({ embedder: 'model', reference, isGiven: true }),
+  'reads %s as a model to run',
+  (reference) => expect(read(reference)).toEqual({ embedder: 'model', reference, isExplicit: true }),
 );
 
-test.each(['', 'Static', 'statik', 'models'])('%j is refused, by the name it was given under', (text) => {
+test.each(['', 'Static', 'statik', 'models'])('rejects %j, naming the flag or variable', (text) => {
   expect(() => read(text)).toThrow(/^--memory-embedder must be static, model or/);
   if (text !== '') expect(() => read(undefined, text)).toThrow(/^RUVLLM_MEMORY_EMBEDDER must be/);
 });

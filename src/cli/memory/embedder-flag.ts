@@ -10,26 +10,25 @@ export const EMBEDDER_FLAG: Flag = {
   name: NAME,
   value: 'static|model|MODEL',
   variable: VARIABLE,
-  description: `what makes vectors of texts: the model's token rows, the model, or another model that is run, best a sentence encoder; default static (${VARIABLE})`,
+  description: `embedder: token embeddings of the model (static), the model itself, or another MODEL, ideally a sentence encoder; default static (${VARIABLE})`,
 };
 
-/** What was wished for, by flag or variable. */
-export interface EmbedderWish {
+export interface EmbedderChoice {
   readonly embedder: EmbedderName;
-  /** Another model than the command's own. */
+  /** A model other than the command's. */
   readonly reference: string | null;
-  readonly isGiven: boolean;
+  readonly isExplicit: boolean;
 }
 
-/** A file or a repository, as models are named: a misspelt `static` is neither. */
+/** Looks like a file or reference, unlike a misspelt `static`. */
 const REFERENCE = /[/\\:]|\.gguf$/i;
 
-export function readEmbedderWish({ values, io }: Pick<CommandContext, 'values' | 'io'>): EmbedderWish {
-  const typed = values[NAME] as string | undefined;
-  const text = typed ?? io.environment[VARIABLE] ?? '';
-  if (text === '' && typed === undefined) return { embedder: 'static', reference: null, isGiven: false };
-  if (text === 'static' || text === 'model') return { embedder: text, reference: null, isGiven: true };
-  if (REFERENCE.test(text)) return { embedder: 'model', reference: text, isGiven: true };
-  const name = typed === undefined ? VARIABLE : NAME;
-  throw usageError(`${name} must be static, model or the file or name of a model, got ${JSON.stringify(text)}`, name);
+export function readEmbedderChoice({ values, io }: Pick<CommandContext, 'values' | 'io'>): EmbedderChoice {
+  const flag = values[NAME] as string | undefined;
+  const text = flag ?? io.environment[VARIABLE] ?? '';
+  if (text === '' && flag === undefined) return { embedder: 'static', reference: null, isExplicit: false };
+  if (text === 'static' || text === 'model') return { embedder: text, reference: null, isExplicit: true };
+  if (REFERENCE.test(text)) return { embedder: 'model', reference: text, isExplicit: true };
+  const name = flag === undefined ? VARIABLE : NAME;
+  throw usageError(`${name} must be static, model or a model file or reference, got ${JSON.stringify(text)}`, name);
 }

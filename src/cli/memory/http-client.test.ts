@@ -7,31 +7,31 @@ import { openHttpClient } from './http-client.ts';
 let server: Server | null = null;
 afterEach(() => void server?.close());
 
-/** A server that answers once as told, and says what it was asked. */
-async function answering(status: number, body: string, headers: Record<string, string> = {}) {
-  const asked: { url: string; key: string | undefined; body: string }[] = [];
+/** Starts a server with a fixed response that records its requests. */
+async function startServer(status: number, body: string, headers: Record<string, string> = {}) {
+  const requests: { url: string; key: string | undefined; body: string }[] = [];
   server = createServer((request: IncomingMessage, response) => {
     let text = '';
     request.on('data', (part: Buffer) => (text += part.toString()));
     request.on('end', () => {
-      asked.push({ url: request.url!, key: request.headers.authorization, body: text });
+      requests.push({ url: request.url!, key: request.headers.authorization, body: text });
       response.writeHead(status, headers).end(body);
     });
   });
   await new Promise<void>((resolve) => server!.listen(0, '127.0.0.1', resolve));
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
 }
 
 const open = (values: Record<string, unknown>, environment: Record<string, string> = {}) =>
   openHttpClient({ io: createFakeIo({ environment }), values });
 const failure = (message: string) => JSON.stringify({ error: { message, code: 'x', param: 'k' } });
 
-describe('a memory behind HTTP', () => {
-  test('asks where the operation is, with key and tenant', async () => {
-    const { url, asked } = await answering(200, '{"numRemoved":1}');
+describe('memory of a server', () => {
+  test('calls the path of the operation with key and tenant', async () => {
+    const { url, requests } = await startServer(200, '{"numRemoved":1}');
     const client = open({ '--url': `${url}/v1/`, '--tenant': 'a b&c' }, { RUVLLM_API_KEY: 'secret' });
     expect(await client.call('audit.verify', { x: 1 })).toEqual({ numRemoved: 1 });
-    expect(asked).toEqual([
+    expect(requests).toEqual([
       { url: '/admin/memory/audit/verify?tenant=a+b%26c', key: 'Bearer secret', body: '{"x":1}' },
     ]);
   });
@@ -46,8 +46,8 @@ describe('a memory behind HTTP', () => {
     [500, 'io'],
     [501, 'unsupported'],
     [503, 'overloaded'],
-  ])('a %i is %s, in the words of the server', async (status, code) => {
-    const { url } = await answering(status, failure('no'));
+  ])('maps status %i to %s with the message of the server', async (status, code) => {
+    const { url } = await startServer(status, failure('no'));
     await expect(open({ '--url': url }).call('memory.stats', {})).rejects.toMatchObject({
       code,
       message: 'no',
@@ -55,28 +55,28 @@ describe('a memory behind HTTP', () => {
     });
   });
 
-  test('what is no answer of ours is an error that says so', async () => {
+  test('rejects a response of another server', async () => {
     for (const [status, body] of [
       [200, 'hello'],
       [200, 'null'],
       [502, '<html>'],
     ] as const) {
-      const { url } = await answering(status, body);
+      const { url } = await startServer(status, body);
       await expect(open({ '--url': url }).call('memory.stats', {})).rejects.toMatchObject({
         code: 'io',
-        message: `${url} answered ${status} with ${body.length} characters that are no answer`,
+        message: `${url} sent an unexpected response: status ${status}, ${body.length} characters`,
       });
       server!.close();
     }
   });
 
-  test('a key is not taken elsewhere by a redirect', async () => {
-    const { url, asked } = await answering(307, '', { location: '/elsewhere' });
+  test('does not follow a redirect with an API key', async () => {
+    const { url, requests } = await startServer(307, '', { location: '/elsewhere' });
     await expect(open({ '--url': url, '--api-key': 'secret' }).call('memory.stats', {})).rejects.toMatchObject({ code: 'io' }); // prettier-ignore
-    expect(asked).toHaveLength(1);
+    expect(requests).toHaveLength(1);
   });
 
-  test.each(['', 'localhost:8080', 'ftp://x', 'file:///etc/passwd'])('--url %j is none', (url) => {
-    expect(() => open({ '--url': url })).toThrow(/^--url must be such as/);
+  test.each(['', 'localhost:8080', 'ftp://x', 'file:///etc/passwd'])('rejects --url %j', (url) => {
+    expect(() => open({ '--url': url })).toThrow(/^--url must be a URL such as/);
   });
 });

@@ -4,8 +4,7 @@ import type { CommandContext } from '../command.ts';
 import { usageError } from '../usage-error.ts';
 import type { MemoryClient } from './client.ts';
 
-/** What a status means for whoever typed the command. */
-const CODES: Readonly<Record<number, ErrorCode>> = {
+const ERROR_CODES: Readonly<Record<number, ErrorCode>> = {
   400: 'invalid_option',
   401: 'invalid_option',
   403: 'invalid_option',
@@ -18,7 +17,7 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   503: 'overloaded',
 };
 
-const KEY_STEP = '--api-key or RUVLLM_API_KEY with a key that allows it; ruvllm keys create NAME makes one';
+const KEY_STEP = 'pass a permitted key with --api-key or RUVLLM_API_KEY; create one with ruvllm keys create NAME';
 
 /** The memory of a running server. */
 export function openHttpClient(
@@ -37,7 +36,7 @@ export function openHttpClient(
   };
 }
 
-/** A server that was named on the command line. */
+/** The server of --url. */
 export interface NamedServer {
   readonly io: CommandContext['io'];
   readonly base: string;
@@ -49,7 +48,7 @@ export function readServer({ io, values }: Pick<CommandContext, 'io' | 'values'>
   return { io, base: readUrl(values['--url'] as string), key };
 }
 
-/** One request and its answer as JSON; what the server refuses becomes an error of its own kind. */
+/** Sends one request and returns the JSON response; throws errors of the server with their codes. */
 export async function askServer(
   { io, base, key }: NamedServer,
   { method, url, body }: { method: string; url: URL; body: object | null },
@@ -57,7 +56,7 @@ export async function askServer(
   try {
     const response = await fetch(url, {
       method,
-      // A redirect would take the key to a place nobody named.
+      // A redirect would send the key to another server.
       redirect: 'error',
       headers: {
         ...(body === null ? {} : { 'content-type': 'application/json' }),
@@ -66,39 +65,39 @@ export async function askServer(
       ...(body === null ? {} : { body: JSON.stringify(body) }),
       signal: io.signal,
     });
-    return readAnswer(response.status, await response.text(), base);
+    return readResponse(response.status, await response.text(), base);
   } catch (error) {
     if (error instanceof RuvLLMError) throw error;
     if (io.signal.aborted) throw new RuvLLMError('aborted', 'cancelled', { cause: error });
     const cause = (error as Error).cause;
     const reason = (cause as NodeJS.ErrnoException | undefined)?.code ?? (error as Error).message;
-    throw new RuvLLMError('io', `${base} cannot be reached: ${reason}`, { cause: error, data: { url: base } });
+    throw new RuvLLMError('io', `cannot reach ${base}: ${reason}`, { cause: error, data: { url: base } });
   }
 }
 
-/** `/v1` is where OpenAI's clients are told to go; the memory is not below it. */
+/** Removes `/v1`, the base path of OpenAI clients, which does not contain the memory. */
 function readUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw usageError(`--url must be such as http://127.0.0.1:8080, got ${JSON.stringify(text)}`, '--url');
+    throw usageError(`--url must be a URL such as http://127.0.0.1:8080, got ${JSON.stringify(text)}`, '--url');
   }
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '').replace(/\/v1$/, '');
 }
 
-function readAnswer(status: number, text: string, base: string): unknown {
+function readResponse(status: number, text: string, base: string): unknown {
   let body: unknown = null;
   try {
     body = JSON.parse(text);
   } catch {
-    // Whatever speaks there is no server of ours.
+    // Not a ruvllm server; reported below.
   }
   if ((status === 200 || status === 201) && typeof body === 'object' && body !== null) return body;
   const { error } = (body ?? {}) as { error?: { message?: unknown; code?: unknown; param?: unknown } };
   if (typeof error?.message !== 'string') {
-    throw new RuvLLMError('io', `${base} answered ${status} with ${text.length} characters that are no answer`);
+    throw new RuvLLMError('io', `${base} sent an unexpected response: status ${status}, ${text.length} characters`);
   }
   const { message, param } = error;
-  throw new RuvLLMError(CODES[status] ?? 'io', message, {
+  throw new RuvLLMError(ERROR_CODES[status] ?? 'io', message, {
     data: {
       status,
       ...(typeof param === 'string' ? { option: param } : {}),

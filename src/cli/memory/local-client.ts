@@ -10,7 +10,7 @@ import type { CommandContext } from '../command.ts';
 import { forgetFeedbackWith, openFeedbackFolder } from '../feedback-folder.ts';
 import { fetchModel } from '../fetch-model.ts';
 import type { ClientNeeds, MemoryClient } from './client.ts';
-import { readEmbedderWish } from './embedder-flag.ts';
+import { readEmbedderChoice } from './embedder-flag.ts';
 import { memoryPlace } from './memory-place.ts';
 
 /** The memory of this machine. */
@@ -27,7 +27,7 @@ export async function openLocalClient(
     memory = await openNodeMemory({
       ...(place === undefined ? {} : { place }),
       ...embedding,
-      whenUnreachable: 'fail', // what is added is to be there when the command has ended
+      whenUnreachable: 'fail', // records must be stored before the command exits
       report: (message) => output.note(message),
     });
   } catch (error) {
@@ -40,32 +40,31 @@ export async function openLocalClient(
   };
 }
 
-/** The folder that was named, which must be there unless it may be made. */
+/** The configured memory location; a folder must exist unless `canCreate`. */
 export function readPlace(context: CommandContext, canCreate: boolean): string | undefined {
   const place = memoryPlace(context) as string | undefined;
   if (place !== undefined && !canCreate && !/^postgres(ql)?:/.test(place) && !existsSync(place)) {
-    throw new RuvLLMError('not_found', `there is no memory at ${place}`, { data: { path: place } });
+    throw new RuvLLMError('not_found', `memory ${place} not found`, { data: { path: place } });
   }
   return place;
 }
 
-/** Who has the folder open can be asked instead. */
+/** Suggests --url if another process has the memory open. */
 export function explainLock(error: unknown, { io }: Pick<CommandContext, 'io'>): unknown {
   if (!(error instanceof RuvLLMError) || error.code !== 'conflict') return error;
   const port = io.environment['RUVLLM_PORT'] || '8080';
-  const next = `the same command with --url http://127.0.0.1:${port}, when that is ruvllm serve; else wait until it ends`;
-  return new RuvLLMError('conflict', `the memory cannot be opened: ${error.message}`, {
+  const next = `if that is ruvllm serve, repeat with --url http://127.0.0.1:${port}; otherwise wait until it exits`;
+  return new RuvLLMError('conflict', `cannot open the memory: ${error.message}`, {
     cause: error,
     data: { ...error.data, next },
     isRetryable: true,
   });
 }
 
-/** The model whose vectors are wanted, and how it makes them. */
 async function findEmbedder(context: CommandContext): Promise<Pick<OpenMemoryOptions, 'modelPath' | 'embedder'>> {
-  const { embedder, reference } = readEmbedderWish(context);
-  const named = reference ?? (context.values['--model'] as string | undefined);
+  const { embedder, reference } = readEmbedderChoice(context);
+  const model = reference ?? (context.values['--model'] as string | undefined);
   const modelPath =
-    named === undefined ? (await chooseModel(context, undefined)).source : await fetchModel(context, named);
+    model === undefined ? (await chooseModel(context, undefined)).source : await fetchModel(context, model);
   return { modelPath, embedder };
 }

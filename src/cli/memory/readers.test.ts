@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { readCondition, readObject, readTime } from './readers.ts';
 
 describe('times', () => {
-  test('dates are UTC, and so long ago counts from now', () => {
+  test('reads dates as UTC, and durations as time before now', () => {
     expect(readTime('2026-11-15', '--from')).toBe(Date.UTC(2026, 10, 15));
     expect(readTime('2026-11-15T10:00Z', '--from')).toBe(Date.UTC(2026, 10, 15, 10));
     expect(readTime('2026-11-15T10:00+02:00', '--from')).toBe(Date.UTC(2026, 10, 15, 8));
@@ -13,9 +13,9 @@ describe('times', () => {
   });
 
   test.each(['', 'soon', '2026-13-01', '2026-11-15T10:00', '7', '-1d', '1999999w', '15.11.2026'])(
-    '%j is none',
+    'rejects %j',
     (text) => {
-      expect(() => readTime(text, '--from')).toThrow(/^--from must be such as 2026-11-15/);
+      expect(() => readTime(text, '--from')).toThrow(/^--from must be a time such as 2026-11-15/);
     },
   );
 });
@@ -30,14 +30,14 @@ describe('conditions', () => {
     ['totalMs<1e3', { field: 'totalMs', is: '<', value: 1000 }],
     ['hasError=true', { field: 'hasError', is: '=', value: true }],
     ['colour=red', { field: 'colour', is: '=', value: 'red' }],
-  ])('%s', (text, condition) => expect(readCondition(text, '--where')).toEqual(condition));
+  ])('reads %s', (text, condition) => expect(readCondition(text, '--where')).toEqual(condition));
 
-  test.each(['', 'topic', '=x', 'quality>=high'])('%j is none', (text) => {
+  test.each(['', 'topic', '=x', 'quality>=high'])('rejects %j', (text) => {
     expect(() => readCondition(text, '--where')).toThrow(/^--where/);
   });
 });
 
-test('objects', () => {
+test('reads only JSON objects', () => {
   expect(readObject('{"a":1}', '--metadata')).toEqual({ a: 1 });
   for (const text of ['[]', '1', 'null', '{', ''])
     expect(() => readObject(text, '--metadata')).toThrow('a JSON object');

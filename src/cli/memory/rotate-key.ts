@@ -10,6 +10,7 @@ import { type MasterSource, masterSourceOf } from '../../platform/node/sealing/m
 import type { CommandContext } from '../command.ts';
 import type { Flag } from '../flags.ts';
 import { usageError } from '../usage-error.ts';
+import { foreignFlag } from './action.ts';
 import { openClient } from './client.ts';
 import { explainLock } from './local-client.ts';
 
@@ -18,22 +19,21 @@ export const ROTATE_FLAGS: readonly Flag[] = [
     name: '--new-key-file',
     value: 'file',
     description:
-      '32 bytes, made when there is none; else RUVLLM_NEW_MASTER_KEY or RUVLLM_NEW_PASSPHRASE is the new one',
+      'file with the new key of 32 bytes, created if missing; or set RUVLLM_NEW_MASTER_KEY or RUVLLM_NEW_PASSPHRASE',
   },
 ];
 
-/** Secrets come from files and variables, never from the line: others could read it. */
+/** Secrets come from files and variables, never from the command line, which other users can read. */
 export async function rotateKey(context: CommandContext): Promise<void> {
   const { io, output, values } = context;
   for (const name of ['--tenant', '--model']) {
-    if (values[name] !== undefined) throw usageError(`memory rotate-key has no ${name}`, name);
+    if (values[name] !== undefined) throw foreignFlag(name, 'memory', 'rotate-key');
   }
   const place = (values['--memory'] as string | undefined) ?? defaultMemoryFolder();
-  // Whoever has the memory open goes on: a server, or all who share a database.
+  // A server, or all users of a database, keep the memory open.
   if (values['--url'] !== undefined || /^postgres(ql)?:\/\//.test(place)) return rotateOpen(context);
   const folder = resolve(expandHome(place));
-  if (!existsSync(folder))
-    throw new RuvLLMError('not_found', `there is no memory in ${folder}`, { data: { path: folder } });
+  if (!existsSync(folder)) throw new RuvLLMError('not_found', `memory ${folder} not found`, { data: { path: folder } });
   const { environment } = io;
   const from = masterSourceOf(environment) ?? { key: readOrCreateMasterKey(defaultMasterKeyPath()) };
   const to = readNewKey(context);
@@ -43,13 +43,13 @@ export async function rotateKey(context: CommandContext): Promise<void> {
     throw explainLock(error, context);
   }
   output.document({ folder, isRotated: true });
-  output.lines(`${folder} is opened by the new key only`);
-  output.note(`from now on: ${to.usedBy}`);
+  output.lines(`${folder} is encrypted with the new key`);
+  output.note(to.instruction);
 }
 
 async function rotateOpen(context: CommandContext): Promise<void> {
   const { output, values } = context;
-  const { source, usedBy } = readNewKey(context);
+  const { source, instruction } = readNewKey(context);
   const client = await openClient(context, { needsModel: false, canCreate: false });
   try {
     const input = 'key' in source ? { key: Buffer.from(source.key).toString('base64') } : source;
@@ -58,23 +58,23 @@ async function rotateOpen(context: CommandContext): Promise<void> {
     await client.close();
   }
   output.document({ isRotated: true });
-  output.lines(
-    `${values['--url'] === undefined ? 'the memory' : 'the memory of the server'} is opened by the new key only`,
-  );
-  output.note(`from now on: ${usedBy}`);
+  const owner = values['--url'] === undefined ? 'the memory' : 'the memory of the server';
+  output.lines(`${owner} is encrypted with the new key`);
+  output.note(instruction);
 }
 
-function readNewKey({ io, values }: CommandContext): { source: MasterSource; usedBy: string } {
+function readNewKey({ io, values }: CommandContext): { source: MasterSource; instruction: string } {
   const { RUVLLM_NEW_MASTER_KEY: key, RUVLLM_NEW_PASSPHRASE: passphrase } = io.environment;
   const path = values['--new-key-file'] as string | undefined;
-  const given = [path, key, passphrase].filter((one) => one !== undefined);
-  if (given.length !== 1) {
-    throw usageError('one new key is needed: --new-key-file, RUVLLM_NEW_MASTER_KEY or RUVLLM_NEW_PASSPHRASE', '--new-key-file'); // prettier-ignore
+  if ([path, key, passphrase].filter((secret) => secret !== undefined).length !== 1) {
+    throw usageError('memory rotate-key requires exactly one new key: --new-key-file, RUVLLM_NEW_MASTER_KEY or RUVLLM_NEW_PASSPHRASE', '--new-key-file'); // prettier-ignore
   }
   if (path !== undefined) {
     const file = resolve(expandHome(path));
-    return { source: { key: readOrCreateMasterKey(file) }, usedBy: `RUVLLM_MASTER_KEY="$(base64 < ${file})"` };
+    const instruction = `from now on, set RUVLLM_MASTER_KEY="$(base64 < ${file})"`;
+    return { source: { key: readOrCreateMasterKey(file) }, instruction };
   }
   const source = masterSourceOf({ RUVLLM_MASTER_KEY: key, RUVLLM_PASSPHRASE: passphrase })!;
-  return { source, usedBy: key === undefined ? 'RUVLLM_PASSPHRASE with it' : 'RUVLLM_MASTER_KEY with it' };
+  const variable = key === undefined ? 'RUVLLM_PASSPHRASE' : 'RUVLLM_MASTER_KEY';
+  return { source, instruction: `from now on, set ${variable} to the new value` };
 }

@@ -2,25 +2,19 @@ import type { CliIo } from '../io.ts';
 import { escapeLine } from '../safe-text.ts';
 import { cutToWidth } from '../terminal/text-width.ts';
 
-/** Where nobody looks at it a line may be long, but not a whole document. */
+/** Line width without a terminal. */
 const PIPED_COLUMNS = 200;
 
-/** Text of strangers on one line of at most `room` columns. */
-export function oneLine(text: string, room: number): string {
-  return cutToWidth(
-    escapeLine(
-      text
-        .slice(0, 4 * room)
-        .replaceAll(/\s+/g, ' ')
-        .trim(),
-    ),
-    room,
-  );
+/** Untrusted text, escaped and cut to one line of at most `columns` columns. */
+export function oneLine(text: string, columns: number): string {
+  const start = text.slice(0, 4 * columns);
+  return cutToWidth(escapeLine(start.replaceAll(/\s+/g, ' ').trim()), columns);
 }
 
 export function columnsOf({ stdout }: Pick<CliIo, 'stdout'>): number {
   return stdout.isTerminal ? Math.max(20, stdout.columns) : PIPED_COLUMNS;
 }
 
+export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 export const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
 export const roundTo = (value: number | null, digits: number): string => (value === null ? '–' : value.toFixed(digits));

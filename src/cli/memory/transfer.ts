@@ -8,9 +8,9 @@ import type { CommandContext } from '../command.ts';
 import { decodeInput } from '../read-input.ts';
 import type { MemoryClient } from './client.ts';
 
-/** A record has a body of at most 4 MiB; more is the wrong file. */
+/** Records have at most 4 MiB; a longer line is probably the wrong file. */
 const MAX_LINE_BYTES = 16 << 20;
-/** Well below what a server reads, and a batch of the operation. */
+/** Well below the limits of a server and of the import operation. */
 const MAX_BATCH_BYTES = 1 << 20;
 const MAX_BATCH_LINES = 200;
 
@@ -18,7 +18,7 @@ interface Page {
   readonly next: unknown;
 }
 
-/** Reads page after page and writes each item on a line, to a file or to stdout; how many there were. */
+/** Reads all pages and writes each item as a JSON line, to --output or stdout. */
 export async function writePages<P extends Page>(
   client: MemoryClient,
   { io, output, values }: CommandContext,
@@ -27,7 +27,7 @@ export async function writePages<P extends Page>(
   const path = values['--output'] as string | undefined;
   const file = path === undefined ? null : createWriteStream(path, { flags: 'w', mode: 0o600 });
   const progress = output.progress();
-  const kept: object[] | null = output.isJson && file === null ? [] : null;
+  const allItems: object[] | null = output.isJson && file === null ? [] : null;
   let count = 0;
   let doneBytes = 0;
   try {
@@ -43,7 +43,7 @@ export async function writePages<P extends Page>(
       count += items.length;
       const text = items.map((item) => `${JSON.stringify(item)}\n`).join('');
       doneBytes += text.length;
-      kept?.push(...items);
+      allItems?.push(...items);
       if (file !== null) await write(file, text);
       else {
         output.text(text);
@@ -63,25 +63,25 @@ export async function writePages<P extends Page>(
   } finally {
     progress.finish();
   }
-  return { count, items: kept };
+  return { count, items: allItems };
 }
 
 async function write(stream: Writable, text: string): Promise<void> {
   if (!stream.write(text)) await once(stream, 'drain');
 }
 
-/** A reader that is slower than we are must not make us hold everything. */
+/** Waits for a slow reader instead of buffering everything. */
 async function drained(stream: NodeJS.WritableStream): Promise<void> {
   if ((stream as Writable).writableNeedDrain) await once(stream, 'drain');
 }
 
 export interface ImportBatch {
-  /** Numbers of the lines, from 1. */
+  /** 1-based line numbers. */
   readonly lines: readonly number[];
   readonly records: readonly unknown[];
 }
 
-/** The lines of a file, or of stdin, as batches of JSON; an empty line is none, a line that is not JSON is told by its number. */
+/** Batches of JSON lines from a file or stdin; skips empty lines, and names the line of a syntax error. */
 export async function* readBatches(
   path: string | undefined,
   { io, output }: CommandContext,
@@ -123,23 +123,21 @@ function parseLine(text: string, number: number): unknown {
 
 async function* readLines(path: string | undefined, io: CommandContext['io']): AsyncGenerator<Uint8Array> {
   const stream = path === undefined || path === '-' ? io.stdin : createReadStream(path);
-  let rest: Buffer = Buffer.alloc(0);
+  let pending: Buffer = Buffer.alloc(0);
   try {
     for await (const chunk of stream) {
       if (io.signal.aborted) throw new RuvLLMError('aborted', 'cancelled while importing');
-      const parts: Buffer[] = [rest, Buffer.from(chunk as Uint8Array | string)];
-      let whole = Buffer.concat(parts);
-      for (let end = whole.indexOf(10); end >= 0; end = whole.indexOf(10)) {
-        yield whole.subarray(0, end);
-        whole = whole.subarray(end + 1);
+      pending = Buffer.concat([pending, Buffer.from(chunk as Uint8Array | string)]);
+      for (let end = pending.indexOf(10); end >= 0; end = pending.indexOf(10)) {
+        yield pending.subarray(0, end);
+        pending = pending.subarray(end + 1);
       }
-      if (whole.length > MAX_LINE_BYTES) {
-        throw new RuvLLMError('invalid_option', `a line has more than ${MAX_LINE_BYTES} bytes: this is no export`);
+      if (pending.length > MAX_LINE_BYTES) {
+        throw new RuvLLMError('invalid_option', `a line has more than ${MAX_LINE_BYTES} bytes; this is not an export`);
       }
-      rest = whole;
     }
   } catch (error) {
     throw error instanceof RuvLLMError ? error : toFileError(error, 'reading the export', path ?? 'stdin');
   }
-  if (rest.length > 0) yield rest;
+  if (pending.length > 0) yield pending;
 }

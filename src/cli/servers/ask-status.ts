@@ -1,11 +1,11 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import { ifForbidden } from '../memory/client.ts';
 import { askServer, type NamedServer } from '../memory/http-client.ts';
 
-/** A model of a running server. */
+/** A model of a running server; numbers are null if it is not loaded or the API key may not see them. */
 export interface RunningModel {
   readonly id: string;
   readonly state: string;
-  /** What follows is null where it is not loaded, or the key does not allow to see it. */
   readonly numRunning: number | null;
   readonly numWaiting: number | null;
   readonly usedBytes: number | null;
@@ -18,7 +18,7 @@ export interface ServerStatus {
   readonly version: string;
   readonly startedMs: number;
   readonly isOpen: boolean;
-  /** Null: the key does not allow to see it. */
+  /** null if the API key may not see it. */
   readonly numRequests: number | null;
   readonly models: readonly RunningModel[];
 }
@@ -41,13 +41,13 @@ interface Slots {
   }[];
 }
 
-/** What a server does now. */
+/** The current status of a server. */
 export async function askStatus(server: NamedServer): Promise<ServerStatus> {
   const get = (path: string): Promise<unknown> =>
     askServer(server, { method: 'GET', url: new URL(`${server.base}${path}`), body: null });
   const props = (await get('/props')) as Partial<Props>;
   if (typeof props.version !== 'string' || !Array.isArray(props.models)) {
-    throw new RuvLLMError('remote_failed', `${server.base} is not a server of ruvllm`);
+    throw new RuvLLMError('remote_failed', `${server.base} is not a ruvllm server`);
   }
   const slots = (await get('/slots').catch(ifForbidden)) as Slots | null;
   return {
@@ -69,10 +69,4 @@ export async function askStatus(server: NamedServer): Promise<ServerStatus> {
       };
     }),
   };
-}
-
-/** A key for inference sees the models, and not how busy others are. */
-function ifForbidden(error: unknown): null {
-  if (error instanceof RuvLLMError && error.data['status'] === 403) return null;
-  throw error;
 }

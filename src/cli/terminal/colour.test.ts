@@ -15,7 +15,7 @@ test.each([
   expect(hasColour({ environment }, { isTerminal })).toBe(expected);
 });
 
-test('every line has its own colour', () => {
+test('colours every line separately', () => {
   expect(paint('a\n\nb', 'bold', true)).toBe('\x1b[1ma\x1b[22m\n\n\x1b[1mb\x1b[22m');
   expect(paint('a', 'red', false)).toBe('a');
 });

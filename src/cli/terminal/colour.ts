@@ -1,9 +1,6 @@
 import type { CliIo, TextSink } from '../io.ts';
 
-/**
- * Colour only where a person looks at it. `FORCE_COLOR` is the last word, as in Node.js itself: 0 is none, anything else
- * is colour in a pipe, too. An empty variable says nothing.
- */
+/** Whether to use colour: on a terminal, unless `FORCE_COLOR` or `NO_COLOR` decide, in this order. Empty counts as unset. */
 export function hasColour({ environment }: Pick<CliIo, 'environment'>, sink: Pick<TextSink, 'isTerminal'>): boolean {
   const forced = environment['FORCE_COLOR'] ?? '';
   if (forced !== '') return forced !== '0' && forced !== 'false';
@@ -21,7 +18,7 @@ const STYLES = {
 
 export type Style = keyof typeof STYLES;
 
-/** Text that was made harmless before, in a style; every line by itself, for a pager forgets what came above. */
+/** Styles escaped text, line by line because pagers reset the style at line ends. */
 export function paint(text: string, style: Style, isColoured: boolean): string {
   if (!isColoured || text === '') return text;
   const [on, off] = STYLES[style];

@@ -9,7 +9,7 @@ const ROWS = [
   ['世界/モデル', '12 B', 'x'],
 ];
 
-test('what fits is padded but for the last column', () => {
+test('pads all but the last column', () => {
   expect(layTable(ROWS, 100)).toEqual([
     'MODEL                            SIZE     FILE',
     'owner/a-rather-long-name:Q4_K_M  1.5 GiB  a-rather-long-name-of-a-file-q4_k_m.gguf',
@@ -17,7 +17,7 @@ test('what fits is padded but for the last column', () => {
   ]);
 });
 
-test('what does not fit is cut where it is widest', () => {
+test('cuts the widest columns to fit', () => {
   expect(layTable(ROWS, 50)).toEqual([
     'MODEL                 SIZE     FILE',
     'owner/a-rather-long…  1.5 GiB  a-rather-long-name…',
@@ -25,13 +25,13 @@ test('what does not fit is cut where it is widest', () => {
   ]);
 });
 
-test('without a terminal nothing is cut, and a huge cell does not make the others huge', () => {
+test('cuts nothing without a terminal, and does not pad to the width of a huge cell', () => {
   const huge = 'x'.repeat(1 << 20);
   const lines = layTable([['a', 'b'], [huge, 'c'], ['dd', 'e']], null); // prettier-ignore
   expect(lines).toEqual(['a   b', `${huge}  c`, 'dd  e']);
 });
 
-test('no line is ever wider than the terminal, whatever the cells', () => {
+test('never exceeds the width of the terminal', () => {
   const cells = fc.array(fc.string({ unit: 'grapheme' }), { minLength: 4, maxLength: 4 });
   fc.assert(
     fc.property(fc.array(cells, { minLength: 1 }), fc.integer({ min: 20, max: 200 }), (rows, columns) => {
@@ -40,7 +40,7 @@ test('no line is ever wider than the terminal, whatever the cells', () => {
   );
 });
 
-test('details go on below their value', () => {
+test('wraps details below their value', () => {
   expect(layDetails([['name', 'one two three four five six'], ['b', 'x']], 26)).toEqual([
     'name  one two three four',
     '      five six',

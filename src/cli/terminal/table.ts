@@ -1,12 +1,11 @@
 import { cutToWidth, displayWidth, padToWidth, wrapToWidth } from './text-width.ts';
 
 const GAP = '  ';
-/** A narrower column says nothing any more. */
 const MIN_COLUMN = 6;
-/** Where nothing is cut, one cell of a megabyte must not make every row a megabyte. */
+/** Without cutting, one cell of a megabyte must not pad every row to a megabyte. */
 const MAX_PADDING = 120;
 
-/** Takes from the widest columns until all of them fit; the last cell of a row needs no filling. */
+/** Shrinks the widest columns until all fit. */
 function shrink(widths: readonly number[], columns: number): number[] {
   const fitted = widths.map((width) => Math.min(width, columns));
   let excess = fitted.reduce((sum, width) => sum + width, 0) + GAP.length * (fitted.length - 1) - columns;
@@ -19,7 +18,7 @@ function shrink(widths: readonly number[], columns: number): number[] {
   return fitted;
 }
 
-/** Rows as lines of at most so many columns; null: nothing is cut. Cells are single lines that were made harmless. */
+/** Lays out rows in lines of at most `columns` columns (null: unlimited). Cells must be escaped single lines. */
 export function layTable(rows: readonly (readonly string[])[], columns: number | null): string[] {
   const widths: number[] = [];
   for (const row of rows) {
@@ -40,7 +39,7 @@ export function layTable(rows: readonly (readonly string[])[], columns: number |
   });
 }
 
-/** Names and what they stand for; long values go on in lines below. null: they do not. */
+/** Lays out names and values; long values are wrapped unless `columns` is null. */
 export function layDetails(rows: readonly (readonly [string, string])[], columns: number | null): string[] {
   const indent = Math.max(...rows.map(([name]) => displayWidth(name))) + GAP.length;
   return rows.flatMap(([name, value]) => {

@@ -5,15 +5,15 @@ import { cutToWidth, displayWidth, padToWidth, wrapToWidth } from './text-width.
 test.each([
   ['abc', 3],
   ['Grüße', 5],
-  ['e\u0301', 1], // a letter and its accent
+  ['e\u0301', 1], // letter and combining accent
   ['世界', 4],
   ['한글', 4],
   ['ｆｕｌｌ', 8],
   ['👍', 2],
   ['👍🏽', 2], // with a skin tone
   ['👩‍👩‍👧', 2], // three people and two joiners
-  ['🇩🇪', 2], // two letters, one flag
-  ['❤️', 2], // text that asks for its picture
+  ['🇩🇪', 2], // two regional indicators
+  ['❤️', 2], // with an emoji variation selector
   ['שלום', 4],
   ['a\u200db', 2],
   ['', 0],
@@ -21,11 +21,11 @@ test.each([
   expect(displayWidth(text)).toBe(width);
 });
 
-test('what is cut fits, says so, and never splits a character', () => {
+test('cuts to the width with an ellipsis, never inside a character', () => {
   expect(cutToWidth('abcdef', 6)).toBe('abcdef');
   expect(cutToWidth('abcdefg', 6)).toBe('abcde…');
   expect(cutToWidth('世界世界', 5)).toBe('世界…');
-  expect(cutToWidth('世界世界', 6)).toBe('世界…'); // the third would take the place of the ellipsis
+  expect(cutToWidth('世界世界', 6)).toBe('世界…'); // no width left for the ellipsis after the third
   expect(cutToWidth('👩‍👩‍👧👩‍👩‍👧', 3)).toBe('👩‍👩‍👧…');
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 1, max: 30 }), (text, columns) => {
@@ -37,16 +37,16 @@ test('what is cut fits, says so, and never splits a character', () => {
   );
 });
 
-test('a megabyte of marks on one letter is cut before it is looked at', () => {
+test('cuts a megabyte of combining marks before measuring it', () => {
   expect(cutToWidth(`a${'\u0301'.repeat(1 << 20)}`, 10).length).toBeLessThanOrEqual(162);
 });
 
-test('filling counts columns, not characters', () => {
+test('pads by columns, not by characters', () => {
   expect(padToWidth('世界', 6)).toBe('世界  ');
   expect(padToWidth('long', 2)).toBe('long');
 });
 
-test('lines break at spaces, and inside a word only where it is longer than a line', () => {
+test('wraps at spaces, and inside words longer than a line', () => {
   expect(wrapToWidth('one two three', 8)).toEqual(['one two', 'three']);
   expect(wrapToWidth('abcdefghij kl', 4)).toEqual(['abcd', 'efgh', 'ij', 'kl']);
   expect(wrapToWidth('世界世界', 5)).toEqual(['世界', '世界']);

@@ -5,70 +5,69 @@ import { stateFolder } from '../../platform/node/paths.ts';
 import { isProcessAlive, ownIdentity } from '../../platform/node/process-identity.ts';
 import { listNames, readWhole, removeQuietly, replaceFile } from '../../platform/node/sealing/atomic-files.ts';
 
-/** A server that runs here, as it wrote itself down. */
-export interface ServerNote {
+/** A running server of this user. */
+export interface ServerRecord {
   readonly url: string;
   readonly startedMs: number;
   readonly process: ProcessIdentity;
 }
 
 const MAX_BYTES = 16 * 1024;
-/** More have never been started by one person. */
-const MAX_NOTES = 100;
+const MAX_SERVERS = 100;
 const NAME = /^\d+-\d+\.json$/;
 
-export function defaultNotesFolder(): string {
+function defaultFolder(): string {
   return join(stateFolder(), 'servers');
 }
 
-/** Writes down that this process serves; the answer takes it away again. A disk that refuses is no reason not to serve. */
-export function noteServer(url: string, startedMs: number, folder = defaultNotesFolder()): () => void {
+/** Registers this process as a server and returns a function that unregisters it. Ignores write errors. */
+export function registerServer(url: string, startedMs: number, folder = defaultFolder()): () => void {
   const path = join(folder, `${process.pid}-${new URL(url).port || 80}.json`);
-  const note: ServerNote = { url, startedMs, process: ownIdentity() };
+  const record: ServerRecord = { url, startedMs, process: ownIdentity() };
   try {
-    replaceFile(nodeFiles, path, [new TextEncoder().encode(`${JSON.stringify(note)}\n`)], false);
+    replaceFile(nodeFiles, path, [new TextEncoder().encode(`${JSON.stringify(record)}\n`)], false);
   } catch {
     return () => {};
   }
   return () => removeQuietly(nodeFiles, path);
 }
 
-/** The servers that are still there; what others left behind when they were killed is taken away. */
-export function readServerNotes(folder = defaultNotesFolder()): ServerNote[] {
-  const notes: ServerNote[] = [];
+/** Running servers, oldest first; removes records of killed ones. */
+export function listServers(folder = defaultFolder()): ServerRecord[] {
+  const records: ServerRecord[] = [];
   for (const name of namesIn(folder)) {
     const path = join(folder, name);
-    const note = readNote(path);
-    if (note === null) continue;
-    if (isProcessAlive(note.process)) notes.push(note);
+    const record = readRecord(path);
+    if (record === null) continue;
+    if (isProcessAlive(record.process)) records.push(record);
     else removeQuietly(nodeFiles, path);
   }
-  return notes.sort((a, b) => a.startedMs - b.startedMs);
+  return records.sort((a, b) => a.startedMs - b.startedMs);
 }
 
 function namesIn(folder: string): string[] {
   try {
     return listNames(nodeFiles, folder)
       .filter((name) => NAME.test(name))
-      .slice(0, MAX_NOTES);
+      .slice(0, MAX_SERVERS);
   } catch {
-    return []; // nobody has served yet
+    return []; // the first server creates the folder
   }
 }
 
-function readNote(path: string): ServerNote | null {
+function readRecord(path: string): ServerRecord | null {
   try {
     const bytes = readWhole(nodeFiles, path, MAX_BYTES);
-    const value = JSON.parse(new TextDecoder().decode(bytes ?? new Uint8Array())) as Partial<ServerNote>;
-    const isGood =
+    const value = JSON.parse(new TextDecoder().decode(bytes ?? new Uint8Array())) as Partial<ServerRecord>;
+    const isValid =
       typeof value.url === 'string' &&
       /^http:\/\/[^\s]+$/.test(value.url) &&
       typeof value.startedMs === 'number' &&
       typeof value.process?.pid === 'number' &&
       typeof value.process.host === 'string' &&
       typeof value.process.startToken === 'string';
-    return isGood ? (value as ServerNote) : null;
+    return isValid ? (value as ServerRecord) : null;
   } catch {
-    return null; // gone in this moment, or not ours
+    return null; // just removed, or not a record
   }
 }

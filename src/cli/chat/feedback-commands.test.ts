@@ -5,30 +5,33 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { createOutput } from '../output.ts';
 import { createChatHost } from './chat-host.ts';
 import { createChatSession } from './session.ts';
-import type { Judge } from './slash-commands.ts';
+import type { SendFeedback } from './slash-commands.ts';
 
 const idle = new AbortController().signal;
 
-/** A chat whose answers have the ids 1, 2, 3 …, and what was said of them. */
+/** A chat with request ids 1, 2, 3 … that records feedback. */
 function start(answer: () => string = () => 'learned: loss 2 → 1') {
   const io = createFakeIo({ environment: { NO_COLOR: '1' } });
   const model = createEchoModel(100);
-  let numAsked = 0;
-  const session = createChatSession(model, {}, null, () => String(++numAsked));
-  const judged: unknown[] = [];
-  const judge: Judge = async (requestId, said) => (judged.push({ requestId, ...said }), answer());
-  const contextOf = { io, output: createOutput(io, false) };
-  const host = createChatHost(contextOf, model, session, judge);
+  let numRequests = 0;
+  const session = createChatSession(model, {}, null, () => String(++numRequests));
+  const feedbacks: unknown[] = [];
+  const sendFeedback: SendFeedback = async (requestId, feedback) => (
+    feedbacks.push({ requestId, ...feedback }),
+    answer()
+  );
+  const context = { io, output: createOutput(io, false) };
+  const host = createChatHost(context, model, session, sendFeedback);
   const say = async (...lines: string[]): Promise<void> => {
     for (const line of lines) expect(await host.handle(line, idle)).toBe(true);
   };
-  return { io, model, session, judged, say, host, contextOf };
+  return { io, model, session, feedbacks, say, host, context };
 }
 
-test('/good, /bad and /correct are about the last answer, and tell what came of it', async () => {
-  const { say, judged, io } = start();
+test('/good, /bad and /correct rate the last answer and report the outcome', async () => {
+  const { say, feedbacks, io } = start();
   await say('hello', '/good', 'two', '/bad', '/regenerate', '/correct  It is Canberra. ');
-  expect(judged).toEqual([
+  expect(feedbacks).toEqual([
     { requestId: '1', thumbs: 'up' },
     { requestId: '2', thumbs: 'down' },
     { requestId: '3', correction: 'It is Canberra.' },
@@ -36,36 +39,36 @@ test('/good, /bad and /correct are about the last answer, and tell what came of 
   expect(io.written.stderr.match(/learned: loss 2 → 1/g)).toHaveLength(3);
 });
 
-test('without an answer, without a text, and without --learn they say what is missing', async () => {
-  const { say, judged, host, contextOf, model, session } = start();
+test('rejects feedback without an answer, a correction without text, and both without --learn', async () => {
+  const { say, feedbacks, host, context, model, session } = start();
   for (const line of ['/good', '/bad', '/correct x']) {
-    await expect(host.handle(line, idle)).rejects.toMatchObject({ message: 'there is no answer yet to judge' });
+    await expect(host.handle(line, idle)).rejects.toMatchObject({ message: 'no answer to rate yet' });
   }
   await say('hello');
   await expect(host.handle('/correct', idle)).rejects.toMatchObject({ code: 'invalid_option' });
   await say('/clear');
-  await expect(host.handle('/good', idle)).rejects.toMatchObject({ message: 'there is no answer yet to judge' });
+  await expect(host.handle('/good', idle)).rejects.toMatchObject({ message: 'no answer to rate yet' });
   await say('hello');
-  const deaf = createChatHost(contextOf, model, session, null);
-  await expect(deaf.handle('/good', idle)).rejects.toMatchObject({
+  const withoutLearning = createChatHost(context, model, session, null);
+  await expect(withoutLearning.handle('/good', idle)).rejects.toMatchObject({
     message: expect.stringContaining('--learn') as string,
   });
-  expect(judged).toEqual([]);
+  expect(feedbacks).toEqual([]);
 });
 
-test('an answer that was stopped is not judged: nobody knows how it would have ended', async () => {
-  const { model, host, say, judged } = start();
+test('rejects feedback on a stopped answer, which is incomplete', async () => {
+  const { model, host, say, feedbacks } = start();
   await say('hello');
   model.isStuck = true;
   const stop = new AbortController();
-  const asked = host.handle('a b c', stop.signal);
+  const turn = host.handle('a b c', stop.signal);
   setTimeout(() => stop.abort(), 5);
-  await asked;
-  await expect(host.handle('/good', idle)).rejects.toMatchObject({ message: 'there is no answer yet to judge' });
-  expect(judged).toEqual([]);
+  await turn;
+  await expect(host.handle('/good', idle)).rejects.toMatchObject({ message: 'no answer to rate yet' });
+  expect(feedbacks).toEqual([]);
 });
 
-test('what is refused is told and does not end the chat; what is broken does', async () => {
+test('continues after refused feedback, but not after other errors', async () => {
   let error = new RuvLLMError('overloaded', 'more than 60 feedbacks a minute; again in 900 ms');
   const { say, io, host } = start(() => {
     throw error;

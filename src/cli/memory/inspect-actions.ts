@@ -1,5 +1,5 @@
 import { readInteger } from '../values.ts';
-import { type Actions, pick } from './action.ts';
+import { type Actions, AFTER_FLAG, limitFlag, noteNextPage, pick } from './action.ts';
 import { columnsOf, dateOf, oneLine } from './show.ts';
 
 interface Policy {
@@ -20,7 +20,7 @@ interface Neighbour {
   readonly text: string;
 }
 
-const NAME_FLAG = { name: '--name', value: 'name', description: 'which of its type; default main' } as const;
+const NAME_FLAG = { name: '--name', value: 'name', description: 'name of the policy; default main' } as const;
 
 const rowOf = ({ policyType, name, policyVersion, confidence, source, reason }: Policy): string[] => [
   policyType,
@@ -32,15 +32,12 @@ const rowOf = ({ policyType, name, policyVersion, confidence, source, reason }: 
 ];
 const HEAD = ['TYPE', 'NAME', 'VERSION', 'CONFIDENCE', 'SOURCE', 'REASON'];
 
-/** What `ruvllm memory` shows of policies and of the graph. */
-export const LOOK_ACTIONS: Actions = {
+/** Actions of `ruvllm memory` for policies and the graph. */
+export const INSPECT_ACTIONS: Actions = {
   policies: {
     args: '[type]',
-    description: 'what was learned and holds now, and the defaults elsewhere; near a text: search --kind policy',
-    flags: [
-      { name: '--limit', value: 'n', read: readInteger, description: 'at most so many' },
-      { name: '--after', value: 'next', description: 'go on behind a page: its "next"' },
-    ],
+    description: 'list learned policies and defaults; to search them by similarity: search --kind policy',
+    flags: [limitFlag('results', null), AFTER_FLAG],
     async run(client, context, [policyType]) {
       const { output } = context;
       const input = { ...(policyType === undefined ? {} : { policyType }), ...pick(context, { '--limit': 'limit', '--after': 'after' }) }; // prettier-ignore
@@ -49,55 +46,62 @@ export const LOOK_ACTIONS: Actions = {
       const rows = [...page.policies, ...page.defaults].map(rowOf);
       if (rows.length === 0) return output.note('no policies');
       output.table(HEAD, rows);
-      if (page.next !== null) output.note(`more with: --after '${page.next}'`);
+      noteNextPage(output, page.next);
     },
   },
   'policy-history': {
     args: '<type>',
-    description: 'the versions of a policy that are kept, the newest first',
+    description: 'list the stored versions of a policy, newest first',
     flags: [NAME_FLAG],
     async run(client, context, [policyType]) {
       const { output } = context;
       const input = { policyType, ...pick(context, { '--name': 'name' }) };
-      const found = await client.call<{ versions: Policy[] }>('policies.history', input);
-      output.document(found);
-      if (found.versions.length === 0) return output.note('nothing was learned; the default holds');
-      output.table(HEAD, found.versions.map(rowOf));
+      const history = await client.call<{ versions: Policy[] }>('policies.history', input);
+      output.document(history);
+      if (history.versions.length === 0) return output.note('no learned versions; the default is active');
+      output.table(HEAD, history.versions.map(rowOf));
     },
   },
   'policy-rollback': {
     args: '<type> <version>',
-    description: 'make an older version of a policy hold again, as a new one',
+    description: 'activate an older version of a policy again, as a new version',
     flags: [NAME_FLAG],
     async run(client, context, [policyType, version]) {
       const toVersion = readInteger(version!, '<version>');
       const input = { policyType, toVersion, ...pick(context, { '--name': 'name' }) };
       const { policy } = await client.call<{ policy: Policy }>('policies.rollback', input);
       context.output.document({ policy });
-      context.output.lines(`${policy.policyType} ${oneLine(policy.name, 80)} is at version ${policy.policyVersion}`);
+      context.output.lines(
+        `${policy.policyType} ${oneLine(policy.name, 80)} is now at version ${policy.policyVersion}`,
+      );
     },
   },
   neighbours: {
     args: '<id>',
-    description: 'what a record is linked with, the strongest first',
+    description: 'list the records linked with a record, strongest link first',
     flags: [
-      { name: '--relation', value: 'name', isList: true, description: 'cites, follows, session … (repeatable)' },
-      { name: '--direction', value: 'out|in|both', description: 'default both' },
-      { name: '--limit', value: 'n', read: readInteger, description: 'at most so many' },
+      {
+        name: '--relation',
+        value: 'name',
+        isList: true,
+        description: 'relation, such as cites, follows or session (repeatable)',
+      },
+      { name: '--direction', value: 'out|in|both', description: 'direction of links; default both' },
+      limitFlag('results', null),
     ],
     async run(client, context, [id]) {
       const { io, output } = context;
       const names = { '--relation': 'relations', '--direction': 'direction', '--limit': 'limit' };
-      const found = await client.call<{ neighbours: Neighbour[] }>('memory.neighbours', {
+      const result = await client.call<{ neighbours: Neighbour[] }>('memory.neighbours', {
         id,
         ...pick(context, names),
       });
-      output.document(found);
-      if (found.neighbours.length === 0) return output.note('it is linked with nothing');
-      const room = columnsOf(io) - 4;
-      for (const { id: other, kind, relation, direction, weight, updatedMs, text } of found.neighbours) {
+      output.document(result);
+      if (result.neighbours.length === 0) return output.note('no linked records');
+      const width = columnsOf(io) - 4;
+      for (const { id: neighbourId, kind, relation, direction, weight, updatedMs, text } of result.neighbours) {
         const arrow = direction === 'out' ? '->' : '<-';
-        output.lines(`${weight.toFixed(3)}  ${arrow} ${relation}  ${other}  ${dateOf(updatedMs)}  ${kind}\n    ${oneLine(text, room)}`); // prettier-ignore
+        output.lines(`${weight.toFixed(3)}  ${arrow} ${relation}  ${neighbourId}  ${dateOf(updatedMs)}  ${kind}\n    ${oneLine(text, width)}`); // prettier-ignore
       }
     },
   },
