@@ -73,15 +73,13 @@ async function wrongWith(given: readonly string[], comment: string, isMention: b
   }
 }
 
+const words = (text: string): readonly string[] => text.trim().split(/\s+/);
 /** Routes and options of other programs that pages compare with ours. None of them exists here. */
 const FOREIGN: Readonly<Record<string, readonly string[]>> = {
-  'docs/coming-from-ollama.md': [...['/api/chat', '/api/generate', '/api/embed', '/api/tags', '/api/ps', '/api/pull']],
-  'docs/coming-from-llama-server.md': [
-    ...['/completion', '/embedding', '/infill', '/rerank'],
-    ...['--lora', '--lora-scaled', '--api-key', '--slot-save-path', '--cache-reuse', '--metrics', '--slots', '--props'],
-    ...['--embeddings', '--jinja', '--no-webui', '--ctx-size', '--parallel', '--batch-size', '--chat-template'],
-    ...['--ssl-key-file'],
-  ],
+  'docs/coming-from-ollama.md': words('/api/chat /api/generate /api/embed /api/tags /api/ps /api/pull'),
+  'docs/coming-from-llama-server.md': words(`
+    /completion /embedding /infill /rerank --lora --lora-scaled --api-key --slot-save-path --cache-reuse --metrics --slots --props
+    --embeddings --jinja --no-webui --ctx-size --parallel --batch-size --chat-template --ssl-key-file`),
   'docs/troubleshooting.md': ['/completion'],
 };
 const isForeign = (path: string, name: string): boolean => FOREIGN[path]?.includes(name) === true;
