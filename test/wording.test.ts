@@ -50,7 +50,11 @@ const complaintsIn = (path: string, texts: readonly UserText[]): string[] =>
 
 /** Records and logs keep the words of their date; docs/api comes from the comments of the code. */
 const PAGES = [
-  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'examples/README.md'],
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'examples/README.md',
   ...readdirSync(join(root, 'docs'))
     .filter((file) => file.endsWith('.md') && file !== 'log.md')
     .map((file) => `docs/${file}`),
