@@ -17,7 +17,14 @@ const filesIn = (folder: string, ending: string): string[] =>
     .filter((file) => file.endsWith(ending))
     .map((file) => join(folder, file).replaceAll('\\', '/'));
 
-const PATHS = ['README.md', 'CONTRIBUTING.md', 'examples/README.md', ...filesIn('docs', '.md').sort()];
+const PATHS = [
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'examples/README.md',
+  ...filesIn('docs', '.md').sort(),
+];
 const pages = new Map(PATHS.map((path) => [path, readMarkdown(read(path))]));
 /** Made from the code: what they name is there, and stays so by a test of their own. The log tells what was, once. */
 const isWritten = (path: string): boolean => !path.startsWith('docs/api/') && path !== 'docs/log.md';
@@ -66,6 +73,17 @@ async function wrongWith(given: readonly string[], comment: string, isMention: b
   }
 }
 
+const words = (text: string): readonly string[] => text.trim().split(/\s+/);
+/** Routes and options of other programs that pages compare with ours. None of them exists here. */
+const FOREIGN: Readonly<Record<string, readonly string[]>> = {
+  'docs/coming-from-ollama.md': words('/api/chat /api/generate /api/embed /api/tags /api/ps /api/pull'),
+  'docs/coming-from-llama-server.md': words(`
+    /completion /embedding /infill /rerank --lora --lora-scaled --api-key --slot-save-path --cache-reuse --metrics --slots --props
+    --embeddings --jinja --no-webui --ctx-size --parallel --batch-size --chat-template --ssl-key-file`),
+  'docs/troubleshooting.md': ['/completion'],
+};
+const isForeign = (path: string, name: string): boolean => FOREIGN[path]?.includes(name) === true;
+
 /** What may stand behind a pipe and is not ours. */
 const TOOLS = new Set(['grep', 'cut']);
 
@@ -73,9 +91,10 @@ const TOOLS = new Set(['grep', 'cut']);
 function ourCommands(commands: readonly ShellCommand[]): { words: readonly string[]; comment: string }[] {
   let last = '';
   return commands.flatMap(({ words, comment, isPiped }) => {
-    const isOurs = words[0] === 'ruvllm' || (words[0] === 'node' && words[1] === 'bin/ruvllm.mjs');
-    if (isOurs) {
-      const args = words.slice(words[0] === 'ruvllm' ? 1 : 2);
+    const isBehind =
+      (words[0] === 'node' && words[1] === 'bin/ruvllm.mjs') || (words[0] === 'npx' && words[1] === 'ruvllm');
+    if (words[0] === 'ruvllm' || isBehind) {
+      const args = words.slice(isBehind ? 2 : 1);
       last = args[0] ?? '';
       return [{ words: args, comment }];
     }
@@ -85,7 +104,7 @@ function ourCommands(commands: readonly ShellCommand[]): { words: readonly strin
   });
 }
 
-describe.each(written)('%s', (_path, page) => {
+describe.each(written)('%s', (path, page) => {
   test('its commands and options exist', async () => {
     const wrong: string[] = [];
     const check = async (text: string, isMention: boolean): Promise<void> => {
@@ -99,7 +118,7 @@ describe.each(written)('%s', (_path, page) => {
     const all = new Set([...flags.values()].flatMap((one) => [...one]));
     for (const code of page.codes.filter((one) => one.startsWith('--'))) {
       const unknown = (code.match(/(?<=^|\s)--[a-z][a-z-]*/g) ?? []).filter(
-        (flag) => !all.has(flag) && !isOfScripts(flag),
+        (flag) => !all.has(flag) && !isOfScripts(flag) && !isForeign(path, flag),
       );
       wrong.push(...unknown.map((flag) => `${flag}: no command has it`));
     }
@@ -108,7 +127,14 @@ describe.each(written)('%s', (_path, page) => {
 
   test('its routes exist', () => {
     const named = codeOf(page).flatMap((code) => routesIn(code));
-    expect(named.filter((one) => !isRoute(one) && !isSlashCommand(one))).toEqual([]);
+    const isOther = (one: string): boolean => isSlashCommand(one) || isInstalledPath(one) || isForeign(path, one);
+    expect(named.filter((one) => !isRoute(one) && !isOther(one))).toEqual([]);
+  });
+
+  test('what it calls missing is missing', () => {
+    const foreign = FOREIGN[path] ?? [];
+    const serveFlags = flags.get('serve')!;
+    expect(foreign.filter((name) => (name.startsWith('/') ? isRoute(name) : serveFlags.has(name)))).toEqual([]);
   });
 
   test('its scripts and benches exist', () => {
@@ -174,10 +200,14 @@ test('guides are short', () => {
   const guides = readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md'));
   const long = guides.filter(
     (file) =>
-      !['architecture.md', 'dashboard-api.md', 'log.md'].includes(file) &&
+      !['architecture.md', 'benchmarks.md', 'dashboard-api.md', 'log.md'].includes(file) &&
       read(`docs/${file}`).split('\n').length > 121,
   );
   expect(long).toEqual([]);
+});
+
+test('the README fits on one page', () => {
+  expect(read('README.md').split('\n').length).toBeLessThanOrEqual(151);
 });
 
 /** Options of the scripts in this repository, which have no table. */
@@ -216,4 +246,6 @@ function isRoute(named: string): boolean {
   });
 }
 
+/** Folders and files of an installation. */
+const isInstalledPath = (named: string): boolean => /^\/(?:data|etc|var)(?:\/|$)/.test(named);
 const isSlashCommand = (named: string): boolean => slashCommands().includes(`'${named}': {`);

@@ -118,7 +118,8 @@ const EXAMPLES: Readonly<Record<string, Expected>> = {
     ],
   },
 };
-const HELPERS = ['default-model.mjs', 'README.md'];
+/** Deployment files have a test of their own: deploy-examples.test.ts. */
+const HELPERS = ['default-model.mjs', 'docker', 'README.md', 'systemd'];
 
 test('every file of the folder is run here, and named in its README', () => {
   const files = readdirSync('examples').sort();

@@ -1,0 +1,103 @@
+// The deployment examples: every command, option and variable in them exists, and the guides show what the files hold.
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { parseCommand } from '../src/cli/program.ts';
+
+const root = join(import.meta.dirname, '..');
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+const sources = (): string =>
+  readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => read(join('src', file)))
+    .join('\n');
+
+const quiet = { columns: 80, out: () => {}, err: () => {} };
+const parses = (words: readonly string[]): Promise<unknown> => parseCommand([...words], '0.0.0', quiet);
+
+function unknownVariables(text: string): string[] {
+  const code = sources();
+  return (text.match(/\b(?:RUVLLM|HF)_[A-Z_]+\b/g) ?? []).filter((name) => !code.includes(name));
+}
+
+describe('examples/docker', () => {
+  const dockerfile = read('examples/docker/Dockerfile');
+  const compose = parse(read('examples/docker/compose.yaml')) as {
+    services: {
+      ruvllm: { build: { context: string; dockerfile: string }; command: string[]; stop_grace_period: string };
+    };
+    volumes: object;
+  };
+
+  test('the default command exists', async () => {
+    const list = (keyword: string): string[] =>
+      JSON.parse(new RegExp(`^${keyword} (\\[.*\\])$`, 'm').exec(dockerfile)![1]!) as string[];
+    expect(list('ENTRYPOINT')).toEqual(['ruvllm']);
+    await parses(list('CMD'));
+  });
+
+  test('the build runs scripts of package.json', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    const called = Array.from(dockerfile.matchAll(/npm run ([\w:-]+)/g), ([, name]) => name!);
+    expect(called.length).toBeGreaterThan(0);
+    expect(called.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
+  });
+
+  test('its variables are read somewhere', () => {
+    expect(unknownVariables(dockerfile)).toEqual([]);
+  });
+
+  test('its version of Node is new enough', () => {
+    const [, minimum] = /(\d+)/.exec((JSON.parse(read('package.json')) as { engines: { node: string } }).engines.node)!;
+    const versions = Array.from(dockerfile.matchAll(/^FROM node:(\d+)/gm), ([, version]) => Number(version));
+    expect(versions.length).toBe(2);
+    expect(Math.min(...versions)).toBeGreaterThanOrEqual(Number(minimum));
+  });
+
+  test('compose builds that file, and its command exists', async () => {
+    const { build, command, stop_grace_period: grace } = compose.services.ruvllm;
+    expect(read(join('examples/docker', build.context, build.dockerfile))).toBe(dockerfile);
+    await parses(command);
+    expect(Number.parseInt(grace, 10)).toBeGreaterThan(20); // --shutdown-timeout
+  });
+
+  test('an option that does not exist is noticed', async () => {
+    await expect(parses([...compose.services.ruvllm.command, '--no-such-option'])).rejects.toThrow('--no-such-option');
+  });
+});
+
+describe('examples/systemd', () => {
+  const path = 'examples/systemd/ruvllm.service';
+  const unit = read(path);
+
+  test('its command exists', async () => {
+    const [env, command, ...words] = /^ExecStart=(.*)$/m.exec(unit)![1]!.split(' ');
+    expect([env, command]).toEqual(['/usr/bin/env', 'ruvllm']);
+    await parses(words);
+  });
+
+  test('its variables are read somewhere', () => {
+    expect(unknownVariables(unit)).toEqual([]);
+  });
+
+  test('it stops later than running requests', () => {
+    expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)![1])).toBeGreaterThan(20); // --shutdown-timeout
+  });
+
+  const hasAnalyze = spawnSync('systemd-analyze', ['--version']).status === 0;
+  test.skipIf(!hasAnalyze)('systemd accepts it', () => {
+    const { status, stderr } = spawnSync('systemd-analyze', ['verify', join(root, path)], { encoding: 'utf8' });
+    expect({ status, complaints: stderr.split('\n').filter((line) => line.includes('ruvllm.service')) }).toEqual({
+      status: 0,
+      complaints: [],
+    });
+  });
+});
+
+test('the guides name the files, and say that the image was not built', () => {
+  expect(read('docs/docker.md')).toContain('(../examples/docker/Dockerfile)');
+  expect(read('docs/docker.md')).toContain('the image is not built or run there');
+  expect(read('docs/systemd.md')).toContain('(../examples/systemd/ruvllm.service)');
+});

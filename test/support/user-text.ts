@@ -1,0 +1,77 @@
+// The text that people read, out of Markdown and out of sources.
+import { parseSync } from 'vite';
+
+/** One piece of text, and the line it begins at. */
+export interface UserText {
+  readonly text: string;
+  readonly line: number;
+}
+
+/** Paragraphs, list items and table cells of a page, without code, comments and the targets of links. */
+export function textsOfMarkdown(markdown: string): UserText[] {
+  const blank = (text: string): string => text.replaceAll(/[^\n]/g, ' ');
+  const prose = markdown
+    .replaceAll(/<!--[^]*?-->/g, blank)
+    .replaceAll(/^( *)(`{3,})[^]*?^\1\2 *$/gm, blank)
+    .replaceAll(/`[^`]+`/g, (code) => `‹${blank(code.slice(2))}›`)
+    .replaceAll(/\]\([^)\s]+\)/g, ']');
+  const texts: UserText[] = [];
+  let open: { lines: string[]; line: number } | null = null;
+  const close = (): void => {
+    if (open !== null) texts.push({ text: joined(open.lines), line: open.line });
+    open = null;
+  };
+  for (const [i, line] of prose.split('\n').entries()) {
+    const isTable = line.startsWith('|');
+    if (isTable || line.trim() === '' || /^\s*(?:[-*]|\d+\.|#+) /.test(line)) close();
+    if (isTable) {
+      for (const cell of line.split('|')) if (cell.trim() !== '') texts.push({ text: joined([cell]), line: i + 1 });
+    } else if (line.trim() !== '') {
+      open ??= { lines: [], line: i + 1 };
+      open.lines.push(line.replace(/^\s*(?:[-*]|\d+\.|#+) /, ''));
+    }
+  }
+  close();
+  return texts;
+}
+
+const joined = (lines: readonly string[]): string => lines.join(' ').replaceAll(/\s+/g, ' ').trim();
+
+type Node = { readonly type: string; readonly start: number } & Readonly<Record<string, unknown>>;
+const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && typeof (value as Node).type === 'string';
+
+/** Makes an error from its message, with or without `new`. */
+const ERROR_MAKER = /Error$|^(?:refusal|denied|invalid|unsupported)$/;
+
+/** Every string, template and JSX text of a source file; with `inErrors` only those inside calls that make an error. */
+export function textsOfSource(path: string, code: string, { inErrors }: { readonly inErrors: boolean }): UserText[] {
+  const { program, errors } = parseSync(path, code);
+  if (errors.length > 0) throw new Error(`${path}: ${errors[0]!.message}`);
+  const texts: UserText[] = [];
+  const add = (text: string, { start }: Node): void => {
+    if (isProse(text)) texts.push({ text: joined([text]), line: code.slice(0, start).split('\n').length });
+  };
+  const visit = (node: Node, isInside: boolean): void => {
+    const isTaken = !inErrors || isInside;
+    if (isTaken && node.type === 'Literal' && typeof node['value'] === 'string') add(node['value'], node);
+    if (isTaken && node.type === 'JSXText') add(node['value'] as string, node);
+    if (isTaken && node.type === 'TemplateLiteral') {
+      const parts = node['quasis'] as { readonly value: { readonly cooked: string | null } }[];
+      add(parts.map(({ value }) => value.cooked ?? '').join('‹›'), node);
+    }
+    const isCall = node.type === 'NewExpression' || node.type === 'CallExpression';
+    const isError = isCall && ERROR_MAKER.test(nameOf(node['callee']));
+    for (const [key, value] of Object.entries(node)) {
+      if (key === 'source' && /^(?:Import|Export)/.test(node.type)) continue;
+      for (const child of Array.isArray(value) ? value : [value]) if (isNode(child)) visit(child, isInside || isError);
+    }
+  };
+  visit(program as unknown as Node, false);
+  return texts;
+}
+
+const nameOf = (callee: unknown): string => (isNode(callee) ? String(callee['name'] ?? '') : '');
+
+/** Words for people: several of them, or one with a capital. Others are names in code. */
+const isProse = (text: string): boolean => /\S\s+\S/.test(text) || /^\s*\p{Lu}/u.test(text);
