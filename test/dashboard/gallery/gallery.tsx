@@ -39,8 +39,8 @@ function Gallery() {
           { id: 'two', title: 'Two' },
           { id: 'three', title: 'Three' },
         ]}
-        chosen={tab.value}
-        onChoose={(id) => (tab.value = id)}
+        selectedId={tab.value}
+        onSelect={(id) => (tab.value = id)}
       >
         <p>panel of {tab}</p>
       </Tabs>
