@@ -15,7 +15,7 @@ export interface Identity {
   readonly route_alias: string | null;
 }
 
-/** What the API key permits. */
+/** The permissions of an API key. */
 export interface Permissions {
   /** Viewing its tenant's data. */
   readonly read: boolean;

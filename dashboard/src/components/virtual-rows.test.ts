@@ -25,14 +25,8 @@ test('renders every visible row and few others', () => {
 
 test('keeps keyboard navigation within the list', () => {
   const size = { numRows: 100, pageRows: 10 };
-  expect(['ArrowDown', 'ArrowUp', 'PageDown', 'PageUp', 'Home', 'End', 'x'].map((key) => moveRow(key, 5, size))).toEqual([
-    6,
-    4,
-    15,
-    0,
-    0,
-    99,
-    null,
-  ]);
+  expect(
+    ['ArrowDown', 'ArrowUp', 'PageDown', 'PageUp', 'Home', 'End', 'x'].map((key) => moveRow(key, 5, size)),
+  ).toEqual([6, 4, 15, 0, 0, 99, null]);
   expect(moveRow('ArrowDown', 99, size)).toBe(99);
 });

@@ -53,11 +53,7 @@ export function ConversationList({ onSelect = () => {} }: { onSelect?: () => voi
         ))}
       </ul>
       <label class="check small">
-        <input
-          type="checkbox"
-          checked={isSaving.value}
-          onChange={(event) => setSaving(event.currentTarget.checked)}
-        />
+        <input type="checkbox" checked={isSaving.value} onChange={(event) => setSaving(event.currentTarget.checked)} />
         <span>Save conversations in this browser</span>
       </label>
       {saveFailure.value !== '' && <Notice tone="warn">{saveFailure.value}</Notice>}

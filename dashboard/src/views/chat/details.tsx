@@ -27,7 +27,10 @@ export function Details({ details }: { details: AnswerDetails }) {
     <details class="answer-details">
       <summary>{summary.length === 0 ? 'Details' : visibleText(summary.join(' · '))}</summary>
       <dl class="pairs">
-        {rowsOf(details, tokensPerSecond, cachedTokens).map(([name, value]) => [<dt key={name}>{name}</dt>, <dd>{value}</dd>])}
+        {rowsOf(details, tokensPerSecond, cachedTokens).map(([name, value]) => [
+          <dt key={name}>{name}</dt>,
+          <dd>{value}</dd>,
+        ])}
       </dl>
     </details>
   );

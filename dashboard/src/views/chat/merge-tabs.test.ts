@@ -14,7 +14,8 @@ const createConversation = (
   settings: { system: '', options: {}, usesMemory: false },
   messages: [{ ...createUserMessage(text), id: `${id}-1`, state }],
 });
-const textsOf = (all: readonly Conversation[]): string[] => all.map(({ id, messages }) => `${id}: ${messages[0]!.text}`);
+const textsOf = (all: readonly Conversation[]): string[] =>
+  all.map(({ id, messages }) => `${id}: ${messages[0]!.text}`);
 
 test('adds conversations of the other tab and keeps those of this one', () => {
   const local = createConversation('mine', 2, 'a');

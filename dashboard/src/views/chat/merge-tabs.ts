@@ -16,8 +16,7 @@ export function mergeTabs(
     JSON.stringify(afterById.get(id)) !== JSON.stringify(beforeById.get(id));
   const remaining = local
     .filter(
-      (conversation) =>
-        afterById.has(conversation.id) || !beforeById.has(conversation.id) || isStreaming(conversation),
+      (conversation) => afterById.has(conversation.id) || !beforeById.has(conversation.id) || isStreaming(conversation),
     )
     .map((conversation) => {
       const incoming = afterById.get(conversation.id);

@@ -40,7 +40,10 @@ export function Thread({ conversation }: { conversation: Conversation }) {
       ) : (
         <div class="thread-column">
           {messages.map((message, index) => (
-            <MemoizedMessage key={message.id} {...{ conversation, message, isIdle, isLast: index === messages.length - 1 }} />
+            <MemoizedMessage
+              key={message.id}
+              {...{ conversation, message, isIdle, isLast: index === messages.length - 1 }}
+            />
           ))}
         </div>
       )}

@@ -65,7 +65,7 @@ function ForgettingChart({ model, points }: { model: string; points: readonly Ve
     <section class="card" aria-label={title}>
       <h2>{title}</h2>
       <LineChart
-        label={`${title}: increase of the loss on unrelated examples with each version`}
+        label={`${title}: loss increase on accepted answers with each version`}
         x={versionsOf(points)}
         isTime={false}
         xLabel="version"
@@ -88,8 +88,18 @@ function RouterChart({ points }: { points: readonly VersionPoint[] }) {
         range={[null, null]}
         lines={[
           { label: 'gain', values: points.map(({ gain }) => gain) },
-          { label: 'lower bound', values: points.map(({ gainLow }) => gainLow), isDashed: true, colour: '--line-strong' },
-          { label: 'upper bound', values: points.map(({ gainHigh }) => gainHigh), isDashed: true, colour: '--line-strong' },
+          {
+            label: 'lower bound',
+            values: points.map(({ gainLow }) => gainLow),
+            isDashed: true,
+            colour: '--line-strong',
+          },
+          {
+            label: 'upper bound',
+            values: points.map(({ gainHigh }) => gainHigh),
+            isDashed: true,
+            colour: '--line-strong',
+          },
         ]}
       />
     </section>

@@ -47,9 +47,7 @@ function Overview() {
       {data === null && stats.error.value === null && <Loading label="Loading memory" />}
       {data !== null && (
         <>
-          {data.isDegraded && (
-            <Notice tone="warn">The memory is degraded: new records may be lost on restart.</Notice>
-          )}
+          {data.isDegraded && <Notice tone="warn">The memory is degraded: new records may be lost on restart.</Notice>}
           <dl class="tiles">
             <StatTile label="Records" value={formatCount(sumOf(Object.values(data.numRecords)))} />
             <StatTile label="Links" value={formatCount(data.numEdges)} />
