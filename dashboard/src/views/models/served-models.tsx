@@ -9,7 +9,7 @@ import { ListTable } from '../../components/list-table.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import { useResource } from '../../components/use-resource.ts';
-import { formatBytes, formatCount, formatCountOf } from '../../format/numbers.ts';
+import { formatBytes, formatCount } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
 import { ModelState } from './model-state.tsx';
 import { useAction } from './use-action.ts';
@@ -110,7 +110,7 @@ function ConfirmUnload({ model, onDone, onClose }: { model: ServedModel; onDone:
     <Confirm title="Unload this model?" action="Unload" onConfirm={unload} onClose={onClose}>
       <p>
         <strong>{visibleText(model.id)}</strong> is removed from memory; the next request for it loads it again.
-        {isForced && ` ${formatCountOf(model.num_users, 'active request')} may take up to 10 s to finish first.`}
+        {isForced && ` Active requests: ${formatCount(model.num_users)}. They have 10 s to finish before they fail.`}
       </p>
     </Confirm>
   );
