@@ -15,12 +15,12 @@ const COLUMNS: readonly Column<LiveRequest>[] = [
   { title: 'Request', width: 'minmax(120px, 1fr)', cell: ({ id }) => <span class="mono">{visibleText(id)}</span> },
   { title: 'Tenant', width: 'minmax(80px, 0.6fr)', cell: ({ tenant }) => visibleText(tenant) },
   { title: 'Model', width: 'minmax(110px, 1fr)', cell: ({ model, asked_model }) => visibleText(model ?? asked_model) },
-  { title: 'State', width: '150px', cell: ({ state }) => <State state={state} /> },
-  { title: 'Prompt tokens', width: '120px', isNumber: true, cell: ({ prompt_tokens }) => countOf(prompt_tokens) },
+  { title: 'State', width: '140px', cell: ({ state }) => <State state={state} /> },
+  { title: 'Prompt', width: '90px', isNumber: true, cell: ({ prompt_tokens }) => countOf(prompt_tokens) },
   { title: 'Cached', width: '90px', isNumber: true, cell: ({ cached_tokens }) => countOf(cached_tokens) },
-  { title: 'Generated', width: '95px', isNumber: true, cell: ({ tokens }) => formatCount(tokens) },
+  { title: 'Generated', width: '105px', isNumber: true, cell: ({ tokens }) => formatCount(tokens) },
   { title: 'Tokens/s', width: '90px', isNumber: true, cell: (request) => formatNumber(rateOf(request) ?? NaN) },
-  { title: 'Elapsed', width: '100px', isNumber: true, cell: ({ elapsed_ms }) => formatDuration(elapsed_ms) },
+  { title: 'Elapsed', width: '95px', isNumber: true, cell: ({ elapsed_ms }) => formatDuration(elapsed_ms) },
 ];
 const ROW_HEIGHT = 38;
 const MAX_HEIGHT = 420;
@@ -46,7 +46,7 @@ export function RequestsTable({ requests }: { requests: readonly LiveRequest[] }
       columns={COLUMNS}
       keyOf={({ id }) => id}
       height={Math.min(MAX_HEIGHT, (requests.length + 1) * ROW_HEIGHT + 4)}
-      minWidth={955}
+      minWidth={930}
       rowHeight={ROW_HEIGHT}
     />
   );
