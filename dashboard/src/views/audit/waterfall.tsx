@@ -12,7 +12,7 @@ const NAMES: Readonly<Record<string, string>> = {
   queue: 'Queue',
   prompt: 'Prompt processing',
   generation: 'Generation',
-  firstToken: 'Time to first token',
+  firstToken: 'First token',
   tokens: 'Remaining tokens',
   write: 'Audit log write',
   other: 'Other',
