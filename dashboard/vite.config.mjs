@@ -12,10 +12,10 @@ export default defineConfig({
     emptyOutDir: true,
     manifest: true,
     target: 'es2023',
-    // light-dark() is left as it is written: older targets would have it unrolled into variables.
+    // Keeps light-dark() as written; older targets would expand it into variables.
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     assetsInlineLimit: 0,
-    // A preload helper of its own would be one more request, and browsers this new know how to preload.
+    // The polyfill would cost one more request, and the supported browsers all have modulepreload.
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
   },

@@ -82,9 +82,9 @@ try {
     console.log(`docs/images/${name}.png`);
   }
   await take('chat', 'chat', async () => {
-    await page.getByRole('button', { name: 'How answers are made' }).click();
+    await page.getByRole('button', { name: 'Generation settings' }).click();
     await page.getByLabel('Temperature').fill('0');
-    await page.getByLabel('Most tokens').fill('60');
+    await page.getByLabel('Max tokens').fill('60');
     await page.getByRole('dialog').getByRole('button', { name: 'Apply' }).click(); // prettier-ignore
     await page.getByPlaceholder('Write a message').fill('What is a lighthouse for? Two sentences.');
     await page.keyboard.press('Enter');
@@ -100,7 +100,7 @@ try {
   await page.setViewportSize({ width: 1200, height: 760 });
   await take('request', `audit/${requestId}`);
   await take('memory', `memory/${recordId}`, async () => {
-    await page.getByLabel('Steps').selectOption('3');
+    await page.getByLabel('Hops').selectOption('3');
     await page.waitForTimeout(800);
   });
   await page.emulateMedia({ colorScheme: 'dark' });

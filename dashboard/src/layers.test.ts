@@ -3,11 +3,11 @@ import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
-/** Which folder may import which. `views/x` may import all of these, and nothing of `views/y`. */
+/** Allowed imports by folder. `views/x` may import all of these, but nothing from `views/y`. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   format: [],
   api: [],
-  // A chart is drawn again with the theme, and the session is where calls come from: both are the app's.
+  // Charts redraw when the theme changes, and API calls go through the session: both belong to `app`.
   components: ['api', 'app', 'format'],
   app: ['api', 'components', 'format'],
   views: ['api', 'app', 'components', 'format'],
@@ -18,14 +18,17 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
   (file) => /\.tsx?$/.test(file) && !file.endsWith('.test.ts'),
 );
 
-/** The statement and what it names. */
+/** Returns each import statement with its module specifier. */
 function importsOf(text: string): { statement: string; specifier: string }[] {
   return [
     ...text.matchAll(/(?:^|\n)\s*(?:import|export)\b[^;]*?from\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/g),
-  ].map(([statement, named, lazy]) => ({ statement: statement.trim(), specifier: (named ?? lazy)! }));
+  ].map(([statement, staticSpecifier, lazySpecifier]) => ({
+    statement: statement.trim(),
+    specifier: (staticSpecifier ?? lazySpecifier)!,
+  }));
 }
 
-test('folders import what their row allows, views no other view, and nothing of the library but types', () => {
+test('imports follow the layers, stay within one view, and take only types from the library', () => {
   const violations: string[] = [];
   for (const file of files) {
     const [layer, view] = file.split(sep);
@@ -34,11 +37,11 @@ test('folders import what their row allows, views no other view, and nothing of 
       if (specifier.startsWith('node:')) violations.push(`${file}: ${specifier}`);
       if (!specifier.startsWith('.')) continue;
       const target = relative(root, join(root, dirname(file), specifier));
-      const [folder, other] = target.split(sep);
+      const [folder, targetView] = target.split(sep);
       if (folder === '..') {
-        if (!statement.startsWith('import type')) violations.push(`${file}: ${specifier} is not only types`);
+        if (!statement.startsWith('import type')) violations.push(`${file}: ${specifier} must be a type import`);
       } else if (folder === layer) {
-        if (layer === 'views' && other !== view) violations.push(`${file}: another view, ${other}`);
+        if (layer === 'views' && targetView !== view) violations.push(`${file}: imports the view ${targetView}`);
       } else if (!LAYERS[layer!]?.includes(folder!)) violations.push(`${file}: ${folder}`);
     }
   }
@@ -46,9 +49,9 @@ test('folders import what their row allows, views no other view, and nothing of 
   expect(files.length).toBeGreaterThan(40);
 });
 
-test('no file makes HTML out of text, runs any, or needs what only pages of HTTPS have', () => {
+test('uses no HTML injection, eval, external URL or API that requires HTTPS', () => {
   const forbidden =
     /dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|randomUUID\(|https?:\/\/(?!www\.w3\.org)/;
-  const found = files.filter((file) => forbidden.test(readFileSync(join(root, file), 'utf8')));
-  expect(found).toEqual([]);
+  const violations = files.filter((file) => forbidden.test(readFileSync(join(root, file), 'utf8')));
+  expect(violations).toEqual([]);
 });

@@ -7,7 +7,7 @@ import {
   canRun,
   closeBrowser,
   type DashboardServer,
-  findBarriers,
+  findViolations,
   openPage,
   startDashboardServer,
 } from './support/index.ts';
@@ -26,19 +26,19 @@ const send = async (page: Page, text: string): Promise<void> => {
   await page.keyboard.press('Enter');
 };
 const answers = (page: Page) => page.getByRole('article', { name: 'Answer' });
-/** The last answer is complete: it can be judged. */
-const answered = (page: Page) => page.getByRole('button', { name: 'Good answer' }).last().waitFor();
+/** Waits until the last answer is complete and can be rated. */
+const waitForAnswer = (page: Page) => page.getByRole('button', { name: 'Good answer' }).last().waitFor();
 
-/** Sets most tokens and the seed of the conversation. */
-async function limit(page: Page, maxTokens: number): Promise<void> {
-  await page.getByRole('button', { name: 'How answers are made' }).click();
-  await page.getByLabel('Most tokens').fill(String(maxTokens));
+/** Sets the token limit and the seed of the conversation. */
+async function limitTokens(page: Page, maxTokens: number): Promise<void> {
+  await page.getByRole('button', { name: 'Generation settings' }).click();
+  await page.getByLabel('Max tokens').fill(String(maxTokens));
   await page.getByLabel('Seed').fill('7');
   await page.getByRole('button', { name: 'Apply' }).click();
 }
 
 describe.skipIf(!canRun)('chat', () => {
-  test('an answer is streamed: it is seen to grow, and then says what it took', async () => {
+  test('streams an answer and then shows its details', async () => {
     await using opened = await openPage(server.url);
     const { page } = opened;
     await page.evaluate(() => {
@@ -51,15 +51,15 @@ describe.skipIf(!canRun)('chat', () => {
     });
     const lengths = () => page.evaluate(() => (globalThis as unknown as { lengths: number[] }).lengths);
     const end = await answerEndlessly(page);
-    await limit(page, 20);
+    await limitTokens(page, 20);
     await send(page, 'Once upon a time there was a dragon');
     await expect.poll(async () => (await lengths()).length).toBeGreaterThan(2);
     await page.getByRole('button', { name: 'Stop' }).click();
-    const seen = await lengths();
-    expect(seen).toEqual([...seen].sort((a, b) => a - b));
+    const observed = await lengths();
+    expect(observed).toEqual([...observed].sort((a, b) => a - b));
     await end();
-    await page.getByRole('button', { name: 'Answer again' }).click();
-    await answered(page);
+    await page.getByRole('button', { name: 'Regenerate answer' }).click();
+    await waitForAnswer(page);
     await page.locator('.answer-details summary').click();
     const details = await page.locator('.answer-details').innerText();
     expect(details).toMatch(/Model\s+stories15M-q8_0/);
@@ -68,23 +68,23 @@ describe.skipIf(!canRun)('chat', () => {
     expect(details).toMatch(/Request\s+[0-9a-f-]{36}/);
   });
 
-  test('what was said before is in the prompt, and comes from the cache', async () => {
+  test('takes earlier messages of the prompt from the prefix cache', async () => {
     await using opened = await openPage(server.url);
     const { page } = opened;
-    await limit(page, 40);
+    await limitTokens(page, 40);
     await send(page, 'Tell me about the sea, and the boats, and the old man who lived beside it all his long life.');
-    await answered(page);
+    await waitForAnswer(page);
     await send(page, 'And then?');
     await page.locator('.answer-details').nth(1).waitFor();
     await page.locator('.answer-details summary').nth(1).click();
-    const cached = /(\d+) from the cache/.exec(await page.locator('.answer-details').nth(1).innerText());
+    const cached = /Prompt\s+\d+ tokens, (\d+) cached/.exec(await page.locator('.answer-details').nth(1).innerText());
     expect(Number(cached![1])).toBeGreaterThan(16);
   });
 
-  test('stop ends the answer here and on the server', async () => {
+  test('stops an answer on the page and on the server', async () => {
     await using opened = await openPage(server.url);
     const { page } = opened;
-    await page.getByRole('button', { name: 'How answers are made' }).click();
+    await page.getByRole('button', { name: 'Generation settings' }).click();
     await page.getByLabel('System prompt').fill('You tell stories.');
     await page.getByRole('button', { name: 'Apply' }).click();
     await answerEndlessly(page);
@@ -105,106 +105,106 @@ describe.skipIf(!canRun)('chat', () => {
     await page.getByRole('button', { name: 'Stop' }).click();
   });
 
-  test('thumbs and a corrected answer are stored under the id of the request', async () => {
+  test('stores a rating and a correction under the request id', async () => {
     await using opened = await openPage(server.url);
     const { page } = opened;
-    await limit(page, 12);
+    await limitTokens(page, 12);
     await send(page, 'Say something');
-    await answered(page);
+    await waitForAnswer(page);
     await page.locator('.answer-details summary').click();
     const requestId = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(await page.locator('.answer-details').innerText())![0];
-    const kept = () => readFeedback(server, DEFAULT_TENANT, requestId);
-    expect(await kept()).toBe(null);
+    const storedFeedback = () => readFeedback(server, DEFAULT_TENANT, requestId);
+    expect(await storedFeedback()).toBe(null);
     for (const [name, thumbs] of [
       ['Good answer', 'up'],
       ['Bad answer', 'down'],
     ] as const) {
       await page.getByRole('button', { name }).click();
       await page.locator(`button[aria-label="${name}"][aria-pressed="true"]`).waitFor();
-      expect(await kept()).toMatchObject({ thumbs, correction: null, request: { requestId } });
+      expect(await storedFeedback()).toMatchObject({ thumbs, correction: null, request: { requestId } });
     }
     await page.getByRole('button', { name: 'Correct this answer' }).click();
     await page.getByRole('textbox', { name: 'Corrected answer' }).fill('Something <b>better</b>');
     await page.getByRole('button', { name: 'Send correction' }).click();
     await page.locator('button[aria-label="Correct this answer"][aria-pressed="true"]').waitFor();
-    // The last word replaces those before it, so it says all of them.
-    expect(await kept()).toMatchObject({ thumbs: 'down', correction: 'Something <b>better</b>' });
+    // New feedback replaces the old, so it has to repeat the rating.
+    expect(await storedFeedback()).toMatchObject({ thumbs: 'down', correction: 'Something <b>better</b>' });
   });
 
-  test('an answer is made again in its place, and a message edited takes what followed with it', async () => {
+  test('replaces a regenerated answer and drops the messages after an edited one', async () => {
     await using opened = await openPage(server.url);
     const { page } = opened;
-    await limit(page, 8);
+    await limitTokens(page, 8);
     await send(page, 'One');
-    await answered(page);
+    await waitForAnswer(page);
     await send(page, 'Two');
     await page.locator('.answer-details').nth(1).waitFor();
     expect(await page.getByRole('article').count()).toBe(4);
     const before = await page.locator('.answer-details').nth(1).innerText();
-    await page.getByRole('button', { name: 'Answer again' }).click();
+    await page.getByRole('button', { name: 'Regenerate answer' }).click();
     await expect.poll(() => page.locator('.message.assistant[aria-busy="false"] .answer-details').count()).toBe(2);
     expect(await page.getByRole('article').count()).toBe(4);
     expect(before).not.toBe('');
     await page.getByRole('article', { name: 'You' }).first().hover();
-    await page.getByRole('button', { name: 'Edit the message' }).first().click();
-    await page.getByRole('textbox', { name: 'Edit the message' }).fill('Three');
+    await page.getByRole('button', { name: 'Edit message' }).first().click();
+    await page.getByRole('textbox', { name: 'Edit message' }).fill('Three');
     await page.getByRole('article', { name: 'You' }).first().getByRole('button', { name: 'Send' }).click();
-    await answered(page);
+    await waitForAnswer(page);
     expect(await page.getByRole('article').count()).toBe(2);
     expect(await page.getByRole('article', { name: 'You' }).innerText()).toBe('Three');
   });
 
-  test('conversations are kept in the browser only by choice', async () => {
+  test('saves conversations in the browser only when asked to', async () => {
     await using opened = await openPage(server.url);
     const { page } = opened;
     await page.clock.install();
     await page.reload();
-    await limit(page, 4);
+    await limitTokens(page, 4);
     await send(page, 'Remember me');
-    await answered(page);
-    await page.clock.fastForward(60_000); // longer than it waits before it writes
+    await waitForAnswer(page);
+    await page.clock.fastForward(60_000); // longer than the save delay
     expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain('Remember me');
     await page.reload();
     await page.getByText('What would you like to know?').waitFor();
-    await limit(page, 4);
-    await page.getByLabel('Keep them in this browser').check();
+    await limitTokens(page, 4);
+    await page.getByLabel('Save conversations in this browser').check();
     await send(page, 'Remember me now');
-    await answered(page);
+    await waitForAnswer(page);
     await expect.poll(() => page.evaluate(() => JSON.stringify(localStorage).includes('Remember me now'))).toBe(true);
     await page.reload();
     await page.getByRole('button', { name: 'Remember me now', exact: true }).click();
     expect(await page.getByRole('article', { name: 'You' }).innerText()).toBe('Remember me now');
-    await page.getByLabel('Keep them in this browser').uncheck();
+    await page.getByLabel('Save conversations in this browser').uncheck();
     await expect.poll(() => page.evaluate(() => JSON.stringify(localStorage))).not.toContain('Remember me');
   });
 
-  test.each(['light', 'dark'] as const)('nothing is in the way of anybody: %s', async (colorScheme) => {
+  test.each(['light', 'dark'] as const)('has no serious accessibility violations: %s', async (colorScheme) => {
     await using opened = await openPage(server.url, { colorScheme });
     const { page } = opened;
     await page.getByText('What would you like to know?').waitFor();
-    expect(await findBarriers(page)).toEqual([]);
-    await limit(page, 8);
+    expect(await findViolations(page)).toEqual([]);
+    await limitTokens(page, 8);
     await send(page, '# A heading\n- and `code`');
-    await answered(page);
+    await waitForAnswer(page);
     await page.locator('.answer-details summary').click();
-    expect(await findBarriers(page)).toEqual([]);
-    await page.getByRole('button', { name: 'How answers are made' }).click();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findViolations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Generation settings' }).click();
+    expect(await findViolations(page)).toEqual([]);
     await page.keyboard.press('Escape');
     await page.setViewportSize({ width: 360, height: 640 });
-    expect(await findBarriers(page)).toEqual([]);
-    // Nothing is wider than a phone.
+    expect(await findViolations(page)).toEqual([]);
+    // No horizontal scrolling on a phone.
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
   });
 
-  test('everything can be done without a mouse', async () => {
+  test('reaches the skip link and the content with the keyboard', async () => {
     await using opened = await openPage(server.url);
     const { page } = opened;
-    await limit(page, 4);
+    await limitTokens(page, 4);
     await page.reload();
     await page.getByRole('textbox', { name: 'Message' }).waitFor();
     const isSkip = () => page.evaluate(() => document.activeElement!.className === 'skip-link');
-    // Backwards from the message: the first stop of the page is the way past the navigation.
+    // Tabs backwards from the message field: the first stop of the page is the skip link.
     for (let stops = 0; stops < 40 && !(await isSkip()); stops++) await page.keyboard.press('Shift+Tab');
     expect(await page.locator('.skip-link').boundingBox()).toMatchObject({ x: 8, y: 8 });
     await page.keyboard.press('Enter');

@@ -1,9 +1,9 @@
-// Components that views share, in a page of their own, under the policy of the real one.
+// Shared components in a gallery page, under the content security policy of the dashboard.
 import { extname, join } from 'node:path';
 import { build, type Rolldown } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { serveDashboardFile } from '../../src/server/dashboard-files.ts';
-import { browserPath, closeBrowser, findBarriers, openBrowser } from './support/index.ts';
+import { browserPath, closeBrowser, findViolations, openBrowser } from './support/index.ts';
 import { watchPage, type WatchedPage } from './support/open-page.ts';
 
 if (browserPath === null) console.log('component tests skipped: they need a Chromium on the PATH');
@@ -36,9 +36,9 @@ async function openGallery(options: { colorScheme?: 'light' | 'dark' } = {}): Pr
   const context = await (await openBrowser()).newContext({ viewport: { width: 1000, height: 1400 }, ...options });
   await context.route(`${ORIGIN}/**`, async (route) => {
     const path = new URL(route.request().url()).pathname;
-    const found = files.get(path === '/' ? '/test/dashboard/gallery/index.html' : path);
-    if (found === undefined) return route.fulfill({ status: path === '/favicon.ico' ? 204 : 404 });
-    const body = typeof found === 'string' ? new TextEncoder().encode(found) : found;
+    const content = files.get(path === '/' ? '/test/dashboard/gallery/index.html' : path);
+    if (content === undefined) return route.fulfill({ status: path === '/favicon.ico' ? 204 : 404 });
+    const body = typeof content === 'string' ? new TextEncoder().encode(content) : content;
     const contentType = KINDS[extname(path) || '.html']!;
     const { headers } = serveDashboardFile(
       { contentType, etag: '"x"', bodies: { identity: body } },
@@ -50,21 +50,21 @@ async function openGallery(options: { colorScheme?: 'light' | 'dark' } = {}): Pr
 }
 
 describe.skipIf(browserPath === null)('shared components', () => {
-  test('10 000 rows: few are on the page, all can be reached, and the end is told of', async () => {
+  test('renders few of 10,000 rows, reaches all of them and reports the end', async () => {
     await using opened = await openGallery();
     const { page } = opened;
     const grid = page.getByRole('grid', { name: 'Many rows' });
     await grid.waitFor();
     expect(await grid.getAttribute('aria-rowcount')).toBe('10001');
     const rows = grid.locator('.grid-row');
-    const numShown = async (): Promise<number> => rows.count();
-    expect(await numShown()).toBeLessThan(40);
+    const numRendered = async (): Promise<number> => rows.count();
+    expect(await numRendered()).toBeLessThan(40);
     expect(await rows.first().innerText()).toContain('<b>row-0</b>');
-    for (const at of [0.25, 0.5, 0.99]) {
-      await grid.evaluate((element, share) => (element.scrollTop = element.scrollHeight * share), at);
-      const expected = Math.floor(10_000 * at);
+    for (const position of [0.25, 0.5, 0.99]) {
+      await grid.evaluate((element, share) => (element.scrollTop = element.scrollHeight * share), position);
+      const expected = Math.floor(10_000 * position);
       await rows.filter({ hasText: `row-${expected}` }).waitFor();
-      expect(await numShown()).toBeLessThan(40);
+      expect(await numRendered()).toBeLessThan(40);
     }
     expect(await page.locator('#ends').innerText()).toBe('0');
     await grid.focus();
@@ -82,7 +82,7 @@ describe.skipIf(browserPath === null)('shared components', () => {
     await expect.poll(() => page.locator('#opened').innerText()).toBe('row-1');
   });
 
-  test('tabs go round with the arrow keys', async () => {
+  test('cycles through tabs with the arrow keys', async () => {
     await using opened = await openGallery();
     const { page } = opened;
     await page.getByRole('tab', { name: 'One' }).focus();
@@ -94,7 +94,7 @@ describe.skipIf(browserPath === null)('shared components', () => {
     expect(await page.evaluate(() => document.activeElement!.textContent)).toBe('Two');
   });
 
-  test('a chart is drawn, takes new points, and has the colours of the theme', async () => {
+  test('redraws a chart for new points and a new theme', async () => {
     await using opened = await openGallery({ colorScheme: 'light' });
     const { page } = opened;
     const canvas = page.getByRole('img', { name: 'Something grows' }).locator('canvas');
@@ -108,7 +108,7 @@ describe.skipIf(browserPath === null)('shared components', () => {
     await expect.poll(picture).not.toBe(second);
   });
 
-  test('JSON opens step by step, as text', async () => {
+  test('expands JSON step by step, as text', async () => {
     await using opened = await openGallery();
     const { page } = opened;
     const json = page.locator('.json');
@@ -119,9 +119,9 @@ describe.skipIf(browserPath === null)('shared components', () => {
     await expect.poll(() => json.locator('.number').count()).toBe(250);
   });
 
-  test.each(['light', 'dark'] as const)('nothing is in the way of anybody: %s', async (colorScheme) => {
+  test.each(['light', 'dark'] as const)('has no serious accessibility violations: %s', async (colorScheme) => {
     await using opened = await openGallery({ colorScheme });
     await opened.page.getByRole('grid').waitFor();
-    expect(await findBarriers(opened.page)).toEqual([]);
+    expect(await findViolations(opened.page)).toEqual([]);
   });
 });

@@ -11,11 +11,11 @@ afterAll(async () => {
   await server?.[Symbol.asyncDispose]();
 });
 
-/** Of everything that is loaded before the first word can be typed. */
+/** Limit for all files loaded before the chat is usable. */
 const MAX_BYTES = 150_000;
 
 describe.skipIf(!canRun)('first load', () => {
-  test('everything up to the chat is at most 150 kB of gzip, and a second visit loads only the page', async () => {
+  test('loads at most 150 kB gzip before the chat is usable, and only the page on a second visit', async () => {
     await using opened = await openPage(server.url);
     const { page, requests } = opened;
     await page.getByRole('textbox', { name: 'Message' }).waitFor();
@@ -39,11 +39,11 @@ describe.skipIf(!canRun)('first load', () => {
         .map(({ name }) => name),
     );
     expect(loadedAgain).toEqual([]);
-    // What other views need comes with them.
+    // Dependencies of other views are loaded on demand.
     expect(files.filter((path) => /uplot|line-chart/i.test(path))).toEqual([]);
   });
 
-  test('files arrive packed', async () => {
+  test('serves compressed files', async () => {
     const page = await (await server.ask('/')).text();
     const [, script] = /src="(\/assets\/[^"]+\.js)"/.exec(page)!;
     const response = await server.ask(script!);

@@ -1,4 +1,4 @@
-// What others have written is text, in real Chromium: nothing of it runs, loads, or changes what stands beside it.
+// Untrusted text in real Chromium: none of it runs, loads anything or alters the page around it.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { canRun, closeBrowser, type DashboardServer, openPage, startDashboardServer } from './support/index.ts';
@@ -31,11 +31,11 @@ const HOSTILE = [
   '\u001b[31mred\u001b[0m \u202Egnp.exe\u202C \u2066isolated\u2069 \u0000nul',
 ].join('\n\n');
 
-/** Has the next answer be this text, in pieces; everything else is the real server's. */
+/** Streams this text as the next answer; all other requests reach the real server. */
 async function answerWith(page: Page, text: string): Promise<void> {
   const chunk = (delta: object, reason: string | null = null): string =>
     `data: ${JSON.stringify({ model: 'm', choices: [{ index: 0, delta, finish_reason: reason }] })}\n\n`;
-  const pieces = text.match(/[\s\S]{1,997}/g) ?? [];
+  const parts = text.match(/[\s\S]{1,997}/g) ?? [];
   await page.route('**/v1/chat/completions', (route) =>
     route.fulfill({
       headers: {
@@ -44,18 +44,18 @@ async function answerWith(page: Page, text: string): Promise<void> {
         'x-route': '<b>who</b>',
         'x-route-reason': '<i>why</i>',
       },
-      body: [...pieces.map((content) => chunk({ content })), chunk({}, 'stop'), 'data: [DONE]\n\n'].join(''),
+      body: [...parts.map((content) => chunk({ content })), chunk({}, 'stop'), 'data: [DONE]\n\n'].join(''),
     }),
   );
 }
 
-async function say(page: Page, text: string): Promise<void> {
+async function send(page: Page, text: string): Promise<void> {
   await page.getByRole('textbox', { name: 'Message' }).fill(text);
   await page.keyboard.press('Enter');
 }
 
-/** Everything in the thread that could act, whatever made it. */
-const actors = (page: Page): Promise<string[]> =>
+/** Returns all active elements and attributes in the thread. */
+const activeContent = (page: Page): Promise<string[]> =>
   page
     .locator('.thread')
     .evaluate((thread) =>
@@ -75,13 +75,13 @@ const actors = (page: Page): Promise<string[]> =>
     );
 
 describe.skipIf(!canRun)('hostile text', () => {
-  test('in an answer it is shown as text, and its links lead to pages only', async () => {
+  test('is shown as text in an answer, with links to web pages only', async () => {
     await using opened = await openPage(server.url);
     const { page } = opened;
     await answerWith(page, HOSTILE);
-    await say(page, HOSTILE);
+    await send(page, HOSTILE);
     await page.getByRole('button', { name: 'Good answer' }).waitFor();
-    expect(await actors(page)).toEqual([]);
+    expect(await activeContent(page)).toEqual([]);
     expect(await page.evaluate(() => (globalThis as { pwned?: number }).pwned)).toBe(undefined);
     const answer = page.locator('.message.assistant .markdown');
     const text = await answer.innerText();
@@ -106,14 +106,14 @@ describe.skipIf(!canRun)('hostile text', () => {
     expect(await page.locator('.answer-details').innerText()).toContain('<b>who</b> (<i>why</i>)');
   });
 
-  test('markdown is formatted, block by block, as it comes', async () => {
+  test('still formats Markdown while it streams', async () => {
     await using opened = await openPage(server.url);
     const { page } = opened;
     await answerWith(
       page,
       '# Title\n\n**bold** and *soft* and [ref][1]\n\n```ts\nlet x = 1 < 2;\n```\n\n| a | b |\n|---|:-:|\n| 1 | 2 |\n\n1. one\n2. two\n\n[1]: https://example.com/ref',
     );
-    await say(page, 'hi');
+    await send(page, 'hi');
     await page.getByRole('button', { name: 'Good answer' }).waitFor();
     const answer = page.locator('.message.assistant .markdown');
     expect(await answer.locator('h3').innerText()).toBe('Title');
@@ -125,22 +125,22 @@ describe.skipIf(!canRun)('hostile text', () => {
     expect(await answer.locator('a').getAttribute('href')).toBe('https://example.com/ref');
   });
 
-  test('a megabyte, asked and answered, leaves the page usable', async () => {
+  test('of a megabyte, as prompt and as answer, leaves the page usable', async () => {
     await using opened = await openPage(server.url);
     const { page } = opened;
     const long = `<b>begin</b> ${'lorem ipsum dolor '.repeat(60_000)}\n**end**`;
     expect(long.length).toBeGreaterThan(2 ** 20 - 5000);
     await answerWith(page, long);
-    await say(page, long);
+    await send(page, long);
     await page.getByRole('button', { name: 'Good answer' }).waitFor();
     expect(await page.getByRole('button', { name: 'Show all 1.0 MiB' }).count()).toBe(2);
-    // Until it is asked for, little of it is on the page.
+    // Only an excerpt is rendered until the text is expanded.
     expect(await page.evaluate(() => document.body.innerText.length)).toBeLessThan(20_000);
     await page.getByRole('button', { name: 'Show all 1.0 MiB' }).last().click();
     expect(await page.locator('.words.whole').evaluate((one) => one.textContent!.endsWith('**end**'))).toBe(true);
     await page.getByRole('textbox', { name: 'Message' }).pressSequentially('still typing');
     expect(await page.getByRole('textbox', { name: 'Message' }).inputValue()).toBe('still typing');
-    expect(await actors(page)).toEqual([]);
+    expect(await activeContent(page)).toEqual([]);
   });
 
   test.each([
@@ -150,11 +150,11 @@ describe.skipIf(!canRun)('hostile text', () => {
     ['emphasis', '*a_'.repeat(13_000)],
     ['links', '[a](<b>'.repeat(5500)],
     ['entities', '&#x26;'.repeat(6000)],
-  ])('text made to be slow to format ends: %s', async (_name, text) => {
+  ])('that is slow to format does not block the page: %s', async (_name, text) => {
     await using opened = await openPage(server.url);
     const { page } = opened;
     await answerWith(page, text);
-    await say(page, 'hi');
+    await send(page, 'hi');
     await page.getByRole('button', { name: 'Good answer' }).waitFor();
     await page.getByRole('textbox', { name: 'Message' }).pressSequentially('ok');
     expect(await page.getByRole('textbox', { name: 'Message' }).inputValue()).toBe('ok');

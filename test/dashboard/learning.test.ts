@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isHeldOut } from '../../src/learning/sona/examples.ts';
-import { canRun, closeBrowser, type DashboardServer, findBarriers, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
+import { canRun, closeBrowser, type DashboardServer, findViolations, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
 
 const TIMEOUT_MS = 600_000; // a minute of training, many times over
-/** To train on and to judge by, no more than may be said in a minute: which is which, the id of a request decides. */
-const TAUGHT = { trained: 24, heldOut: 8 };
-const NUM_TAUGHT = TAUGHT.trained + TAUGHT.heldOut;
+/** Corrections for training and for the held-out test, below the rate limit of a minute. The request id decides the set. */
+const NUM_CORRECTIONS = { trained: 24, heldOut: 8 };
+const TOTAL_CORRECTIONS = NUM_CORRECTIONS.trained + NUM_CORRECTIONS.heldOut;
 
 describe.skipIf(!canRun)('the learning view', () => {
   let server: DashboardServer & { tokens: ReadonlyMap<string, { token: string }> };
@@ -19,10 +19,10 @@ describe.skipIf(!canRun)('the learning view', () => {
         { name: 'reader', scopes: ['read-only'] },
         { name: 'admin', scopes: ['admin'] },
       ],
-      args: ['--learning-rate', '0.00001'], // single answers teach next to nothing: what is there to learn is left to the loop
+      args: ['--learning-rate', '0.00001'], // weakens the instant loop, so that the background loop has something to learn
     });
-    const left = { ...TAUGHT };
-    for (let i = 0; left.trained + left.heldOut > 0; i++) {
+    const remaining = { ...NUM_CORRECTIONS };
+    for (let i = 0; remaining.trained + remaining.heldOut > 0; i++) {
       const answer = await post<{ id: string }>('/v1/chat/completions', {
         model: server.model,
         messages: [{ role: 'user', content: `What does the cat number ${i} do?` }],
@@ -30,11 +30,11 @@ describe.skipIf(!canRun)('the learning view', () => {
       });
       const requestId = answer.id.replace('chatcmpl-', '');
       const use = isHeldOut(requestId) ? 'heldOut' : 'trained';
-      if (left[use] === 0) {
+      if (remaining[use] === 0) {
         await post('/admin/learning/forget', { requestId });
         continue;
       }
-      left[use]--;
+      remaining[use]--;
       await post('/v1/feedback', { request_id: answer.id, correction: `It sleeps on a blue chair all day.` });
     }
   }, TIMEOUT_MS);
@@ -43,53 +43,57 @@ describe.skipIf(!canRun)('the learning view', () => {
     await server?.[Symbol.asyncDispose]();
   });
 
-  test('a loop is run, its version shown, compared, and taken back', { timeout: TIMEOUT_MS }, async () => {
+  test('runs a loop, shows its version, reverts it and activates it again', { timeout: TIMEOUT_MS }, async () => {
     await using watched = await openPage(`${server.url}#/learning`, { key: key('admin') });
     const { page } = watched;
-    await page.getByText('Judged poor').waitFor();
-    await expect.poll(() => page.locator('.tile', { hasText: 'Judged poor' }).locator('dd').first().textContent()).toBe(String(NUM_TAUGHT)); // prettier-ignore
-    await page.getByRole('button', { name: 'Run loop B' }).click();
+    await page.getByText('Rated bad').waitFor();
+    await expect.poll(() => page.locator('.tile', { hasText: 'Rated bad' }).locator('dd').first().textContent()).toBe(String(TOTAL_CORRECTIONS)); // prettier-ignore
+    await page.getByRole('button', { name: 'Run background loop' }).click();
     const row = page.locator('tr[data-version="1"]');
     await row.waitFor({ timeout: TIMEOUT_MS / 2 });
     const { serves, versions } = await post<{ serves: number; versions: { reason: string; isAccepted: boolean }[] }>('/admin/learning/history', {}); // prettier-ignore
     expect(await row.textContent()).toContain(versions[0]!.reason);
     expect(versions[0]!.isAccepted).toBe(true);
     expect(serves).toBe(1);
-    await row.getByText('serves').waitFor();
-    await page.getByRole('button', { name: 'Back to the file' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Do it' }).click();
-    await page.locator('.badge', { hasText: 'as in its file' }).waitFor();
+    await row.getByText('active', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Revert to base model' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revert' }).click();
+    await page.locator('.badge', { hasText: 'base model' }).waitFor();
     expect((await post<{ serves: number }>('/admin/learning/history', {})).serves).toBe(0);
-    await row.getByRole('button', { name: 'Let it serve' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Do it' }).click();
-    await page.getByText('version 1 serves').waitFor();
+    await row.getByRole('button', { name: 'Activate' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Activate' }).click();
+    await page.getByText('version 1 active').waitFor();
     await page.getByRole('tab', { name: 'Curves' }).click();
     await page.getByRole('img', { name: /^Held-out loss of / }).waitFor();
-    await page.getByRole('img', { name: /judged good, poor/ }).waitFor();
+    await page.getByRole('img', { name: /rated good, rated bad/ }).waitFor();
     await page.getByRole('tab', { name: 'Router' }).click();
-    await page.getByText('No router runs').waitFor();
+    await page.getByText('The router is off').waitFor();
   });
 
-  test('a key that only looks may not run or undo anything', { timeout: TIMEOUT_MS }, async () => {
+  test('shows a read-only key no button that runs a loop or switches versions', { timeout: TIMEOUT_MS }, async () => {
     await using watched = await openPage(`${server.url}#/learning`, { key: key('reader') });
     const { page } = watched;
     await page.getByRole('heading', { name: server.model }).waitFor();
-    expect(await page.getByRole('button', { name: /loop|serve|file/ }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: /loop|activate|revert/i }).count()).toBe(0);
   });
 
-  test('has no serious barrier, dark and light, on a desk and a phone', { timeout: TIMEOUT_MS }, async () => {
-    for (const options of [
-      { colorScheme: 'light' },
-      { colorScheme: 'dark', viewport: { width: 360, height: 740 } },
-    ] as const) {
-      await using watched = await openPage(`${server.url}#/learning`, { key: key('admin'), ...options });
-      const { page } = watched;
-      await page.getByRole('heading', { name: server.model }).waitFor();
-      expect(await findBarriers(page)).toEqual([]);
-      await page.getByRole('tab', { name: 'Curves' }).click();
-      await page.getByRole('img', { name: /judged good, poor/ }).waitFor();
-      expect(await findBarriers(page)).toEqual([]);
-      expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
-    }
-  });
+  test(
+    'has no serious accessibility violations, dark and light, on a desktop and a phone',
+    { timeout: TIMEOUT_MS },
+    async () => {
+      for (const options of [
+        { colorScheme: 'light' },
+        { colorScheme: 'dark', viewport: { width: 360, height: 740 } },
+      ] as const) {
+        await using watched = await openPage(`${server.url}#/learning`, { key: key('admin'), ...options });
+        const { page } = watched;
+        await page.getByRole('heading', { name: server.model }).waitFor();
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole('tab', { name: 'Curves' }).click();
+        await page.getByRole('img', { name: /rated good, rated bad/ }).waitFor();
+        expect(await findViolations(page)).toEqual([]);
+        expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+      }
+    },
+  );
 });

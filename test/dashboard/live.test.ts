@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { canRun, closeBrowser, type DashboardServer, findBarriers, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
+import { canRun, closeBrowser, type DashboardServer, findViolations, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
 
 const TIMEOUT_MS = 600_000;
 const NUM_STREAMS = 64;
@@ -38,38 +38,36 @@ describe.skipIf(!canRun)('the live view', () => {
     return Number(line.slice(line.lastIndexOf(' ') + 1));
   }
 
-  test('the bar of the cache and its budget line are those of /metrics', { timeout: TIMEOUT_MS }, async () => {
+  test('draws the page pool and its budget with the values of /metrics', { timeout: TIMEOUT_MS }, async () => {
     await using watched = await openPage(`${server.url}#/live`, { key: keyOf('admin') });
     const { page } = watched;
     const figure = (name: string) => page.locator(`data[data-figure=${name}]`).getAttribute('value').then(Number);
     await page.locator('data[data-figure=budget]').waitFor();
     expect(await figure('budget')).toBe(await metric('ruvllm_pool_budget_bytes'));
-    // What nobody uses is packed a moment later: one of the two may be the elder.
+    // Idle pages are packed in the background, so one of the two values may be older.
     await expect.poll(async () => (await figure('used')) - (await metric('ruvllm_pool_bytes'))).toBe(0);
     expect(await figure('used')).toBeGreaterThan(0);
     const [used, ...tiers] = await page.locator('data[data-figure=used], data[data-tier]:not([data-tier=disk])').evaluateAll((all) => all.map((one) => Number((one as HTMLDataElement).value))); // prettier-ignore
     expect(tiers.reduce((sum, bytes) => sum + bytes, 0)).toBe(used);
-    // What is drawn: the tiers end where the numbers say, and the budget is a line at its place.
+    // The drawn tiers match the numbers, and the budget line is at its position.
     const [bar, line, ...parts] = await page.evaluate(() => {
       const box = (selector: string) =>
         [...document.querySelectorAll(selector)].map((one) => one.getBoundingClientRect());
       return [...box('.pool-bar'), ...box('.pool-budget'), ...box('.pool-bar span')].map(({ left, width }) => ({ left, width })); // prettier-ignore
     });
-    const drawn = parts.reduce((sum, { width }) => sum + width, 0) / (bar!.width - 2);
-    expect(drawn).toBeCloseTo((await figure('used')) / (await figure('budget')), 2);
+    const usedShare = parts.reduce((sum, { width }) => sum + width, 0) / (bar!.width - 2);
+    expect(usedShare).toBeCloseTo((await figure('used')) / (await figure('budget')), 2);
     expect((line!.left - bar!.left) / bar!.width).toBeGreaterThan(0.97);
   });
 
-  test('the tree shows what prompts share, and can be walked and zoomed', { timeout: TIMEOUT_MS }, async () => {
+  test('shows shared prefixes in a tree that can be navigated and zoomed', { timeout: TIMEOUT_MS }, async () => {
     await using watched = await openPage(`${server.url}#/live`, { key: keyOf('admin') });
     const { page } = watched;
     const items = page.getByRole('treeitem');
     await items.first().waitFor();
     const numBefore = await items.count();
-    expect(numBefore).toBeGreaterThan(1); // two endings of one beginning
-    expect(await items.first().getAttribute('aria-label')).toMatch(
-      / \d+ tokens, .* of use [1-9]\d* times, 2 branches$/,
-    );
+    expect(numBefore).toBeGreaterThan(1); // one shared prefix with two branches
+    expect(await items.first().getAttribute('aria-label')).toMatch(/ \d+ tokens, .*, [1-9]\d* hits?, 2 branches$/);
     await expect.poll(() => page.locator('.prefix-text').textContent()).toContain('Once upon a time');
     await items.first().focus();
     await page.keyboard.press('ArrowRight');
@@ -81,10 +79,10 @@ describe.skipIf(!canRun)('the live view', () => {
     await expect.poll(() => items.count()).toBe(numBefore);
   });
 
-  test('many streams at once are counted, listed, and leave the page quick', { timeout: TIMEOUT_MS }, async () => {
+  test('counts and lists many concurrent streams', { timeout: TIMEOUT_MS }, async () => {
     await using watched = await openPage(`${server.url}#/live`, { key: keyOf('admin') });
     const { page } = watched;
-    await page.getByText('Nothing runs at the moment.').waitFor();
+    await page.getByText('No running requests').waitFor();
     const abort = new AbortController();
     const ask = (i: number): Promise<Response> =>
       fetch(`${server.url}v1/chat/completions`, {
@@ -99,15 +97,15 @@ describe.skipIf(!canRun)('the live view', () => {
           stream: true,
         }),
       });
-    // Each anew when it ends: a quick machine would be through with the first before the last is seen.
+    // Restarts each stream when it ends: a fast machine would finish the first before the last is listed.
     const streams = Array.from({ length: NUM_STREAMS }, async (_, i) => {
       for (;;) await (await ask(i)).text();
     });
-    const grid = page.getByRole('grid', { name: 'Requests that run or wait' });
+    const grid = page.getByRole('grid', { name: 'Running and queued requests' });
     await expect.poll(() => grid.getAttribute('aria-rowcount')).toBe(String(NUM_STREAMS + 1));
     expect(await grid.getByText('generating', { exact: true }).count()).toBeGreaterThan(0);
-    expect(await grid.getByRole('row').count()).toBeLessThan(NUM_STREAMS / 2); // only what can be seen is on the page
-    // Frames while the numbers change: none may hold the page for long.
+    expect(await grid.getByRole('row').count()).toBeLessThan(NUM_STREAMS / 2); // only visible rows are rendered
+    // Measures the longest task while the numbers change.
     const longest = await page.evaluate(
       () =>
         new Promise<number>((resolve) => {
@@ -122,23 +120,27 @@ describe.skipIf(!canRun)('the live view', () => {
     console.log(`${NUM_STREAMS} streams: longest task of the page ${longest} ms`);
     abort.abort();
     for (const one of await Promise.allSettled(streams)) expect(one).toMatchObject({ reason: { name: 'AbortError' } });
-    await page.getByText('Nothing runs at the moment.').waitFor();
+    await page.getByText('No running requests').waitFor();
   });
 
-  test('has no serious barrier, dark and light, on a desk and a phone', { timeout: TIMEOUT_MS }, async () => {
-    for (const options of [
-      { colorScheme: 'light' },
-      { colorScheme: 'dark', viewport: { width: 360, height: 740 } },
-    ] as const) {
-      await using watched = await openPage(`${server.url}#/live`, { key: keyOf('admin'), ...options });
-      const { page } = watched;
-      await page.getByRole('treeitem').first().waitFor();
-      expect(await findBarriers(page)).toEqual([]);
-      expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
-    }
-  });
+  test(
+    'has no serious accessibility violations, dark and light, on a desktop and a phone',
+    { timeout: TIMEOUT_MS },
+    async () => {
+      for (const options of [
+        { colorScheme: 'light' },
+        { colorScheme: 'dark', viewport: { width: 360, height: 740 } },
+      ] as const) {
+        await using watched = await openPage(`${server.url}#/live`, { key: keyOf('admin'), ...options });
+        const { page } = watched;
+        await page.getByRole('treeitem').first().waitFor();
+        expect(await findViolations(page)).toEqual([]);
+        expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+      }
+    },
+  );
 
-  test('a key that only generates does not see it', { timeout: TIMEOUT_MS }, async () => {
+  test('is hidden from a key with only the inference scope', { timeout: TIMEOUT_MS }, async () => {
     await using reader = await openPage(server.url, { key: keyOf('reader') });
     await reader.page.getByRole('link', { name: 'Live' }).waitFor();
     await using writer = await openPage(server.url, { key: keyOf('writer') });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { canRun, closeBrowser, type DashboardServer, findBarriers, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
+import { canRun, closeBrowser, type DashboardServer, findViolations, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
 
 const TIMEOUT_MS = 600_000;
 
@@ -32,28 +32,28 @@ describe.skipIf(!canRun)('the memory view', () => {
     await server?.[Symbol.asyncDispose]();
   });
 
-  test('what is added is counted, found by meaning, opened and forgotten', { timeout: TIMEOUT_MS }, async () => {
+  test('adds, counts, finds, opens and deletes a text', { timeout: TIMEOUT_MS }, async () => {
     await using watched = await openPage(`${server.url}#/memory`, { key: key('writer') });
     const { page } = watched;
-    await page.getByRole('button', { name: 'Remember a text' }).click();
+    await page.getByRole('button', { name: 'Add text' }).click();
     await page.getByLabel('Text', { exact: true }).fill('The harbour freezes in January.');
-    await page.getByRole('button', { name: 'Remember', exact: true }).click();
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByRole('button', { name: /^document 3$/ }).click();
     const rows = page.getByRole('grid', { name: 'Records' }).getByRole('row');
     await expect.poll(() => rows.count()).toBe(4);
-    await page.getByLabel('Search by meaning').fill('the harbour in January');
+    await page.getByLabel('Semantic search').fill('the harbour in January');
     await page.getByRole('button', { name: 'Search', exact: true }).click();
-    await page.getByRole('columnheader', { name: 'Near' }).waitFor();
+    await page.getByRole('columnheader', { name: 'Similarity' }).waitFor();
     expect(await rows.nth(1).textContent()).toContain('harbour freezes');
     await rows.nth(1).click();
-    await page.getByRole('button', { name: 'Forget it' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Forget it' }).click();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('button', { name: /^document 2$/ }).waitFor();
     const { numRecords } = await post<{ numRecords: Record<string, number> }>('/admin/memory/stats', {});
     expect(numRecords['document']).toBe(2);
   });
 
-  test('links of a record are drawn, and lead to their ends', { timeout: TIMEOUT_MS }, async () => {
+  test('draws the links of a record and follows them', { timeout: TIMEOUT_MS }, async () => {
     const ids: string[] = [];
     for (const text of ['The island', 'has a lighthouse', 'and a keeper', 'and a boat']) {
       ids.push((await post<{ id: string }>('/admin/memory/add', { text })).id);
@@ -65,13 +65,13 @@ describe.skipIf(!canRun)('the memory view', () => {
     expect(await page.locator('svg.graph line').count()).toBe(3);
     expect(await page.locator('svg.graph a').count()).toBe(4);
     const places = await page.locator('svg.graph circle').evaluateAll((all) => all.map((one) => `${one.getAttribute('cx')} ${one.getAttribute('cy')}`)); // prettier-ignore
-    expect(new Set(places).size).toBe(places.length); // none hides another
+    expect(new Set(places).size).toBe(places.length); // no two nodes overlap
     await page.locator('svg.graph a').last().focus();
     await page.keyboard.press('Enter');
     await expect.poll(() => page.url()).toMatch(new RegExp(ids.slice(1).join('|')));
   });
 
-  test('sessions with their turns', { timeout: TIMEOUT_MS }, async () => {
+  test('shows sessions with their turns', { timeout: TIMEOUT_MS }, async () => {
     await using watched = await openPage(`${server.url}#/memory`, { key: key('reader') });
     const { page } = watched;
     await page.getByRole('tab', { name: 'Sessions' }).click();
@@ -80,30 +80,34 @@ describe.skipIf(!canRun)('the memory view', () => {
     expect(await page.getByRole('dialog').locator('.turns > li').count()).toBe(2);
   });
 
-  test('a key that only looks sees no button that changes something', { timeout: TIMEOUT_MS }, async () => {
+  test('shows a read-only key no button that changes anything', { timeout: TIMEOUT_MS }, async () => {
     await using watched = await openPage(`${server.url}#/memory`, { key: key('reader') });
     const { page } = watched;
     await page.getByRole('grid', { name: 'Records' }).waitFor();
-    expect(await page.getByRole('button', { name: 'Remember a text' }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Add text' }).count()).toBe(0);
     await page.getByRole('button', { name: /^document/ }).click();
     await page.getByRole('grid', { name: 'Records' }).getByRole('row').nth(1).click();
     await page.getByRole('heading', { name: 'Links' }).waitFor();
-    expect(await page.getByRole('button', { name: 'Forget it' }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Delete' }).count()).toBe(0);
   });
 
-  test('has no serious barrier, dark and light, on a desk and a phone', { timeout: TIMEOUT_MS }, async () => {
-    for (const options of [
-      { colorScheme: 'light' },
-      { colorScheme: 'dark', viewport: { width: 360, height: 740 } },
-    ] as const) {
-      await using watched = await openPage(`${server.url}#/memory`, { key: key('writer'), ...options });
-      const { page } = watched;
-      await page.getByRole('grid', { name: 'Records' }).waitFor();
-      expect(await findBarriers(page)).toEqual([]);
-      await page.getByRole('grid', { name: 'Records' }).getByRole('row').nth(1).click();
-      await page.getByRole('heading', { name: 'Facts' }).waitFor();
-      expect(await findBarriers(page)).toEqual([]);
-      expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
-    }
-  });
+  test(
+    'has no serious accessibility violations, dark and light, on a desktop and a phone',
+    { timeout: TIMEOUT_MS },
+    async () => {
+      for (const options of [
+        { colorScheme: 'light' },
+        { colorScheme: 'dark', viewport: { width: 360, height: 740 } },
+      ] as const) {
+        await using watched = await openPage(`${server.url}#/memory`, { key: key('writer'), ...options });
+        const { page } = watched;
+        await page.getByRole('grid', { name: 'Records' }).waitFor();
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole('grid', { name: 'Records' }).getByRole('row').nth(1).click();
+        await page.getByRole('heading', { name: 'Fields' }).waitFor();
+        expect(await findViolations(page)).toEqual([]);
+        expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+      }
+    },
+  );
 });

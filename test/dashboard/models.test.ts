@@ -3,7 +3,7 @@ import {
   canRun,
   closeBrowser,
   type DashboardServer,
-  findBarriers,
+  findViolations,
   openPage,
   startDashboardServer,
 } from './support/index.ts';
@@ -32,13 +32,13 @@ const stateOf = async (): Promise<string> => {
 };
 
 describe.skipIf(!canRun)('models', () => {
-  test('an administrator unloads and loads a model, and sees what is known of it', async () => {
+  test('lets an administrator unload, load and inspect a model', async () => {
     await using opened = await openPage(`${server.url}#/models`, { key: tokenOf('root') });
     const { page } = opened;
     const row = page.getByRole('row').filter({ hasText: server.model });
     await row.getByText('loaded', { exact: true }).waitFor();
     expect(await stateOf()).toBe('loaded');
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findViolations(page)).toEqual([]);
     await page.getByRole('button', { name: server.model, exact: true }).click();
     await page.getByRole('dialog').getByText('architecture').first().waitFor();
     await page.keyboard.press('Escape');
@@ -51,13 +51,13 @@ describe.skipIf(!canRun)('models', () => {
     expect(await stateOf()).toBe('loaded');
   });
 
-  test('what cannot be loaded or pulled says why', async () => {
+  test('shows why an adapter cannot be loaded', async () => {
     await using opened = await openPage(`${server.url}#/models`, {
       key: tokenOf('root'),
       expectedStatuses: [400, 404],
     });
     const { page } = opened;
-    await page.getByRole('button', { name: 'Load an adapter' }).click();
+    await page.getByRole('button', { name: 'Load adapter' }).click();
     await page.getByRole('textbox', { name: 'Name' }).fill('mine');
     await page.getByRole('textbox', { name: 'Path' }).fill('/nowhere/<b>a</b>.gguf');
     await page.getByRole('dialog').getByRole('button', { name: 'Load' }).click();
@@ -65,14 +65,14 @@ describe.skipIf(!canRun)('models', () => {
   });
 
   test.each([
-    ['reader', 'Served'],
+    ['reader', 'Served models'],
     ['user', 'Models'],
-  ])('a key that is no administrator’s looks and changes nothing: %s', async (name, heading) => {
+  ])('shows other keys no button that changes anything: %s', async (name, heading) => {
     await using opened = await openPage(`${server.url}#/models`, { key: tokenOf(name) });
     const { page } = opened;
     await page.getByRole('heading', { name: heading }).waitFor();
     await page.getByText(server.model).first().waitFor();
     expect(await page.getByRole('button', { name: /load|pull|remove|cancel/i }).count()).toBe(0);
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findViolations(page)).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import {
   canRun,
   closeBrowser,
   type DashboardServer,
-  findBarriers,
+  findViolations,
   openPage,
   startDashboardServer,
 } from './support/index.ts';
@@ -25,21 +25,24 @@ afterAll(async () => {
 });
 
 describe.skipIf(!canRun)('session', () => {
-  test('the page needs no key, everything on it does', async () => {
+  test('serves the page without a key and protects its data', async () => {
     await using opened = await openPage(server.url);
     await opened.page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    const asked = opened.requests.map((url) => new URL(url).pathname).filter((path) => !path.startsWith('/assets/'));
-    expect(asked).toEqual(['/', '/dashboard.json']);
+    const paths = opened.requests.map((url) => new URL(url).pathname).filter((path) => !path.startsWith('/assets/'));
+    expect(paths).toEqual(['/', '/dashboard.json']);
     expect((await server.ask('/v1/whoami')).status).toBe(401);
   });
 
-  test.each(['light', 'dark'] as const)('signing in is open to everybody: %s', async (colorScheme) => {
-    await using opened = await openPage(server.url, { colorScheme });
-    await opened.page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    expect(await findBarriers(opened.page)).toEqual([]);
-  });
+  test.each(['light', 'dark'] as const)(
+    'has no serious accessibility violations on the sign-in page: %s',
+    async (colorScheme) => {
+      await using opened = await openPage(server.url, { colorScheme });
+      await opened.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+      expect(await findViolations(opened.page)).toEqual([]);
+    },
+  );
 
-  test('a wrong key is refused, a good one lasts as long as the tab and is in no other place', async () => {
+  test('rejects a wrong key and stores a valid one only in the tab', async () => {
     await using opened = await openPage(server.url, { expectedStatuses: [401] });
     const { page } = opened;
     await page.getByLabel('API key').fill('nonsense');
@@ -58,14 +61,14 @@ describe.skipIf(!canRun)('session', () => {
     expect(await page.evaluate(() => JSON.stringify(sessionStorage))).not.toContain(tokenOf('user'));
   });
 
-  test('a key that is revoked is signed out by its next request, and leaves nothing on the page', async () => {
+  test('signs out on the next request after the key is revoked, and clears the page', async () => {
     const { id, token } = server.tokens.get('leaver')!;
     await using opened = await openPage(server.url, { key: token, expectedStatuses: [401] });
     const { page } = opened;
     const message = page.getByRole('textbox', { name: 'Message' });
     await message.fill('My secret plan');
     await page.keyboard.press('Enter');
-    await page.locator('.answer-details').waitFor(); // it may be empty: then there is nothing to judge
+    await page.locator('.answer-details').waitFor(); // the answer may be empty, without rating buttons
     server.revokeKey(id);
     await message.fill('And now?');
     await page.keyboard.press('Enter');
@@ -77,43 +80,43 @@ describe.skipIf(!canRun)('session', () => {
     expect(await page.getByText('My secret plan').count()).toBe(0);
   });
 
-  test('a key that only reads sees no button that writes', async () => {
+  test('shows a read-only key no button that writes', async () => {
     await using opened = await openPage(server.url, { key: tokenOf('reader') });
     const { page } = opened;
     await page.getByRole('heading', { level: 1 }).waitFor();
     const views = await page.getByRole('navigation').getByRole('link').allInnerTexts();
     expect(views).not.toContain('Chat');
-    expect(views).not.toContain('Keys');
+    expect(views).not.toContain('API keys');
     expect(views).toContain('Models');
     for (const view of views) {
       await page.getByRole('navigation').getByRole('link', { name: view }).click();
       await page.getByRole('heading', { level: 1, name: view }).waitFor();
       const writes = page.getByRole('button', {
-        name: /load|pull|remove|delete|create|revoke|reset|roll|forget|run|send/i,
+        name: /load|pull|add|remove|delete|create|revoke|reset|revert|roll|activate|forget|run|stop|send/i,
       });
       expect(await writes.allInnerTexts(), view).toEqual([]);
     }
-    // An address that is not for this key leads to what is.
+    // The URL of a view that is closed to this key opens its first view.
     await page.goto(`${server.url}#/keys`);
     await page.getByRole('heading', { level: 1, name: views[0]! }).waitFor();
   });
 
-  test('an administrator makes a key, sees it once, and revokes it', async () => {
+  test('lets an administrator create a key, shows it once, and revokes it', async () => {
     await using opened = await openPage(`${server.url}#/keys`, { key: tokenOf('root') });
     const { page } = opened;
     const hostile = '<img src=x onerror=alert(1)>';
     await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByRole('textbox', { name: 'Name' }).fill(hostile);
     await page.getByRole('textbox', { name: 'Tenant' }).fill('guests');
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findViolations(page)).toEqual([]);
     await page.getByRole('button', { name: 'Create', exact: true }).click();
     const token = await page.locator('code.token').innerText();
     expect((await server.ask('/v1/models', { key: token })).status).toBe(200);
     await page.getByRole('button', { name: 'Done' }).click();
     expect(await page.content()).not.toContain(token);
     const row = page.getByRole('row').filter({ hasText: hostile });
-    expect(await row.innerText()).toMatch(/guests[\s\S]*inference[\s\S]*good/);
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await row.innerText()).toMatch(/guests[\s\S]*inference[\s\S]*active/);
+    expect(await findViolations(page)).toEqual([]);
     await row.getByRole('button', { name: /^Revoke/ }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
     await row.getByText('revoked').waitFor();
@@ -122,24 +125,24 @@ describe.skipIf(!canRun)('session', () => {
 });
 
 describe.skipIf(!canRun)('an open server', () => {
-  test('needs no key; its first key closes it, and signs this page in', async () => {
+  test('requires no key until the first one is created, which also signs this page in', async () => {
     await using open = await startDashboardServer();
     await using opened = await openPage(`${open.url}#/keys`);
     const { page } = opened;
-    await page.getByText('There are no keys').waitFor();
+    await page.getByText('No API keys').waitFor();
     expect(await page.getByRole('button', { name: 'Sign out' }).count()).toBe(0);
     await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByRole('textbox', { name: 'Name' }).fill('first');
     await page.getByRole('button', { name: 'Create', exact: true }).click();
     const token = await page.locator('code.token').innerText();
     await page.getByRole('button', { name: 'Done' }).click();
-    await page.getByText('good, yours').waitFor();
+    await page.getByText('active (yours)').waitFor();
     await page.getByRole('button', { name: 'Sign out' }).waitFor();
     expect((await open.ask('/v1/models')).status).toBe(401);
     expect((await open.ask('/admin/keys', { key: token })).status).toBe(200);
   });
 
-  test('with --no-dashboard has no page', async () => {
+  test('serves no page with --no-dashboard', async () => {
     await using bare = await startDashboardServer({ args: ['--no-dashboard', '--no-memory'] });
     expect((await bare.ask('/')).status).toBe(404);
     expect((await bare.ask('/dashboard.json')).status).toBe(404);

@@ -1,10 +1,10 @@
 import type { Client } from './client.ts';
 
-/** What a search looks for; what is left out does not matter. */
+/** Search filters; omitted filters match everything. */
 export interface AuditQuery {
-  /** By meaning, the nearest first. */
+  /** Sorts by semantic similarity to this text, most similar first. */
   readonly similarTo?: string;
-  /** Words in question, answer or error. */
+  /** Words in the prompt, answer or error. */
   readonly text?: string;
   readonly model?: string;
   readonly fromMs?: number;
@@ -18,7 +18,7 @@ export interface AuditRow {
   readonly id: string;
   readonly createdMs: number;
   readonly similarity: number | null;
-  /** What was said of the answer since. */
+  /** The latest rating of the answer. */
   readonly rating: { readonly quality: number; readonly verdict: string } | null;
   readonly link: { readonly sequence: number; readonly hash: string };
   readonly entry: {
@@ -78,7 +78,7 @@ export interface ChainReport {
   readonly brokenAt: { readonly sequence: number; readonly reason: string } | null;
 }
 
-/** The log of all requests. */
+/** Endpoints of the audit log. */
 export const auditOf = (client: Client) => ({
   search: (query: AuditQuery, after: string | null, signal?: AbortSignal) =>
     client.post<AuditPage>(

@@ -3,12 +3,12 @@ import { ApiError } from './errors.ts';
 import { readSse } from './sse.ts';
 import type { ChatChunk, ChatRequest, Usage } from './types.ts';
 
-/** What is known of an answer before its first word. */
+/** Response headers of an answer, available before its first token. */
 export interface AnswerOrigin {
   readonly requestId: string;
-  /** Who was chosen to answer, and why; null: the request named the model. */
+  /** The router's decision; null: the request named the model. */
   readonly route: { readonly candidate: string; readonly reason: string } | null;
-  /** What of the memory is in the prompt. */
+  /** Memory records in the prompt. */
   readonly sources: readonly { readonly number: number; readonly kind: string; readonly id: string }[];
 }
 
@@ -32,7 +32,7 @@ export async function* streamChat(
     if (data === '[DONE]') return;
     yield* readChunk(JSON.parse(data) as ChatChunk | { error: { message: string; code: string | null } });
   }
-  throw new ApiError('the stream ended in the middle of the answer', { status: 0, code: 'unreachable' });
+  throw new ApiError('The stream ended before the answer was complete.', { status: 0, code: 'unreachable' });
 }
 
 function* readChunk(chunk: ChatChunk | { error: { message: string; code: string | null } }): Generator<AnswerEvent> {
@@ -45,7 +45,7 @@ function* readChunk(chunk: ChatChunk | { error: { message: string; code: string 
   if (chunk.usage != null) yield { type: 'usage', usage: chunk.usage };
 }
 
-/** The headers that every answer comes with: `x-memory-sources: 1=document:ID 2=…`. */
+/** Reads the headers of an answer: `x-memory-sources: 1=document:ID 2=…`. */
 export function readOrigin(headers: Headers): AnswerOrigin {
   const candidate = headers.get('x-route');
   const sources = (headers.get('x-memory-sources') ?? '').split(' ').flatMap((entry) => {

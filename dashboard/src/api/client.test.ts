@@ -3,75 +3,75 @@ import { readOrigin } from './chat.ts';
 import { createClient } from './client.ts';
 import { ApiError } from './errors.ts';
 
-interface Sent {
+interface SentRequest {
   readonly url: string;
   readonly init: RequestInit;
 }
 
 function setUp(respond: () => Response | Promise<Response>, key: { token: string | null } = { token: 'k' }) {
-  const sent: Sent[] = [];
-  const refused: ApiError[] = [];
+  const requests: SentRequest[] = [];
+  const unauthorized: ApiError[] = [];
   const client = createClient({
     key: () => key.token,
-    onUnauthorized: (error) => refused.push(error),
+    onUnauthorized: (error) => unauthorized.push(error),
     fetch: async (url, init) => {
-      sent.push({ url: url as string, init: init! });
+      requests.push({ url: url as string, init: init! });
       return respond();
     },
   });
-  return { client, sent, refused, key };
+  return { client, requests, unauthorized, key };
 }
-const refusal = (status: number): Response =>
+const errorResponse = (status: number): Response =>
   Response.json({ error: { message: 'no', code: 'why' } }, { status, headers: { 'x-request-id': 'r' } });
 
-test('the key goes into a header, never into an address; options that are not given are left out', async () => {
-  const { client, sent } = setUp(() => Response.json({ ok: true }));
+test('sends the key in a header, never in the URL, and leaves out missing query options', async () => {
+  const { client, requests } = setUp(() => Response.json({ ok: true }));
   await client.get('/a', { query: { x: 'a&b', none: null, also: undefined, n: 0 } });
-  expect(sent[0]!.url).toBe('/a?x=a%26b&n=0');
-  expect(sent[0]!.init).toMatchObject({
+  expect(requests[0]!.url).toBe('/a?x=a%26b&n=0');
+  expect(requests[0]!.init).toMatchObject({
     headers: { authorization: 'Bearer k' },
     credentials: 'omit',
     redirect: 'error',
   });
 });
 
-test('a failure has the words of the server and the name of the request', async () => {
-  const { client, refused } = setUp(() => refusal(403));
+test("throws the server's error message with the request id", async () => {
+  const { client, unauthorized } = setUp(() => errorResponse(403));
   await expect(client.post('/a', {})).rejects.toMatchObject({
     status: 403,
     code: 'why',
     message: 'no',
     requestId: 'r',
   });
-  expect(refused).toEqual([]);
+  expect(unauthorized).toEqual([]);
 });
 
-test("a proxy's page is a failure too", async () => {
+test('throws the status when a proxy answers with an HTML page', async () => {
   const { client } = setUp(() => new Response('<h1>Bad gateway', { status: 502, statusText: 'Bad Gateway' }));
   await expect(client.get('/a')).rejects.toMatchObject({ status: 502, message: '502 Bad Gateway' });
 });
 
-test('a server that cannot be reached is said to be so; one that was left is not', async () => {
+test('reports an unreachable server but passes aborts through', async () => {
   const down = setUp(() => Promise.reject(new TypeError('Failed to fetch')));
   await expect(down.client.get('/a')).rejects.toMatchObject({ status: 0, code: 'unreachable' });
-  const left = setUp(() => Promise.reject(new DOMException('left', 'AbortError')));
-  await expect(left.client.get('/a')).rejects.toMatchObject({ name: 'AbortError' });
+  const aborted = setUp(() => Promise.reject(new DOMException('left', 'AbortError')));
+  await expect(aborted.client.get('/a')).rejects.toMatchObject({ name: 'AbortError' });
 });
 
-test('a key that is refused is told of, one that was given up meanwhile is not', async () => {
-  const now = setUp(() => refusal(401));
-  await expect(now.client.get('/a')).rejects.toBeInstanceOf(ApiError);
-  expect(now.refused).toHaveLength(1);
+test('calls onUnauthorized for the current key but not for a replaced one', async () => {
+  const current = setUp(() => errorResponse(401));
+  await expect(current.client.get('/a')).rejects.toBeInstanceOf(ApiError);
+  expect(current.unauthorized).toHaveLength(1);
   const key = { token: 'old' as string | null };
-  const late = setUp(() => {
+  const replaced = setUp(() => {
     key.token = 'new';
-    return refusal(401);
+    return errorResponse(401);
   }, key);
-  await expect(late.client.get('/a')).rejects.toBeInstanceOf(ApiError);
-  expect(late.refused).toEqual([]);
+  await expect(replaced.client.get('/a')).rejects.toBeInstanceOf(ApiError);
+  expect(replaced.unauthorized).toEqual([]);
 });
 
-test('what an answer comes from stands in its headers', () => {
+test('reads request id, route and sources from the response headers', () => {
   const headers = new Headers({
     'x-request-id': 'id',
     'x-route': 'small',

@@ -1,11 +1,11 @@
 import { ApiError, isAbort, messageOf, readFailure } from './errors.ts';
 
 export interface ClientOptions {
-  /** The key to send; null: none. */
+  /** Returns the API key to send; null: none. */
   readonly key: () => string | null;
-  /** The key that was sent is not accepted any more. */
+  /** Called when the server rejects the current API key. */
   readonly onUnauthorized: (error: ApiError) => void;
-  /** Default: the browser's. */
+  /** Default: the browser's `fetch`. */
   readonly fetch?: typeof fetch;
 }
 
@@ -14,12 +14,12 @@ export interface CallOptions {
   readonly query?: Readonly<Record<string, string | number | boolean | null | undefined>>;
 }
 
-/** Asks the server this page came from, and nobody else. */
+/** Sends requests to the server that served this page. */
 export interface Client {
   get<T>(path: string, options?: CallOptions): Promise<T>;
   post<T>(path: string, body: unknown, options?: CallOptions): Promise<T>;
   remove<T>(path: string, options?: CallOptions): Promise<T>;
-  /** A response whose body is not JSON; failures are thrown all the same. */
+  /** Returns the raw response, for bodies that are not JSON. Throws on failure like the others. */
   open(method: 'GET' | 'POST', path: string, body: unknown, options?: CallOptions): Promise<Response>;
 }
 
@@ -51,11 +51,11 @@ export function createClient({
       });
     } catch (error) {
       if (isAbort(error)) throw error;
-      throw new ApiError(`the server cannot be reached: ${messageOf(error)}`, { status: 0, code: 'unreachable' });
+      throw new ApiError(`Cannot reach the server: ${messageOf(error)}`, { status: 0, code: 'unreachable' });
     }
     if (response.ok) return response;
     const failure = await readFailure(response);
-    // A late answer to an earlier key says nothing about the one that is used now.
+    // A late 401 for a previous key must not sign out the current one.
     if (failure.status === 401 && token === key()) onUnauthorized(failure);
     throw failure;
   }

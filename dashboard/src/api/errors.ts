@@ -1,4 +1,4 @@
-/** A request that the server refused, or that never reached it (status 0). */
+/** A request that the server rejected, or that never reached it (status 0). */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -16,7 +16,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The failure that a response tells of; a proxy's page is a failure too. */
+/** Converts an error response; its body may be the HTML page of a proxy instead of JSON. */
 export async function readFailure(response: Response): Promise<ApiError> {
   const { status, statusText, headers } = response;
   const requestId = headers.get('x-request-id');
@@ -28,12 +28,12 @@ export async function readFailure(response: Response): Promise<ApiError> {
   }
 }
 
-/** Whether it was us who ended the request. */
+/** Whether the page itself aborted the request. */
 export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }
 
-/** What to tell of any failure. */
+/** Returns the message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -4,21 +4,21 @@ import type {
   ApiKey,
   FeedbackReport,
   FeedbackRequest,
+  Identity,
   KeyScope,
   ListOf,
   ModelEntry,
   Props,
-  Who,
 } from './types.ts';
 
 type Signal = AbortSignal | undefined;
 
-/** Every endpoint that the dashboard uses, by what it is for. */
+/** Endpoints shared by several views; larger families have their own file. */
 export const endpoints = (client: Client) => ({
-  /** Whether this server wants a key at all. */
+  /** Whether this server requires an API key. */
   needsKey: async (signal?: Signal) =>
     (await client.get<{ needs_key: boolean }>('/dashboard.json', { signal })).needs_key,
-  whoami: (signal?: Signal) => client.get<Who>('/v1/whoami', { signal }),
+  whoami: (signal?: Signal) => client.get<Identity>('/v1/whoami', { signal }),
   models: async (signal?: Signal) => (await client.get<ListOf<ModelEntry>>('/v1/models', { signal })).data,
   props: (signal?: Signal) => client.get<Props>('/props', { signal }),
   feedback: (feedback: FeedbackRequest) => client.post<FeedbackReport>('/v1/feedback', { ...feedback, source: 'ui' }),

@@ -25,7 +25,7 @@ export interface Version {
   readonly numLearnedFrom: number;
 }
 
-/** Of one version, what the gate measured; null: it was not. */
+/** The gate's measurements of one version; null: not measured. */
 export interface VersionPoint {
   readonly version: number;
   readonly createdMs: number;
@@ -76,7 +76,7 @@ export interface RouteDecision {
 
 export type Loop = 'background' | 'deep';
 
-/** What feedback taught. */
+/** Endpoints of learning and routing. */
 export const learningOf = (client: Client) => ({
   status: (signal?: AbortSignal) => client.post<LearningStatus>('/admin/learning/status', {}, { signal }),
   series: (signal?: AbortSignal) => client.post<LearningSeries>('/admin/learning/series', {}, { signal }),

@@ -57,7 +57,7 @@ export interface LiveModel {
   readonly pool: LivePool | null;
 }
 
-/** What the server does at this moment. */
+/** The state of the server at one moment. */
 export interface LiveSnapshot {
   readonly at: number;
   readonly window_seconds: number;
@@ -95,7 +95,7 @@ export interface PrefixTree {
   readonly nodes: readonly PrefixNode[];
 }
 
-/** A snapshot a second until the signal ends it; whatever else ends it is thrown. */
+/** Yields one snapshot per second until aborted; throws when the stream ends for any other reason. */
 export async function* watchLive(client: Client, signal: AbortSignal): AsyncGenerator<LiveSnapshot, void, undefined> {
   const response = await client.open('GET', '/admin/live/events', undefined, { signal, query: { interval_ms: 1000 } });
   for await (const { event, data } of readSse(response.body!)) {
@@ -105,9 +105,9 @@ export async function* watchLive(client: Client, signal: AbortSignal): AsyncGene
       throw new ApiError(error.message, { status: 0, code: error.code ?? 'unknown' });
     }
   }
-  throw new ApiError('the server ended the stream', { status: 0, code: 'ended' });
+  throw new ApiError('The server closed the stream.', { status: 0, code: 'ended' });
 }
 
-/** What is kept of computed prompts, the most used first. */
+/** Reads the prefix cache, most used prefixes first. */
 export const readPrefixTree = (client: Client, model: string, signal: AbortSignal): Promise<PrefixTree> =>
   client.get('/admin/prefix-tree', { signal, query: { model, depth: 32, limit: 300 } });

@@ -14,7 +14,7 @@ export interface MemoryItem {
   readonly kind: string;
   readonly createdMs: number;
   readonly text: string;
-  /** How near it is to what was searched for; left out of lists. */
+  /** Similarity to the search text; omitted in lists. */
   readonly similarity?: number | null;
 }
 
@@ -69,7 +69,7 @@ export interface SessionTurn {
   readonly createdMs: number;
 }
 
-/** What the tenant of the key remembers. */
+/** Endpoints of the tenant's memory. */
 export const memoryOf = (client: Client) => ({
   stats: (signal?: AbortSignal) => client.post<MemoryStats>('/admin/memory/stats', {}, { signal }),
   list: (kind: string | null, after: string | null, signal?: AbortSignal) =>

@@ -1,23 +1,23 @@
 import type { Client } from './client.ts';
 import type { ListOf, ModelEntry } from './types.ts';
 
-/** A model that is served, as administrators and readers of all see it. */
+/** A served model, as keys with `operate` permission see it. */
 export interface ServedModel {
   readonly id: string;
   readonly aliases: readonly string[];
   readonly state: NonNullable<ModelEntry['state']>;
   readonly num_users: number;
-  /** What loading it takes; null: only known afterwards. */
+  /** Memory that loading it requires; null: unknown until it is loaded. */
   readonly size_bytes: number | null;
   readonly held_bytes: number;
-  /** Whether it was added while the server runs, and can be taken out again. */
+  /** Whether it was added after the server started, and can be removed again. */
   readonly is_added: boolean;
   readonly error: string | null;
 }
 
 export type Fit = 'yes' | 'after_unload' | 'no' | 'unknown';
 
-/** A file on the server's machine. */
+/** A model file on the server's machine. */
 export interface CachedModel {
   readonly reference: string;
   readonly size_bytes: number;
@@ -28,15 +28,15 @@ export interface CachedModel {
 
 /** `GET /admin/models`. */
 export interface ModelsReport extends ListOf<ServedModel> {
-  /** null: no limit of its own. */
+  /** null: no limit. */
   readonly budget_bytes: number | null;
   readonly used_bytes: number;
   readonly free_bytes: number | null;
-  /** null: the server only has what it was started with. */
+  /** null: the server has no catalog and serves only the models it was started with. */
   readonly cached: readonly CachedModel[] | null;
 }
 
-/** A model on its way to the server's machine. */
+/** A download of a model to the server's machine. */
 export interface Pull {
   readonly id: string;
   readonly reference: string;
@@ -51,12 +51,12 @@ export interface Pull {
   readonly error: string | null;
 }
 
-/** Longer than a click is waited for; what takes longer is seen in the list. */
+/** Slower loads continue in the background; the list shows their state. */
 const LOAD_WAIT_MS = 1000;
 
 const pathOf = (id: string): string => id.split('/').map(encodeURIComponent).join('/');
 
-/** What is done with models. */
+/** Endpoints that manage models. */
 export const modelEndpoints = (client: Client) => ({
   report: (signal?: AbortSignal) => client.get<ModelsReport>('/admin/models', { signal }),
   load: (model: string, name?: string) =>

@@ -1,40 +1,40 @@
 import { ApiError, isAbort, messageOf } from './errors.ts';
 
-/** One event of a stream. */
+/** One server-sent event. */
 export interface SseEvent {
   readonly event: string;
   readonly data: string;
 }
 
-/** An event longer than this is no event: a stream without an end must not fill the page. */
+/** Protects the page's memory from a stream that never ends an event. */
 const MAX_EVENT_CHARS = 8 * 2 ** 20;
 
-/** Takes a stream of text in pieces, wherever it was cut, and gives whole events. */
+/** Takes text in chunks of any size and returns complete events. */
 export interface SseParser {
   push(text: string): SseEvent[];
 }
 
-/** Reads events as the HTML standard has it: LF, CR or CRLF end a line, a byte order mark is skipped, comments say nothing. */
+/** Parses events per the HTML standard: LF, CR or CRLF ends a line; a byte order mark and comments are skipped. */
 export function createSseParser(): SseParser {
-  let rest = '';
+  let buffer = '';
   let data: string[] = [];
   let dataChars = 0;
   let event = '';
   let isStart = true;
   return {
     push(text) {
-      rest += text;
-      if (isStart && rest !== '') {
+      buffer += text;
+      if (isStart && buffer !== '') {
         isStart = false;
-        if (rest.startsWith('\uFEFF')) rest = rest.slice(1);
+        if (buffer.startsWith('\uFEFF')) buffer = buffer.slice(1);
       }
       const events: SseEvent[] = [];
       let from = 0;
       const lineEnd = /\r\n|\n|\r/g;
-      for (let match = lineEnd.exec(rest); match !== null; match = lineEnd.exec(rest)) {
-        // A CR at the end may be half of a CRLF whose LF is still to come.
-        if (match[0] === '\r' && lineEnd.lastIndex === rest.length) break;
-        const line = rest.slice(from, match.index);
+      for (let match = lineEnd.exec(buffer); match !== null; match = lineEnd.exec(buffer)) {
+        // A CR at the end may be half of a CRLF whose LF is in the next chunk.
+        if (match[0] === '\r' && lineEnd.lastIndex === buffer.length) break;
+        const line = buffer.slice(from, match.index);
         from = lineEnd.lastIndex;
         if (line === '') {
           if (data.length > 0) events.push({ event: event === '' ? 'message' : event, data: data.join('\n') });
@@ -50,16 +50,16 @@ export function createSseParser(): SseParser {
           dataChars += value.length;
         }
       }
-      rest = rest.slice(from);
-      if (rest.length + dataChars > MAX_EVENT_CHARS) {
-        throw new Error(`an event of the stream is longer than ${MAX_EVENT_CHARS} characters`);
+      buffer = buffer.slice(from);
+      if (buffer.length + dataChars > MAX_EVENT_CHARS) {
+        throw new Error(`Stream event is longer than ${MAX_EVENT_CHARS} characters.`);
       }
       return events;
     },
   };
 }
 
-/** The events of a body; whoever stops reading ends the request. */
+/** Yields the events of a response body; cancels the request when the consumer stops early. */
 export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator<SseEvent, void, undefined> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
@@ -69,7 +69,7 @@ export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator
     for (;;) {
       const { value, done } = await reader.read().catch((error: unknown) => {
         if (isAbort(error)) throw error;
-        throw new ApiError(`the connection to the server was lost: ${messageOf(error)}`, {
+        throw new ApiError(`Lost the connection to the server: ${messageOf(error)}`, {
           status: 0,
           code: 'unreachable',
         });

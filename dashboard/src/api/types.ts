@@ -1,13 +1,13 @@
-/** What the server says, as it spells it. Nothing here is trusted to be more than text: whatever is shown goes through `format/`. */
+/** Wire types of the server. Their text is untrusted: `format/` makes it safe to display. */
 
 export type KeyScope = 'inference' | 'admin' | 'read-only';
 
 /** `GET /v1/whoami`. */
-export interface Who {
+export interface Identity {
   readonly key: { readonly id: string; readonly name: string; readonly created: number } | null;
   readonly tenant: string;
   readonly scopes: readonly KeyScope[];
-  readonly allows: Allowances;
+  readonly allows: Permissions;
   readonly is_open: boolean;
   readonly version: string;
   readonly started: number;
@@ -15,15 +15,18 @@ export interface Who {
   readonly route_alias: string | null;
 }
 
-/** What the key opens: looking, generating and judging, what concerns all tenants, and everything. */
-export interface Allowances {
+/** The permissions of an API key. */
+export interface Permissions {
+  /** Viewing its tenant's data. */
   readonly read: boolean;
+  /** Generating, sending feedback, and changing its tenant's data. */
   readonly write: boolean;
+  /** Viewing data that concerns all tenants. */
   readonly operate: boolean;
   readonly admin: boolean;
 }
 
-/** Parts a server has or has not. */
+/** Optional parts of a server. */
 export type Part = 'memory' | 'learning' | 'routing' | 'catalog';
 
 export interface ListOf<T> {
@@ -31,7 +34,7 @@ export interface ListOf<T> {
   readonly data: readonly T[];
 }
 
-/** One of `GET /v1/models`; the name that chooses between models has candidates in place of a state. */
+/** One entry of `GET /v1/models`; the router's alias has candidates instead of a state. */
 export interface ModelEntry {
   readonly id: string;
   readonly created: number;
@@ -46,7 +49,7 @@ export interface ChatTurn {
   readonly content: string;
 }
 
-/** How an answer is made; what is left out is the server's to choose. */
+/** Sampling options; the server has a default for each. */
 export interface SamplingOptions {
   readonly temperature?: number;
   readonly top_p?: number;
@@ -60,7 +63,7 @@ export interface SamplingOptions {
 export interface ChatRequest extends SamplingOptions {
   readonly model: string;
   readonly messages: readonly ChatTurn[];
-  /** What of the memory goes into the prompt; left out: nothing. */
+  /** Options for adding memory records to the prompt; omitted: none are added. */
   readonly memory?: Readonly<Record<string, unknown>>;
 }
 
@@ -88,7 +91,7 @@ export interface FeedbackRequest {
   readonly comment?: string;
 }
 
-/** What became of a feedback; `learned` is there where the server learns. */
+/** The server's reply to feedback; `learned` is present when learning is enabled. */
 export interface FeedbackReport {
   readonly accepted: boolean;
   readonly verdict?: string;
@@ -116,7 +119,7 @@ export interface Adapter {
   readonly affects_kv: boolean;
 }
 
-/** The part of `GET /props` that is about models. */
+/** The model section of `GET /props`. */
 export interface Props {
   readonly version: string;
   readonly models: readonly {

@@ -7,7 +7,7 @@ import { SignIn } from './sign-in.tsx';
 
 onSignOut(clearToasts);
 
-/** The whole page: who is it, then what they came for. */
+/** The whole page: the sign-in form, or the frame with its views. */
 export function App() {
   return (
     <>
@@ -23,7 +23,7 @@ function page(state: typeof sessionState.value) {
   return (
     <main class="sign-in">
       {state === 'starting' ? (
-        <Loading what="Connecting" />
+        <Loading label="Connecting" />
       ) : (
         <ErrorNotice error={sessionNotice.value} onRetry={() => void startSession()} />
       )}

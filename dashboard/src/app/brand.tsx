@@ -1,4 +1,4 @@
-/** The name with its mark. */
+/** The logo and product name. */
 export function Brand() {
   return (
     <div class="brand">

@@ -3,15 +3,15 @@ import { Button } from '../components/button.tsx';
 import { Icon } from '../components/icon.tsx';
 import { visibleText } from '../format/visible-text.ts';
 import { Brand } from './brand.tsx';
-import { OpenedView } from './opened-view.tsx';
+import { LazyView } from './lazy-view.tsx';
 import { hrefOf, route } from './router.ts';
-import { allows, signOut, who } from './session.ts';
+import { identity, permissions, signOut } from './session.ts';
 import { nextTheme, theme } from './theme.ts';
 import { VIEWS } from './views.ts';
 
-/** Navigation on the left, the opened view beside it. */
+/** The navigation on the left and the current view beside it. */
 export function Frame() {
-  const views = VIEWS.filter((view) => view.isOpenTo(allows.value));
+  const views = VIEWS.filter((view) => view.isOpenTo(permissions.value));
   const [name, ...path] = route.value;
   const view = views.find(({ id }) => id === name) ?? views[0]!;
   const main = useRef<HTMLElement>(null);
@@ -19,7 +19,7 @@ export function Frame() {
 
   useEffect(() => {
     document.title = `${view.title} · RuvLLM`;
-    // Whoever follows a link with the keyboard goes on reading there; on the first page nobody has followed one.
+    // After a navigation, keyboard users continue in the new view; the initial view keeps the default focus.
     if (!isFirst.current) main.current?.focus();
     isFirst.current = false;
   }, [view]);
@@ -30,7 +30,7 @@ export function Frame() {
         class="skip-link"
         href="#main"
         onClick={(event) => {
-          event.preventDefault(); // the address behind # is the view's
+          event.preventDefault(); // the URL fragment selects the view
           main.current?.focus();
         }}
       >
@@ -53,7 +53,7 @@ export function Frame() {
         <SideFoot />
       </header>
       <main class="main" id="main" ref={main} tabIndex={-1}>
-        <OpenedView key={view.id} view={view} path={path} />
+        <LazyView key={view.id} view={view} path={path} />
       </main>
     </div>
   );
@@ -61,16 +61,16 @@ export function Frame() {
 
 function SideFoot() {
   const themeIcon = ({ auto: 'theme-auto', light: 'sun', dark: 'moon' } as const)[theme.value];
-  const key = who.value?.key ?? null;
+  const key = identity.value?.key ?? null;
   return (
     <div class="side-foot">
       <div class="who">
         <strong>{key === null ? 'Open server' : visibleText(key.name)}</strong>
-        {key === null ? 'no key needed' : who.value!.scopes.join(', ')}
+        {key === null ? 'no API key required' : identity.value!.scopes.join(', ')}
       </div>
       <div class="side-actions">
-        <Button kind="plain" icon={themeIcon} label={`Theme: ${theme.value}. Change`} onClick={nextTheme} />
-        {key !== null && <Button kind="plain" icon="leave" label="Sign out" onClick={() => signOut()} />}
+        <Button kind="plain" icon={themeIcon} label={`Change theme (current: ${theme.value})`} onClick={nextTheme} />
+        {key !== null && <Button kind="plain" icon="sign-out" label="Sign out" onClick={() => signOut()} />}
       </div>
     </div>
   );

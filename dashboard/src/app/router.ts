@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-/** The address behind `#`, in parts: `#/audit/a%2Fb` is `['audit', 'a/b']`. */
+/** The segments of the URL fragment: `#/audit/a%2Fb` is `['audit', 'a/b']`. */
 export const route = signal<readonly string[]>(readRoute(location.hash));
 
 addEventListener('hashchange', () => (route.value = readRoute(location.hash)));
@@ -13,17 +13,17 @@ export function readRoute(hash: string): string[] {
     .map(decodePart);
 }
 
-/** The address of a view, for `href`. */
+/** Returns the URL of a view, for `href`. */
 export function hrefOf(...parts: readonly string[]): string {
   return `#/${parts.map(encodeURIComponent).join('/')}`;
 }
 
-/** Goes there as a link would. */
+/** Navigates to a view, adding a history entry. */
 export function goTo(...parts: readonly string[]): void {
   location.hash = hrefOf(...parts);
 }
 
-/** Anybody can write an address: one that is not well formed is taken as it is. */
+/** Malformed percent-encoding is kept verbatim, because URLs can be typed by hand. */
 function decodePart(part: string): string {
   try {
     return decodeURIComponent(part);

@@ -2,42 +2,42 @@ import { computed, signal } from '@preact/signals';
 import { createClient } from '../api/client.ts';
 import { ApiError, messageOf } from '../api/errors.ts';
 import { endpoints } from '../api/index.ts';
-import type { Allowances, Part, Who } from '../api/types.ts';
+import type { Identity, Part, Permissions } from '../api/types.ts';
 
-/** Where the key is kept: gone with the tab, and never in a place that other tabs or later visitors can read. */
-const KEY_PLACE = 'ruvllm.key';
+/** In sessionStorage: cleared with the tab and hidden from other tabs and later visitors. */
+const KEY_STORAGE_KEY = 'ruvllm.key';
 
-/** How often a key that asks for nothing is looked at: a page that is only read must not outlive a key that was revoked. */
-const CHECK_MS = 15_000;
+/** Revalidates the key of an idle page, so that a revoked key does not leave data on screen. */
+const CHECK_INTERVAL_MS = 15_000;
 
 export type SessionState = 'starting' | 'signed-out' | 'signed-in' | 'unreachable';
 
 export const sessionState = signal<SessionState>('starting');
-/** Why somebody has to sign in again, or cannot. */
+/** Why the user was signed out, or cannot sign in. */
 export const sessionNotice = signal('');
-export const who = signal<Who | null>(null);
+export const identity = signal<Identity | null>(null);
 
-const NOTHING: Allowances = { read: false, write: false, operate: false, admin: false };
-/** What the key opens, as the server says; buttons that it would refuse are not shown. */
-export const allows = computed<Allowances>(() => who.value?.allows ?? NOTHING);
-/** Whether the server has a part, such as a memory. */
-export const hasPart = (part: Part): boolean => who.value?.parts[part] === true;
+const NO_PERMISSIONS: Permissions = { read: false, write: false, operate: false, admin: false };
+/** The permissions of this key according to the server; views hide actions that it would reject. */
+export const permissions = computed<Permissions>(() => identity.value?.allows ?? NO_PERMISSIONS);
+/** Whether the server has an optional part, such as memory. */
+export const hasPart = (part: Part): boolean => identity.value?.parts[part] === true;
 
-let key: string | null = sessionStorage.getItem(KEY_PLACE);
-const signedOut = new Set<() => void>();
+let key: string | null = sessionStorage.getItem(KEY_STORAGE_KEY);
+const signOutHandlers = new Set<() => void>();
 
 export const client = createClient({
   key: () => key,
-  onUnauthorized: (error) => signOut(key === null ? '' : `You were signed out: ${error.message}.`),
+  onUnauthorized: (error) => signOut(key === null ? '' : `You were signed out: ${error.message.replace(/\.$/, '')}.`),
 });
 export const api = endpoints(client);
 
-/** Called when a key is given up: nothing that it showed may be left on the page. */
+/** Registers a handler that clears a view's data on sign-out, so that none of it stays on the page. */
 export function onSignOut(clear: () => void): void {
-  signedOut.add(clear);
+  signOutHandlers.add(clear);
 }
 
-/** Asks whether a key is needed, and tries the one that this tab has. */
+/** Finds out whether the server requires a key, and tries the key stored in this tab. */
 export async function startSession(): Promise<void> {
   sessionState.value = 'starting';
   sessionNotice.value = '';
@@ -52,12 +52,12 @@ export async function startSession(): Promise<void> {
   }
 }
 
-/** Signs in with a key; throws what the server says of it. */
+/** Signs in with a key; throws the server's error when it is rejected. */
 export async function signIn(token: string): Promise<void> {
   key = token.trim();
   try {
     await enter();
-    sessionStorage.setItem(KEY_PLACE, key);
+    sessionStorage.setItem(KEY_STORAGE_KEY, key);
   } catch (error) {
     key = null;
     throw error;
@@ -66,30 +66,30 @@ export async function signIn(token: string): Promise<void> {
 
 export function signOut(notice = ''): void {
   key = null;
-  sessionStorage.removeItem(KEY_PLACE);
-  who.value = null;
+  sessionStorage.removeItem(KEY_STORAGE_KEY);
+  identity.value = null;
   sessionNotice.value = notice;
   sessionState.value = 'signed-out';
-  for (const clear of signedOut) clear();
+  for (const clear of signOutHandlers) clear();
 }
 
-/** Looks whether the key still holds, and for what. A server that cannot be reached says nothing of it. */
+/** Refreshes the permissions of the key. An unreachable server leaves them as they are. */
 async function checkKey(): Promise<void> {
   if (sessionState.value !== 'signed-in' || document.hidden) return;
-  const asked = key;
+  const checkedKey = key;
   try {
-    const found = await api.whoami();
-    const isSame = JSON.stringify(found) === JSON.stringify(who.value);
-    if (key === asked && sessionState.value === 'signed-in' && !isSame) who.value = found;
+    const latest = await api.whoami();
+    const isSame = JSON.stringify(latest) === JSON.stringify(identity.value);
+    if (key === checkedKey && sessionState.value === 'signed-in' && !isSame) identity.value = latest;
   } catch {
-    // A refusal has signed out already.
+    // The client has already signed out on a 401.
   }
 }
-setInterval(() => void checkKey(), CHECK_MS);
+setInterval(() => void checkKey(), CHECK_INTERVAL_MS);
 document.addEventListener('visibilitychange', () => void checkKey());
 
 async function enter(): Promise<void> {
-  who.value = await api.whoami();
+  identity.value = await api.whoami();
   sessionNotice.value = '';
   sessionState.value = 'signed-in';
 }

@@ -6,7 +6,7 @@ import { ErrorNotice, Notice } from '../components/notice.tsx';
 import { Brand } from './brand.tsx';
 import { sessionNotice, signIn } from './session.ts';
 
-/** Asks for a key. It is sent to this server and kept in this tab, nowhere else. */
+/** Asks for an API key, which is sent to this server and stored in this tab only. */
 export function SignIn() {
   const token = useSignal('');
   const failure = useSignal('');
@@ -32,11 +32,11 @@ export function SignIn() {
         <div>
           <Brand />
           <h1>Sign in</h1>
-          <p class="soft">with an API key of this server</p>
+          <p class="soft">Use an API key of this server</p>
         </div>
         {sessionNotice.value !== '' && failure.value === '' && <Notice tone="warn">{sessionNotice.value}</Notice>}
         {failure.value !== '' && <ErrorNotice error={failure.value} />}
-        <Field label="API key" hint="It stays in this tab until the tab is closed.">
+        <Field label="API key" hint="Stored in this tab only, until you close it.">
           {(id) => (
             <input
               id={id}
@@ -50,10 +50,10 @@ export function SignIn() {
           )}
         </Field>
         <Button kind="primary" type="submit" isDisabled={token.value.trim() === '' || isBusy.value}>
-          {isBusy.value ? 'Signing in …' : 'Sign in'}
+          {isBusy.value ? 'Signing in…' : 'Sign in'}
         </Button>
         <p class="small soft">
-          No key yet? On the server: <code>ruvllm keys create NAME --scope admin</code>
+          No key yet? Run on the server: <code>ruvllm keys create NAME --scope admin</code>
         </p>
       </form>
     </main>

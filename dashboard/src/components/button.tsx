@@ -5,17 +5,17 @@ export interface ButtonProps {
   readonly children?: ComponentChildren;
   readonly kind?: 'normal' | 'primary' | 'danger' | 'plain';
   readonly icon?: IconName;
-  /** What it does, where it shows only an icon. */
+  /** Accessible name; required for buttons that show only an icon. */
   readonly label?: string;
   readonly isSmall?: boolean;
   readonly isDisabled?: boolean;
-  /** For switches: whether it is on. */
+  /** For toggle buttons: whether it is on. */
   readonly isPressed?: boolean;
   readonly type?: 'button' | 'submit';
   readonly onClick?: (event: MouseEvent) => void;
 }
 
-/** A button with words, an icon, or both. */
+/** A button with text, an icon, or both. */
 export function Button(props: ButtonProps) {
   const {
     children,
@@ -28,10 +28,10 @@ export function Button(props: ButtonProps) {
     type = 'button',
   } = props;
   const isIconOnly = children === undefined;
-  const name = ['button', kind, isSmall && 'small', isIconOnly && 'icon-only'].filter(Boolean).join(' ');
+  const className = ['button', kind, isSmall && 'small', isIconOnly && 'icon-only'].filter(Boolean).join(' ');
   return (
     <button
-      class={name}
+      class={className}
       type={type}
       disabled={isDisabled}
       aria-label={label}

@@ -4,7 +4,7 @@ import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
 import { ErrorNotice } from './notice.tsx';
 
-/** Asks before something that cannot be taken back; stays open with the reason when it fails. */
+/** Asks for confirmation before an action; stays open and shows the error when it fails. */
 export function Confirm({
   title,
   action,
@@ -13,7 +13,7 @@ export function Confirm({
   children,
 }: {
   title: string;
-  /** On the button: what is done. */
+  /** Label of the confirm button. */
   action: string;
   onConfirm: () => Promise<void>;
   onClose: () => void;

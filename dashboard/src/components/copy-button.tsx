@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals';
 import { Button } from './button.tsx';
 
-const SHOWN_MS = 1500;
+const CONFIRMATION_MS = 1500;
 
-/** Puts a text on the clipboard and says so. */
+/** Copies a text to the clipboard and confirms it. */
 export function CopyButton({
   text,
   label,
@@ -14,12 +14,12 @@ export function CopyButton({
   isSmall?: boolean;
 }) {
   const isDone = useSignal(false);
-  // A page of plain HTTP on another machine has no clipboard to write to.
+  // Browsers expose no clipboard to pages served over plain HTTP from another machine.
   if (navigator.clipboard === undefined) return null;
   async function copy(): Promise<void> {
     await navigator.clipboard.writeText(typeof text === 'string' ? text : text());
     isDone.value = true;
-    setTimeout(() => (isDone.value = false), SHOWN_MS);
+    setTimeout(() => (isDone.value = false), CONFIRMATION_MS);
   }
   return (
     <Button

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import { Button } from './button.tsx';
 
-/** A window above the page: the browser's own, which keeps the focus, closes with Escape and gives the focus back. */
+/** A native modal dialog: the browser traps the focus, closes on Escape and restores the focus. */
 export function Dialog({
   title,
   isWide = false,
@@ -17,9 +17,9 @@ export function Dialog({
   const id = useId();
   const element = useRef<HTMLDialogElement>(null);
   useEffect(() => {
-    const opened = element.current!;
-    opened.showModal();
-    return () => opened.close();
+    const dialog = element.current!;
+    dialog.showModal();
+    return () => dialog.close();
   }, []);
   return (
     <dialog class={isWide ? 'dialog wide' : 'dialog'} ref={element} aria-labelledby={id} onClose={onClose}>

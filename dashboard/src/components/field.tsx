@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 
-/** A label with its control and what is to be known about it. */
+/** A label with its control and an optional hint. */
 export function Field({
   label,
   hint,

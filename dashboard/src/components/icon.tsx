@@ -1,4 +1,4 @@
-/** Outlines on a 24 by 24 field. */
+/** Outlines in a 24 × 24 view box. */
 const PATHS = {
   chat: 'M4 5h16v11H9l-5 4z',
   live: 'M3 12h4l3-8 4 16 3-8h4',
@@ -11,12 +11,12 @@ const PATHS = {
   sun: 'M12 8a4 4 0 1 1 0 8 4 4 0 0 1 0-8zM12 2v2M12 20v2M4.9 4.9l1.4 1.4M17.7 17.7l1.4 1.4M2 12h2M20 12h2M4.9 19.1l1.4-1.4M17.7 6.3l1.4-1.4',
   moon: 'M20 14.5A8.5 8.5 0 0 1 9.5 4 8.5 8.5 0 1 0 20 14.5z',
   'theme-auto': 'M12 3a9 9 0 1 1 0 18 9 9 0 0 1 0-18zM12 3v18M12 8h6.5M12 12h9M12 16h6.5',
-  leave: 'M14 4H5v16h9M10 12h11M17 8l4 4-4 4',
+  'sign-out': 'M14 4H5v16h9M10 12h11M17 8l4 4-4 4',
   plus: 'M12 5v14M5 12h14',
   close: 'M6 6l12 12M18 6L6 18',
   send: 'M12 20V5M6 11l6-6 6 6',
   stop: 'M7 7h10v10H7z',
-  again: 'M20 11a8 8 0 1 0-2.3 6M20 5v6h-6',
+  refresh: 'M20 11a8 8 0 1 0-2.3 6M20 5v6h-6',
   edit: 'M4 20l1-4L16.5 4.5l3 3L8 19zM14.5 6.5l3 3',
   'thumb-up': 'M7 11v9H4v-9zM7 11l4-8c1.5 0 2.5 1 2.5 2.5V9H19a1.5 1.5 0 0 1 1.5 1.8l-1.3 7.5A2 2 0 0 1 17.2 20H7',
   'thumb-down': 'M17 13V4h3v9zM17 13l-4 8c-1.5 0-2.5-1-2.5-2.5V15H5a1.5 1.5 0 0 1-1.5-1.8l1.3-7.5A2 2 0 0 1 6.8 4H17',
@@ -43,7 +43,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** A picture beside words that say the same; alone it needs a label on what holds it. */
+/** A decorative icon, hidden from screen readers; an icon without text needs a label on its parent. */
 export function Icon({ name }: { name: IconName }) {
   return (
     <svg

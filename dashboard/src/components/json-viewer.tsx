@@ -2,11 +2,11 @@ import { useSignal } from '@preact/signals';
 import { visibleText } from '../format/visible-text.ts';
 import { Button } from './button.tsx';
 
-/** Longer lists and texts are shown in part until more is asked for: each entry is an element of the page. */
-const FIRST_ENTRIES = 100;
-const FIRST_CHARS = 2000;
+/** Longer lists and texts start truncated, because each entry is a DOM element. */
+const INITIAL_ENTRIES = 100;
+const INITIAL_CHARS = 2000;
 
-/** A value as a tree that can be opened; what is closed costs nothing. */
+/** Shows a JSON value as a collapsible tree; collapsed nodes are not rendered. */
 export function JsonViewer({ value, openDepth = 1 }: { value: unknown; openDepth?: number }) {
   return (
     <div class="json">
@@ -27,13 +27,13 @@ function Node({ name, value, openDepth }: { name?: string; value: unknown; openD
     );
   }
   const entries = Object.entries(value);
-  const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}'];
-  if (entries.length === 0) return <div>{[label, open, close]}</div>;
+  const [openBracket, closeBracket] = Array.isArray(value) ? ['[', ']'] : ['{', '}'];
+  if (entries.length === 0) return <div>{[label, openBracket, closeBracket]}</div>;
   return (
     <details open={isOpen.value} onToggle={(event) => (isOpen.value = event.currentTarget.open)}>
       <summary>
         {label}
-        {open} <span class="soft">{entries.length}</span> {close}
+        {openBracket} <span class="soft">{entries.length}</span> {closeBracket}
       </summary>
       {isOpen.value && <Entries entries={entries} openDepth={openDepth - 1} />}
     </details>
@@ -41,15 +41,15 @@ function Node({ name, value, openDepth }: { name?: string; value: unknown; openD
 }
 
 function Entries({ entries, openDepth }: { entries: readonly (readonly [string, unknown])[]; openDepth: number }) {
-  const numShown = useSignal(FIRST_ENTRIES);
+  const numVisible = useSignal(INITIAL_ENTRIES);
   return (
     <div>
-      {entries.slice(0, numShown.value).map(([name, value]) => (
+      {entries.slice(0, numVisible.value).map(([name, value]) => (
         <Node key={name} name={name} value={value} openDepth={openDepth} />
       ))}
-      {entries.length > numShown.value && (
-        <Button isSmall onClick={() => (numShown.value += FIRST_ENTRIES * 10)}>
-          {entries.length - numShown.value} more
+      {entries.length > numVisible.value && (
+        <Button isSmall onClick={() => (numVisible.value += INITIAL_ENTRIES * 10)}>
+          {entries.length - numVisible.value} more
         </Button>
       )}
     </div>
@@ -57,15 +57,15 @@ function Entries({ entries, openDepth }: { entries: readonly (readonly [string, 
 }
 
 function Leaf({ value }: { value: unknown }) {
-  const isWhole = useSignal(false);
+  const isExpanded = useSignal(false);
   if (typeof value === 'number') return <span class="number">{String(value)}</span>;
   if (typeof value !== 'string') return <span class="word">{String(value)}</span>;
-  const text = isWhole.value ? value : value.slice(0, FIRST_CHARS);
+  const text = isExpanded.value ? value : value.slice(0, INITIAL_CHARS);
   return (
     <span class="string">
       "{visibleText(text)}"
       {text.length < value.length && (
-        <Button isSmall onClick={() => (isWhole.value = true)}>
+        <Button isSmall onClick={() => (isExpanded.value = true)}>
           {value.length - text.length} more characters
         </Button>
       )}

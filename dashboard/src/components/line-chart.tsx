@@ -7,22 +7,22 @@ import { formatNumber } from '../format/numbers.ts';
 import { COUNT_STEPS, xRange } from './chart-scale.ts';
 import { resolveColour } from './css-colour.ts';
 
-/** More points than this are drawn as a line alone. */
+/** Charts with more points draw the line without dots. */
 const MAX_DOTS = 40;
 
 export interface Line {
   readonly label: string;
-  /** One for each x; null: a gap. */
+  /** One value per x; null: a gap. */
   readonly values: readonly (number | null)[];
-  /** Of the theme; default: one of `--series-1` to `--series-6`, by its place. */
+  /** Theme colour; default: `--series-1` to `--series-6`, by position. */
   readonly colour?: string;
   readonly isDashed?: boolean;
 }
 
 export interface LineChartProps {
-  /** What it shows, for those who do not see it: name the trend, not the shape. */
+  /** Accessible description: name the measured values, not the shape. */
   readonly label: string;
-  /** Seconds since 1970 where `isTime`, else anything that grows. */
+  /** Ascending; Unix time in seconds when `isTime`. */
   readonly x: readonly number[];
   readonly lines: readonly Line[];
   /** Default: true. */
@@ -30,44 +30,43 @@ export interface LineChartProps {
   /** Default: 200. */
   readonly height?: number;
   readonly format?: (value: number) => string;
-  /** Whether there is nothing between 1 and 2; default: false. */
+  /** Whether the values are integers; default: false. */
   readonly isCount?: boolean;
-  /** Lowest and highest of the y axis; null: as the data has it. Default: from 0. */
+  /** Minimum and maximum of the y axis; null: taken from the data. Default: `[0, null]`. */
   readonly range?: readonly [number | null, number | null];
-  /** Under the chart; also read out. */
+  /** Name of the x values in the legend. */
   readonly xLabel?: string;
 }
 
-/** Lines over time. The pointer shows values; the same numbers stand in the legend, which is text. */
+/** A line chart. The legend shows the values at the pointer as text. */
 export function LineChart(props: LineChartProps) {
   const { label, x, lines, height = 200 } = props;
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<UPlot | null>(null);
-  const changes = themeChanges.value;
-  // What a chart is made of; other values are only handed to it.
-  const shape = JSON.stringify([
+  // Changes to these recreate the chart; other changes only update its data.
+  const configKey = JSON.stringify([
     lines.map(({ label: name, colour, isDashed }) => [name, colour, isDashed]),
     height,
     props.isTime,
     props.range,
     props.isCount,
-    changes,
+    themeChanges.value,
   ]);
 
   useEffect(() => {
     const element = host.current!;
-    const made = new UPlot(optionsOf(props, element.clientWidth), dataOf(x, lines), element);
-    chart.current = made;
+    const instance = new UPlot(optionsOf(props, element.clientWidth), dataOf(x, lines), element);
+    chart.current = instance;
     const observer = new ResizeObserver(() => {
-      if (element.clientWidth > 0) made.setSize({ width: element.clientWidth, height });
+      if (element.clientWidth > 0) instance.setSize({ width: element.clientWidth, height });
     });
     observer.observe(element);
     return () => {
       observer.disconnect();
-      made.destroy();
+      instance.destroy();
       chart.current = null;
     };
-  }, [shape]);
+  }, [configKey]);
   useEffect(() => chart.current?.setData(dataOf(x, lines)), [x, lines]);
 
   return <div class="line-chart" ref={host} role="img" aria-label={label} style={{ minHeight: `${height}px` }} />;
@@ -101,7 +100,8 @@ function optionsOf(props: LineChartProps, width: number): UPlot.Options {
     scales: {
       x: {
         time: isTime,
-        range: (chart, min, max) => xRange(chart.data[0], [min, max], isTime) as UPlot.Range.MinMax, // what it is handed of a single time is years
+        // For a single point uPlot suggests a range of years.
+        range: (chart, min, max) => xRange(chart.data[0], [min, max], isTime) as UPlot.Range.MinMax,
       },
       y: {
         range: (_chart, min, max) => {
@@ -118,7 +118,7 @@ function optionsOf(props: LineChartProps, width: number): UPlot.Options {
         stroke: resolveColour(colour ?? `--series-${(index % 6) + 1}`),
         width: 2,
         ...(isDashed ? { dash: [6, 5] } : {}),
-        // A curve of a few points is hard to see, one of a single point not at all.
+        // A line of few points is hard to see; a single point would be invisible.
         points: { show: (chart: UPlot) => chart.data[0].length <= MAX_DOTS, size: 6 },
         value: (_chart: UPlot, value: number | null) => (value === null ? '–' : format(value)),
       })),

@@ -1,14 +1,14 @@
 import type { ComponentChildren } from 'preact';
 
-/** A table of a few rows that scrolls by itself where it is too wide; long ones are `VirtualTable`. */
+/** A short table that scrolls horizontally when too wide; for long tables use `VirtualTable`. */
 export function ListTable(props: {
-  /** What the rows are, for those who do not see them. */
+  /** Accessible name of the table. */
   readonly label: string;
-  /** What the columns are; `:` at the end: numbers, which stand at the right. */
+  /** Column headers; a trailing `:` marks a right-aligned numeric column. */
   readonly heads: readonly string[];
-  /** Whether a column of buttons comes last. */
+  /** Whether the last column holds buttons; default: true. */
   readonly hasActions?: boolean;
-  /** The rows. */
+  /** The table rows. */
   readonly children: ComponentChildren;
 }) {
   const { label, heads, hasActions = true, children } = props;

@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 
-/** After this long somebody wonders whether it still comes. */
+/** After this delay the user is told that the server has not answered. */
 const SLOW_MS = 8000;
 
-/** Something is on its way, and said to be late when it is. */
-export function Loading({ what }: { what: string }) {
+/** A progress indicator that reports a slow server. */
+export function Loading({ label }: { label: string }) {
   const isSlow = useSignal(false);
   useEffect(() => {
     const timer = setTimeout(() => (isSlow.value = true), SLOW_MS);
@@ -14,7 +14,7 @@ export function Loading({ what }: { what: string }) {
   return (
     <div class="loading" role="status">
       <span class="spinner" aria-hidden="true" />
-      {what} …{isSlow.value && ' The server has not answered yet.'}
+      {label}…{isSlow.value && ' The server has not answered yet.'}
     </div>
   );
 }

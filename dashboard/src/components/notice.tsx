@@ -4,7 +4,7 @@ import { visibleText } from '../format/visible-text.ts';
 import { Button } from './button.tsx';
 import { Icon } from './icon.tsx';
 
-/** Something to know; failures are `ErrorNotice`. */
+/** An informational message; for failures use `ErrorNotice`. */
 export function Notice({ tone = 'info', children }: { tone?: 'info' | 'warn'; children: ComponentChildren }) {
   return (
     <div class="notice" data-tone={tone} role="status">
@@ -14,7 +14,7 @@ export function Notice({ tone = 'info', children }: { tone?: 'info' | 'warn'; ch
   );
 }
 
-/** What went wrong, with the name of the request where there was one. */
+/** An error message, with the request id if there is one. */
 export function ErrorNotice({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const requestId = error instanceof ApiError ? error.requestId : null;
   return (
@@ -25,7 +25,7 @@ export function ErrorNotice({ error, onRetry }: { error: unknown; onRetry?: () =
         {requestId !== null && <p class="small mono">request {requestId}</p>}
       </div>
       {onRetry !== undefined && (
-        <Button isSmall icon="again" onClick={onRetry}>
+        <Button isSmall icon="refresh" onClick={onRetry}>
           Try again
         </Button>
       )}

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** One number with its name; put several into a `<dl class="tiles">`. */
+/** One labelled number; group tiles in a `<dl class="tiles">`. */
 export function StatTile({
   label,
   value,

@@ -6,30 +6,30 @@ export interface Tab {
   readonly title: string;
 }
 
-/** Tabs with arrow keys, as ARIA describes them; `children` is what the chosen one shows. */
+/** Tabs with the keyboard support that ARIA specifies; `children` is the panel of the selected tab. */
 export function Tabs({
   label,
   tabs,
-  chosen,
-  onChoose,
+  selectedId,
+  onSelect,
   children,
 }: {
   label: string;
   tabs: readonly Tab[];
-  chosen: string;
-  onChoose: (id: string) => void;
+  selectedId: string;
+  onSelect: (id: string) => void;
   children: ComponentChildren;
 }) {
   const base = useId();
   const list = useRef<HTMLDivElement>(null);
 
   function onKeyDown(event: KeyboardEvent): void {
-    const at = tabs.findIndex(({ id }) => id === chosen);
-    const target = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+    const current = tabs.findIndex(({ id }) => id === selectedId);
+    const target = { ArrowRight: current + 1, ArrowLeft: current - 1, Home: 0, End: tabs.length - 1 }[event.key];
     if (target === undefined) return;
     event.preventDefault();
     const index = (target + tabs.length) % tabs.length;
-    onChoose(tabs[index]!.id);
+    onSelect(tabs[index]!.id);
     (list.current?.children[index] as HTMLElement | undefined)?.focus();
   }
 
@@ -44,15 +44,15 @@ export function Tabs({
             role="tab"
             id={`${base}-${id}`}
             aria-controls={`${base}-panel`}
-            aria-selected={id === chosen}
-            tabIndex={id === chosen ? 0 : -1}
-            onClick={() => onChoose(id)}
+            aria-selected={id === selectedId}
+            tabIndex={id === selectedId ? 0 : -1}
+            onClick={() => onSelect(id)}
           >
             {title}
           </button>
         ))}
       </div>
-      <div role="tabpanel" id={`${base}-panel`} aria-labelledby={`${base}-${chosen}`}>
+      <div role="tabpanel" id={`${base}-panel`} aria-labelledby={`${base}-${selectedId}`}>
         {children}
       </div>
     </div>

@@ -3,21 +3,21 @@ import { formatCount } from '../format/numbers.ts';
 import { visibleText } from '../format/visible-text.ts';
 import { Button } from './button.tsx';
 
-/** More than this is laid out only when it is asked for. */
-const FIRST_CHARS = 4000;
+/** Longer texts start truncated, because laying them out is slow. */
+const INITIAL_CHARS = 4000;
 
-/** Words of others as they were written: line breaks stay, nothing acts. */
+/** Untrusted text, shown verbatim with its line breaks. */
 export function TextBlock({ text, label }: { text: string; label: string }) {
-  const isWhole = useSignal(false);
-  const shown = isWhole.value ? text : text.slice(0, FIRST_CHARS);
+  const isExpanded = useSignal(false);
+  const excerpt = isExpanded.value ? text : text.slice(0, INITIAL_CHARS);
   return (
     <div class="text-block">
       <pre dir="auto" tabIndex={0} role="region" aria-label={label}>
-        {visibleText(shown)}
+        {visibleText(excerpt)}
       </pre>
-      {shown.length < text.length && (
-        <Button isSmall onClick={() => (isWhole.value = true)}>
-          Show {formatCount(text.length - shown.length)} more characters
+      {excerpt.length < text.length && (
+        <Button isSmall onClick={() => (isExpanded.value = true)}>
+          Show {formatCount(text.length - excerpt.length)} more characters
         </Button>
       )}
     </div>

@@ -1,23 +1,23 @@
 import { signal } from '@preact/signals';
 
-const SHOWN_MS = 5000;
+const DISPLAY_MS = 5000;
 const MAX_TOASTS = 3;
 const toasts = signal<readonly { readonly id: number; readonly text: string }[]>([]);
 let lastId = 0;
 
-/** Says for a moment that something was done. What went wrong stays where it happened: `ErrorNotice`. */
+/** Briefly confirms a completed action. Errors stay next to the action that failed: `ErrorNotice`. */
 export function showToast(text: string): void {
   const id = ++lastId;
   toasts.value = [...toasts.value, { id, text }].slice(-MAX_TOASTS);
-  setTimeout(() => (toasts.value = toasts.value.filter((toast) => toast.id !== id)), SHOWN_MS);
+  setTimeout(() => (toasts.value = toasts.value.filter((toast) => toast.id !== id)), DISPLAY_MS);
 }
 
-/** Takes away those that are shown: what they say is not for whoever comes next. */
+/** Removes all toasts, so that the next user does not see them. */
 export function clearToasts(): void {
   toasts.value = [];
 }
 
-/** Where they appear; once on the page. */
+/** The container of the toasts; rendered once per page. */
 export function Toasts() {
   return (
     <div class="toasts" role="status">

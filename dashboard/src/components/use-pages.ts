@@ -4,7 +4,7 @@ import { isAbort } from '../api/errors.ts';
 
 export interface Page<T> {
   readonly rows: readonly T[];
-  /** For the page after this one; null: there is none. */
+  /** Cursor of the next page; null: this is the last page. */
   readonly next: string | null;
 }
 
@@ -12,13 +12,13 @@ export interface Pages<T> {
   readonly rows: ReadonlySignal<readonly T[]>;
   readonly error: ReadonlySignal<unknown>;
   readonly isLoading: ReadonlySignal<boolean>;
-  /** Whether the last page was loaded. */
+  /** Whether the last page has been loaded. */
   readonly isAtEnd: ReadonlySignal<boolean>;
-  /** Loads the next page, unless one is on its way or there is none. */
+  /** Loads the next page, unless a page is loading or the list is complete. */
   loadMore(): void;
 }
 
-/** A long list, page by page; it begins anew whenever `inputs` change. */
+/** Loads a long list page by page; restarts when `inputs` change. */
 export function usePages<T>(
   load: (after: string | null, signal: AbortSignal) => Promise<Page<T>>,
   inputs: readonly unknown[],
@@ -27,40 +27,41 @@ export function usePages<T>(
   const error = useSignal<unknown>(null);
   const isLoading = useSignal(true);
   const isAtEnd = useSignal(false);
-  const latest = useRef(load);
-  latest.current = load;
+  const latestLoad = useRef(load);
+  latestLoad.current = load;
   const next = useRef<string | null>(null);
-  const running = useRef<AbortController | null>(null);
+  const activeController = useRef<AbortController | null>(null);
 
-  const fetchPage = useCallback(async (own: AbortController): Promise<void> => {
+  const fetchPage = useCallback(async (controller: AbortController): Promise<void> => {
     isLoading.value = true;
     try {
-      const page = await latest.current(next.current, own.signal);
-      if (running.current !== own) return;
+      const page = await latestLoad.current(next.current, controller.signal);
+      if (activeController.current !== controller) return;
       rows.value = [...rows.value, ...page.rows];
       next.current = page.next;
       isAtEnd.value = page.next === null;
       error.value = null;
     } catch (failure) {
-      if (running.current === own && !isAbort(failure)) error.value = failure;
+      if (activeController.current === controller && !isAbort(failure)) error.value = failure;
     } finally {
-      if (running.current === own) isLoading.value = false;
+      if (activeController.current === controller) isLoading.value = false;
     }
   }, []);
 
   useEffect(() => {
-    const own = new AbortController();
-    running.current = own;
+    const controller = new AbortController();
+    activeController.current = controller;
     [rows.value, next.current, isAtEnd.value] = [[], null, false];
-    void fetchPage(own);
+    void fetchPage(controller);
     return () => {
-      own.abort();
-      if (running.current === own) running.current = null;
+      controller.abort();
+      if (activeController.current === controller) activeController.current = null;
     };
   }, inputs);
 
   const loadMore = useCallback((): void => {
-    if (!isLoading.value && !isAtEnd.value && running.current !== null) void fetchPage(running.current);
+    const controller = activeController.current;
+    if (!isLoading.value && !isAtEnd.value && controller !== null) void fetchPage(controller);
   }, []);
   return { rows, error, isLoading, isAtEnd, loadMore };
 }

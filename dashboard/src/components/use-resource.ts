@@ -3,17 +3,17 @@ import { useCallback, useEffect, useRef } from 'preact/hooks';
 import { isAbort } from '../api/errors.ts';
 
 export interface Resource<T> {
-  /** The last that was loaded; it stays while it is loaded again, and when that fails. */
+  /** The latest data; kept while a reload runs and when it fails. */
   readonly data: ReadonlySignal<T | null>;
   readonly error: ReadonlySignal<unknown>;
   readonly isLoading: ReadonlySignal<boolean>;
-  /** Loads it now; what is on its way is given up. */
+  /** Reloads immediately, aborting a load in progress. */
   reload(): void;
 }
 
 /**
- * Data of the server, loaded when it is first shown and whenever `inputs` change; with `everyMs` again and again while the page can be
- * seen, each time that long after the last answer: a slow server is not asked twice at once.
+ * Loads data on mount and whenever `inputs` change. With `everyMs` it polls while the page is visible. The interval starts after each
+ * response, so that requests to a slow server never overlap.
  */
 export function useResource<T>(
   load: (signal: AbortSignal) => Promise<T>,
@@ -23,24 +23,24 @@ export function useResource<T>(
   const data = useSignal<T | null>(null);
   const error = useSignal<unknown>(null);
   const isLoading = useSignal(true);
-  const latest = useRef(load);
-  latest.current = load;
-  const running = useRef<AbortController | null>(null);
+  const latestLoad = useRef(load);
+  latestLoad.current = load;
+  const activeController = useRef<AbortController | null>(null);
   const timer = useRef(0);
 
   const reload = useCallback((): void => {
-    running.current?.abort();
+    activeController.current?.abort();
     clearTimeout(timer.current);
-    const own = new AbortController();
-    running.current = own;
+    const controller = new AbortController();
+    activeController.current = controller;
     isLoading.value = true;
-    const isCurrent = (): boolean => running.current === own;
-    latest
-      .current(own.signal)
+    const isCurrent = (): boolean => activeController.current === controller;
+    latestLoad
+      .current(controller.signal)
       .then(
-        (loaded) => {
+        (result) => {
           if (!isCurrent()) return;
-          data.value = loaded;
+          data.value = result;
           error.value = null;
         },
         (failure: unknown) => {
@@ -57,8 +57,8 @@ export function useResource<T>(
   useEffect(() => {
     reload();
     return () => {
-      running.current?.abort();
-      running.current = null;
+      activeController.current?.abort();
+      activeController.current = null;
       clearTimeout(timer.current);
     };
   }, [reload, ...inputs]);

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { moveRow, visibleRows } from './virtual-rows.ts';
 
-test('every row that can be seen is on the page, and few others', () => {
+test('renders every visible row and few others', () => {
   const nat = (max: number) => fc.nat(max);
   fc.assert(
     fc.property(
@@ -23,16 +23,10 @@ test('every row that can be seen is on the page, and few others', () => {
   );
 });
 
-test('keys move inside the list', () => {
-  const of = { numRows: 100, pageRows: 10 };
-  expect(['ArrowDown', 'ArrowUp', 'PageDown', 'PageUp', 'Home', 'End', 'x'].map((key) => moveRow(key, 5, of))).toEqual([
-    6,
-    4,
-    15,
-    0,
-    0,
-    99,
-    null,
-  ]);
-  expect(moveRow('ArrowDown', 99, of)).toBe(99);
+test('keeps keyboard navigation within the list', () => {
+  const size = { numRows: 100, pageRows: 10 };
+  expect(
+    ['ArrowDown', 'ArrowUp', 'PageDown', 'PageUp', 'Home', 'End', 'x'].map((key) => moveRow(key, 5, size)),
+  ).toEqual([6, 4, 15, 0, 0, 99, null]);
+  expect(moveRow('ArrowDown', 99, size)).toBe(99);
 });

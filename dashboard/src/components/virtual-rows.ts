@@ -1,7 +1,7 @@
-/** Rows kept above and below what can be seen, so that a quick scroll shows no gap. */
+/** Rows rendered above and below the viewport, so that fast scrolling shows no gap. */
 const OVERSCAN = 8;
 
-/** Which rows of a long list are on the page: from the first to before the last. */
+/** Returns the range of rows to render: `first` inclusive, `last` exclusive. */
 export function visibleRows({
   scrollTop,
   height,
@@ -18,17 +18,17 @@ export function visibleRows({
   return { first: Math.min(first, last), last };
 }
 
-/** Where the active row goes with a key; null: the key is not ours. */
+/** Returns the row that a key moves to; null: the key does not navigate. */
 export function moveRow(
   key: string,
-  at: number,
+  activeRow: number,
   { numRows, pageRows }: { numRows: number; pageRows: number },
 ): number | null {
   const target = {
-    ArrowDown: at + 1,
-    ArrowUp: at - 1,
-    PageDown: at + pageRows,
-    PageUp: at - pageRows,
+    ArrowDown: activeRow + 1,
+    ArrowUp: activeRow - 1,
+    PageDown: activeRow + pageRows,
+    PageUp: activeRow - pageRows,
     Home: 0,
     End: numRows - 1,
   }[key];

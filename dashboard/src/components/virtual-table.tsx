@@ -5,29 +5,29 @@ import { moveRow, visibleRows } from './virtual-rows.ts';
 
 export interface Column<T> {
   readonly title: string;
-  /** As in `grid-template-columns`: `120px`, `minmax(160px, 1fr)`. */
+  /** A `grid-template-columns` value: `120px`, `minmax(160px, 1fr)`. */
   readonly width: string;
   readonly isNumber?: boolean;
   readonly cell: (row: T) => ComponentChildren;
 }
 
 export interface VirtualTableProps<T> {
-  /** What the rows are, for those who do not see them. */
+  /** Accessible name of the table. */
   readonly label: string;
   readonly rows: readonly T[];
   readonly columns: readonly Column<T>[];
   readonly keyOf: (row: T) => string;
   readonly onOpen?: (row: T) => void;
-  /** The last rows can be seen: time to load more. */
+  /** Called when the last row becomes visible, to load more. */
   readonly onEnd?: () => void;
-  /** Of the table; default: 480. */
+  /** Height of the table in pixels; default: 480. */
   readonly height?: number;
-  /** Narrower than this it scrolls to the side; default: 0. */
+  /** Width in pixels below which the table scrolls horizontally; default: 0. */
   readonly minWidth?: number;
   readonly rowHeight?: number;
 }
 
-/** A table of any length: only the rows that can be seen are on the page. Arrow keys move, Enter opens. */
+/** A table of any length that renders only the visible rows. Arrow keys move, Enter opens. */
 export function VirtualTable<T>(props: VirtualTableProps<T>) {
   const { label, rows, columns, keyOf, onOpen, onEnd, height = 480, minWidth = 0, rowHeight = 40 } = props;
   const id = useId();
@@ -73,7 +73,7 @@ export function VirtualTable<T>(props: VirtualTableProps<T>) {
     '--min-width': `${minWidth}px`,
     height: `${height}px`,
   };
-  const shown = rows.slice(first, last);
+  const visibleSlice = rows.slice(first, last);
   const activeId = active.value >= first && active.value < last ? `${id}-${active.value}` : undefined;
   return (
     <div class="grid-table" style={style} data-opens={onOpen === undefined ? undefined : ''}>
@@ -98,7 +98,7 @@ export function VirtualTable<T>(props: VirtualTableProps<T>) {
           </div>
         </div>
         <div class="grid-body" role="rowgroup" style={{ height: `${rows.length * rowHeight}px` }}>
-          {shown.map((row, offset) => {
+          {visibleSlice.map((row, offset) => {
             const index = first + offset;
             return (
               <div

@@ -1,12 +1,12 @@
-/** Scripts that are written from right to left. */
+/** Right-to-left scripts. */
 const RIGHT_TO_LEFT =
   /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u;
 const LETTER = /\p{L}/u;
-/** The first letter decides; who begins with more signs than this has not begun. */
-const LOOKED_AT = 200;
+/** The first letter decides; later characters are not searched for one. */
+const MAX_SEARCHED_CHARS = 200;
 
-/** Where a text begins. For fields: `dir="auto"` has Chromium lay out a megabyte for half a minute. */
+/** Returns the text direction, for input fields: with `dir="auto"` Chromium takes half a minute to lay out a megabyte. */
 export function directionOf(text: string): 'ltr' | 'rtl' {
-  const first = LETTER.exec(text.slice(0, LOOKED_AT))?.[0] ?? '';
-  return RIGHT_TO_LEFT.test(first) ? 'rtl' : 'ltr';
+  const firstLetter = LETTER.exec(text.slice(0, MAX_SEARCHED_CHARS))?.[0] ?? '';
+  return RIGHT_TO_LEFT.test(firstLetter) ? 'rtl' : 'ltr';
 }

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { directionOf } from './direction.ts';
-import { formatBytes, formatNumber, formatShare } from './numbers.ts';
+import { formatBytes, formatCountOf, formatNumber, formatShare } from './numbers.ts';
 import { formatAgo, formatDuration } from './time.ts';
 import { visibleText } from './visible-text.ts';
 
-test('what would act on the look of the page is shown as a sign, words of every script stay', () => {
+test('replaces characters that alter the rendering with symbols and keeps text of every script', () => {
   expect(visibleText('a\u001b[31mb\u0000\u007f')).toBe('a␛[31mb␀␡');
   expect(visibleText('exe.\u202Egnp\u202C \u2066x\u2069')).toBe('exe.⟦U+202E⟧gnp⟦U+202C⟧ ⟦U+2066⟧x⟦U+2069⟧');
   expect(visibleText('a\u2028b\u0085c\uFEFF')).toBe('a⟦U+2028⟧b⟦U+0085⟧c⟦U+FEFF⟧');
@@ -13,7 +13,7 @@ test('what would act on the look of the page is shown as a sign, words of every 
   expect(visibleText(words)).toBe(words);
 });
 
-test('a text begins where its first letter does', () => {
+test('takes the text direction from the first letter', () => {
   expect(['hello', '123 שלום', 'مرحبا', '"¿Qué?', '', '   '].map(directionOf)).toEqual([
     'ltr',
     'rtl',
@@ -24,7 +24,12 @@ test('a text begins where its first letter does', () => {
   ]);
 });
 
-test('numbers and times have the unit they can be read in', () => {
+test('picks the singular for a count of one', () => {
+  expect([0, 1, 2].map((count) => formatCountOf(count, 'page'))).toEqual(['0 pages', '1 page', '2 pages']);
+  expect([1, 2].map((count) => formatCountOf(count, 'entry', 'entries'))).toEqual(['1 entry', '2 entries']);
+});
+
+test('formats numbers and times with a readable unit', () => {
   expect([0, 1023, 1536, 2 ** 20, 150 * 2 ** 30, NaN].map(formatBytes)).toEqual([
     '0 B',
     '1023 B',

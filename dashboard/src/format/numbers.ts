@@ -1,6 +1,6 @@
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
-/** `1.5 MiB`; powers of 1024, as the command line has it. */
+/** `1.5 MiB`: powers of 1024, the same units as the command line. */
 export function formatBytes(bytes: number): string {
   if (!Number.isFinite(bytes)) return '–';
   let [value, unit] = [bytes, 0];
@@ -8,19 +8,24 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(value >= 100 ? 0 : 1)} ${BYTE_UNITS[unit]}`;
 }
 
-/** `1,234` with the separators of the reader's language. */
+/** `1,234`, with the separators of the browser's locale. */
 export function formatCount(value: number): string {
   return Number.isFinite(value) ? value.toLocaleString(undefined, { maximumFractionDigits: 0 }) : '–';
 }
 
-/** `12.3`: three digits at most, more only before the point. */
+/** `1 page`, `1,234 pages`. */
+export function formatCountOf(value: number, noun: string, plural = `${noun}s`): string {
+  return `${formatCount(value)} ${value === 1 ? noun : plural}`;
+}
+
+/** `12.3`: at most three significant digits, unless the integer part has more. */
 export function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return '–';
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
   return value.toLocaleString(undefined, { maximumFractionDigits: digits });
 }
 
-/** `0.42` is `42 %`. */
+/** Formats `0.42` as `42 %`. */
 export function formatShare(share: number): string {
   return Number.isFinite(share) ? `${formatNumber(share * 100)} %` : '–';
 }

@@ -1,10 +1,10 @@
-/** Characters that change what others look like: direction overrides and isolates, and the separators no font draws. */
-// oxlint-disable-next-line no-control-regex -- they are what is looked for
+/** Control characters, direction overrides and isolates, and separators without a glyph. */
+// oxlint-disable-next-line no-control-regex -- control characters are what it must match
 const INVISIBLE = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069\u2028\u2029\uFEFF]/g;
 
 /**
- * Text of others as it can be read: what would act on the page's look (bidirectional overrides, ANSI escapes, control characters) is
- * shown as a sign. Tabs, line breaks and the marks that right-to-left scripts need stay.
+ * Makes untrusted text safe to display: characters that would alter the rendering (bidirectional overrides, ANSI escapes, control
+ * characters) become visible symbols. Keeps tabs, line breaks and the marks that right-to-left scripts need.
  */
 export function visibleText(text: string): string {
   return text.replaceAll('\r\n', '\n').replace(INVISIBLE, showCharacter);

@@ -1,4 +1,4 @@
-// Components that views share, each once, for their own test.
+// The shared components, each once, for components.test.ts.
 import { signal } from '@preact/signals';
 import { render } from 'preact';
 import { JsonViewer } from '../../../dashboard/src/components/json-viewer.tsx';
@@ -8,7 +8,7 @@ import { Tabs } from '../../../dashboard/src/components/tabs.tsx';
 import { VirtualTable } from '../../../dashboard/src/components/virtual-table.tsx';
 
 const rows = signal(Array.from({ length: 10_000 }, (_, index) => ({ id: `row-${index}`, index })));
-const opened = signal('');
+const openedRow = signal('');
 const numEnds = signal(0);
 const tab = signal('one');
 const points = signal([1, 4, 2, 8, null, 7]);
@@ -26,11 +26,11 @@ function Gallery() {
           { title: 'Number', width: '120px', isNumber: true, cell: ({ index }) => index },
         ]}
         keyOf={({ id }) => id}
-        onOpen={({ id }) => (opened.value = id)}
+        onOpen={({ id }) => (openedRow.value = id)}
         onEnd={() => numEnds.value++}
         height={400}
       />
-      <p id="opened">{opened}</p>
+      <p id="opened">{openedRow}</p>
       <p id="ends">{numEnds}</p>
       <Tabs
         label="Choices"
@@ -39,8 +39,8 @@ function Gallery() {
           { id: 'two', title: 'Two' },
           { id: 'three', title: 'Three' },
         ]}
-        chosen={tab.value}
-        onChoose={(id) => (tab.value = id)}
+        selectedId={tab.value}
+        onSelect={(id) => (tab.value = id)}
       >
         <p>panel of {tab}</p>
       </Tabs>

@@ -10,9 +10,9 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
 }
 
-/** What axe finds that is serious or worse, one line each, on the page as it is now. */
-export async function findBarriers(page: Page): Promise<string[]> {
-  // Not as a <script> element: the page's policy would refuse it, as it should.
+/** Returns the serious and critical axe violations of the current page, one line each. */
+export async function findViolations(page: Page): Promise<string[]> {
+  // Evaluated rather than added as a <script>, which the content security policy would block.
   await page.evaluate(source);
   const violations = await page.evaluate(async () => {
     const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } };

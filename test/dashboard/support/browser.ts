@@ -1,4 +1,4 @@
-// Chromium from the machine: the packages bring none.
+// Uses the system's Chromium, because the packages include none.
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
@@ -7,23 +7,23 @@ const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-s
 
 function findBrowser(): string | null {
   const folders = (process.env['PATH'] ?? '').split(delimiter);
-  const found = folders.flatMap((folder) => NAMES.map((name) => join(folder, name))).find((path) => existsSync(path));
-  return process.env['RUVLLM_CHROMIUM'] || found || null;
+  const candidates = folders.flatMap((folder) => NAMES.map((name) => join(folder, name)));
+  return process.env['RUVLLM_CHROMIUM'] || candidates.find((path) => existsSync(path)) || null;
 }
 
-/** Where Chromium is; null: nowhere, and what needs it is skipped. */
+/** The path of Chromium; null: not found, and the tests that need it are skipped. */
 export const browserPath = findBrowser();
 
-let opened: Promise<Browser> | null = null;
+let launch: Promise<Browser> | null = null;
 
-/** The browser, once for all tests of a file. */
+/** Returns the browser shared by all tests of a file. */
 export function openBrowser(): Promise<Browser> {
-  // Root has no sandbox to use, and what is opened here is our own.
-  opened ??= chromium.launch({ executablePath: browserPath!, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
-  return opened;
+  // The sandbox does not work as root, and the tests open only our own pages.
+  launch ??= chromium.launch({ executablePath: browserPath!, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  return launch;
 }
 
 export async function closeBrowser(): Promise<void> {
-  await (await opened)?.close();
-  opened = null;
+  await (await launch)?.close();
+  launch = null;
 }

@@ -1,4 +1,4 @@
-// The built server with the built dashboard and a real small model: what an installed package would show.
+// Runs the built server with the built dashboard and a small real model, like an installed package.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,9 +16,9 @@ const missing = [
   existsSync(join(root, 'dist/dashboard/index.html')) ? null : 'dist/ (run "npm run build")',
   existsSync(model) ? null : '../shared/models/stories15M-q8_0.gguf',
   browserPath === null ? 'a Chromium on the PATH' : null,
-].filter((one) => one !== null);
+].filter((item) => item !== null);
 
-/** What is served at most by default: with these sizes longer than any test looks on, on a quick machine too. */
+/** Large enough that a full-length answer outlasts every test, even on a fast machine. */
 const ENDLESS_SHAPE = {
   numLayers: 6,
   embeddingDim: 384,
@@ -35,32 +35,32 @@ if (!canRun) console.log(`dashboard tests skipped: they need ${missing.join(' an
 
 export interface DashboardServer extends AsyncDisposable {
   readonly url: string;
-  /** Where its data lies. */
+  /** Its data folder. */
   readonly data: string;
   readonly state: string;
   /** The model's name. */
   readonly model: string;
-  /** `ruvllm keys create …`: the token and the id; works before `start` and while it runs. */
+  /** Runs `ruvllm keys create …`, also while the server is running. */
   createKey(name: string, ...args: string[]): { id: string; token: string };
   revokeKey(id: string): void;
-  /** Ends it, as a crash would. */
+  /** Kills the server, like a crash. */
   stop(): Promise<void>;
-  /** Starts it again, at the same address. */
-  startAgain(): Promise<void>;
-  /** A request of the test itself. */
+  /** Restarts the server on the same port. */
+  restart(): Promise<void>;
+  /** Sends a request directly from the test. */
   ask(path: string, options?: { key?: string; method?: string; body?: unknown }): Promise<Response>;
 }
 
 export interface DashboardServerOptions {
-  /** Keys made before the start; without any the server is open. */
+  /** API keys created before the start; without any the server is open. */
   readonly keys?: readonly { readonly name: string; readonly scopes: readonly string[] }[];
-  /** Serves a second model, whose answers `answerEndlessly` asks for. */
+  /** Serves a second model for `answerEndlessly`. */
   readonly hasEndless?: boolean;
-  /** More arguments of `ruvllm serve`. */
+  /** Additional arguments of `ruvllm serve`. */
   readonly args?: readonly string[];
 }
 
-/** Starts it, in a folder of its own; `tokens` has those of the keys, by name. */
+/** Starts the server in a temporary folder; `tokens` holds the created keys by name. */
 export async function startDashboardServer(
   options: DashboardServerOptions = {},
 ): Promise<DashboardServer & { readonly tokens: ReadonlyMap<string, { id: string; token: string }> }> {
@@ -104,9 +104,9 @@ export async function startDashboardServer(
   let child = start('0');
   async function stop(): Promise<void> {
     if (child.exitCode !== null || child.signalCode !== null) return;
-    const ended = new Promise((resolve) => child.once('exit', resolve));
+    const exit = new Promise((resolve) => child.once('exit', resolve));
     child.kill('SIGKILL');
-    await ended;
+    await exit;
   }
   const { url, models } = JSON.parse(await firstLine(child)) as { url: string; models: string[] };
   return {
@@ -118,7 +118,7 @@ export async function startDashboardServer(
     createKey,
     revokeKey: (id) => void run('keys', 'revoke', id),
     stop,
-    async startAgain() {
+    async restart() {
       child = start(new URL(url).port);
       await firstLine(child);
     },
@@ -138,15 +138,15 @@ export async function startDashboardServer(
   };
 }
 
-/** The page's next answers have no end that a test could meet, however quick the machine is; until it is taken back. */
+/** Makes the page's answers practically endless, until the returned function is called. */
 export async function answerEndlessly(page: Page): Promise<() => Promise<void>> {
-  const place = '**/v1/chat/completions';
-  await page.route(place, (route) => {
+  const pattern = '**/v1/chat/completions';
+  await page.route(pattern, (route) => {
     const body = route.request().postDataJSON() as object;
-    const more = { model: 'endless', ignore_eos: true, max_tokens: ENDLESS_SHAPE.contextLength - 500 };
-    return route.continue({ postData: JSON.stringify({ ...body, ...more }) });
+    const overrides = { model: 'endless', ignore_eos: true, max_tokens: ENDLESS_SHAPE.contextLength - 500 };
+    return route.continue({ postData: JSON.stringify({ ...body, ...overrides }) });
   });
-  return () => page.unroute(place);
+  return () => page.unroute(pattern);
 }
 
 function firstLine(child: ChildProcess): Promise<string> {

@@ -1,40 +1,40 @@
 import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { openBrowser } from './browser.ts';
 
-/** Twice what Playwright gives: the browser, the server and the test share the machine with other tests. */
+/** Longer than Playwright's default, because the browser and server share the machine with other tests. */
 const WAIT_MS = 180_000;
 
-/** A page that remembers what must not happen. */
+/** A page that records errors and requests. */
 export interface WatchedPage extends AsyncDisposable {
   readonly page: Page;
-  /** Console errors and warnings, exceptions, and requests that left the origin. */
+  /** Console errors and warnings, exceptions, dialogs, and requests to other origins. */
   readonly complaints: string[];
-  /** Every address that was asked for. */
+  /** The URLs of all requests. */
   readonly requests: string[];
 }
 
 export interface PageOptions extends BrowserContextOptions {
-  /** Put into the session before the page starts: signed in without the form. */
+  /** Stored in the session before the page loads, which signs it in without the form. */
   readonly key?: string;
-  /** Statuses a test makes happen on purpose: the browser writes each into the console. */
+  /** HTTP statuses that a test provokes; the browser logs each of them to the console. */
   readonly expectedStatuses?: readonly number[];
 }
 
-/** Opens a page in a context of its own; disposing of it throws when there were complaints. */
+/** Opens a page in a new context; disposing of it throws if there were complaints. */
 export async function openPage(url: string, options: PageOptions = {}): Promise<WatchedPage> {
-  const { key, expectedStatuses = [], ...more } = options;
+  const { key, expectedStatuses = [], ...contextOptions } = options;
   const browser = await openBrowser();
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...more });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...contextOptions });
   if (key !== undefined) {
     await context.addInitScript((token) => {
       if (sessionStorage.getItem('test.signed') === null) sessionStorage.setItem('ruvllm.key', token);
-      sessionStorage.setItem('test.signed', 'once'); // a key that was given up stays given up when the page is loaded again
+      sessionStorage.setItem('test.signed', 'once'); // stays signed out when the page is reloaded
     }, key);
   }
   return watchPage(context, url, expectedStatuses);
 }
 
-/** The same in a context that was made elsewhere, which it closes. */
+/** Like `openPage`, in an existing context, which it closes. */
 export async function watchPage(
   context: BrowserContext,
   url: string,
@@ -59,7 +59,7 @@ export async function watchPage(
   });
   context.on('request', (request) => {
     requests.push(request.url());
-    if (new URL(request.url()).origin !== origin) complaints.push(`left the origin: ${request.url()}`);
+    if (new URL(request.url()).origin !== origin) complaints.push(`request to another origin: ${request.url()}`);
   });
   await page.goto(url);
   return {

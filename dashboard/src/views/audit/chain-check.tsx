@@ -4,10 +4,10 @@ import { client } from '../../app/session.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
-import { formatCount } from '../../format/numbers.ts';
+import { formatCount, formatCountOf } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
 
-/** Computes every hash of the log again, on the server. */
+/** Asks the server to recompute every hash of the audit log. */
 export function ChainCheck() {
   const report = useSignal<ChainReport | null>(null);
   const error = useSignal<unknown>(null);
@@ -29,7 +29,7 @@ export function ChainCheck() {
       {report.value !== null && <Verdict report={report.value} />}
       {error.value !== null && <ErrorNotice error={error.value} />}
       <Button icon="shield" isDisabled={isRunning.value} onClick={() => void verify()}>
-        {isRunning.value ? 'Checking …' : 'Verify the chain'}
+        {isRunning.value ? 'Verifying…' : 'Verify hash chain'}
       </Button>
     </div>
   );
@@ -41,10 +41,11 @@ function Verdict({ report: { isIntact, numChecked, numDropped, brokenAt } }: { r
       brokenAt === null ? '' : ` at entry ${formatCount(brokenAt.sequence)}: ${visibleText(brokenAt.reason)}`;
     return <Badge tone="bad">Broken{where}</Badge>;
   }
-  const dropped = numDropped === 0 ? '' : `, ${formatCount(numDropped)} were never written`;
+  const droppedNote = numDropped === 0 ? '' : `, ${formatCount(numDropped)} dropped before writing`;
   return (
     <Badge tone="good">
-      Intact: {formatCount(numChecked)} entries{dropped}
+      Intact: {formatCountOf(numChecked, 'entry', 'entries')}
+      {droppedNote}
     </Badge>
   );
 }

@@ -5,14 +5,14 @@ import './audit.css';
 import { RequestList } from './request-list.tsx';
 import { RequestPage } from './request-page.tsx';
 
-/** What was asked and answered: all of it, or one request. */
+/** The audit log, or one request of it. */
 export default function AuditView({ path }: ViewProps) {
   if (!hasPart('memory')) {
     return (
       <div class="page">
-        <h1>Audit</h1>
-        <EmptyState icon="audit" title="Nothing is written down">
-          <p>This server runs without a memory (--no-memory).</p>
+        <h1>Audit log</h1>
+        <EmptyState icon="audit" title="The audit log is off">
+          <p>It requires memory. This server was started with --no-memory.</p>
         </EmptyState>
       </div>
     );

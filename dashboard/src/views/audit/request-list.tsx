@@ -1,5 +1,5 @@
 import { type AuditQuery, type AuditRow, auditOf } from '../../api/audit.ts';
-import { keptSignal } from '../../app/kept-signal.ts';
+import { sessionSignal } from '../../app/session-signal.ts';
 import { goTo } from '../../app/router.ts';
 import { client } from '../../app/session.ts';
 import { EmptyState } from '../../components/empty-state.tsx';
@@ -7,15 +7,15 @@ import { Loading } from '../../components/loading.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import { usePages } from '../../components/use-pages.ts';
 import { VirtualTable } from '../../components/virtual-table.tsx';
-import { formatCount } from '../../format/numbers.ts';
+import { formatCountOf } from '../../format/numbers.ts';
 import { ChainCheck } from './chain-check.tsx';
-import { COLUMNS, NEARNESS } from './columns.tsx';
+import { COLUMNS, SIMILARITY } from './columns.tsx';
 import { SearchForm } from './search-form.tsx';
 
 const audit = auditOf(client);
-const query = keptSignal<AuditQuery>({});
+const query = sessionSignal<AuditQuery>({});
 
-/** All requests that pass, as many as one cares to scroll through. */
+/** The requests that match the search, loaded page by page while scrolling. */
 export function RequestList() {
   const pages = usePages<AuditRow>(
     async (after, signal) => {
@@ -30,27 +30,28 @@ export function RequestList() {
     <div class="page">
       <div class="page-head">
         <div>
-          <h1>Audit</h1>
-          <p>Every request and what became of it, in a chain that cannot be changed unnoticed.</p>
+          <h1>Audit log</h1>
+          <p>Every request with its answer or error, in a tamper-evident hash chain.</p>
         </div>
         <ChainCheck />
       </div>
-      <SearchForm onSearch={(asked) => (query.value = asked)} />
+      <SearchForm onSearch={(newQuery) => (query.value = newQuery)} />
       {pages.error.value !== null && <ErrorNotice error={pages.error.value} onRetry={pages.loadMore} />}
       {isEmpty && (
-        <EmptyState icon="audit" title="No request passes">
-          <p>Ask a model something, or look for something else.</p>
+        <EmptyState icon="audit" title="No requests match these filters">
+          <p>Change the filters, or send a request to a model.</p>
         </EmptyState>
       )}
       {rows.length > 0 && (
         <>
           <p class="soft small" role="status">
-            {formatCount(rows.length)} requests{pages.isAtEnd.value ? '' : ', more when you scroll'}
+            {formatCountOf(rows.length, 'request')}
+            {pages.isAtEnd.value ? '' : ', scroll to load more'}
           </p>
           <VirtualTable
             label="Requests"
             rows={rows}
-            columns={query.value.similarTo === undefined ? COLUMNS : [NEARNESS, ...COLUMNS]}
+            columns={query.value.similarTo === undefined ? COLUMNS : [SIMILARITY, ...COLUMNS]}
             keyOf={({ id }) => id}
             onOpen={({ entry }) => goTo('audit', entry.requestId)}
             onEnd={pages.loadMore}
@@ -59,7 +60,7 @@ export function RequestList() {
           />
         </>
       )}
-      {pages.isLoading.value && <Loading what="Looking" />}
+      {pages.isLoading.value && <Loading label="Searching" />}
     </div>
   );
 }

@@ -8,16 +8,16 @@ import { ErrorNotice, Notice } from '../../components/notice.tsx';
 import { TextBlock } from '../../components/text-block.tsx';
 import { useResource } from '../../components/use-resource.ts';
 import { VirtualTable } from '../../components/virtual-table.tsx';
-import { formatCount, formatNumber, formatShare } from '../../format/numbers.ts';
+import { formatCount, formatCountOf, formatNumber, formatShare } from '../../format/numbers.ts';
 import { formatTime } from '../../format/time.ts';
 import { visibleText } from '../../format/visible-text.ts';
-import { COLUMNS, NEARNESS } from './columns.tsx';
+import { COLUMNS, SIMILARITY } from './columns.tsx';
 import { Waterfall } from './waterfall.tsx';
 
 const audit = auditOf(client);
 const ROW_HEIGHT = 40;
 
-/** One request: what was asked and answered, where its time went, and who asked alike. */
+/** One request: prompt, answer, latency breakdown, feedback and similar requests. */
 export function RequestPage({ requestId }: { requestId: string }) {
   const details = useResource((signal) => audit.show(requestId, signal), [requestId]);
   return (
@@ -30,14 +30,14 @@ export function RequestPage({ requestId }: { requestId: string }) {
         <a href={hrefOf('audit')}>All requests</a>
       </div>
       {details.error.value !== null && <ErrorNotice error={details.error.value} onRetry={details.reload} />}
-      {details.data.value === null && details.error.value === null && <Loading what="Opening" />}
-      {details.data.value !== null && <Opened details={details.data.value} />}
+      {details.data.value === null && details.error.value === null && <Loading label="Loading request" />}
+      {details.data.value !== null && <RequestDetails details={details.data.value} />}
       {details.data.value !== null && <SimilarRequests requestId={requestId} />}
     </div>
   );
 }
 
-function Opened({ details: { entry: row, spans, sources, judged } }: { details: AuditDetails }) {
+function RequestDetails({ details: { entry: row, spans, sources, judged: rating } }: { details: AuditDetails }) {
   const { entry, link } = row;
   return (
     <>
@@ -47,67 +47,66 @@ function Opened({ details: { entry: row, spans, sources, judged } }: { details: 
         </Notice>
       )}
       <div class="audit-halves">
-        <section class="card" aria-label="Time">
-          <h2>Where the time went</h2>
+        <section class="card" aria-label="Latency">
+          <h2>Latency breakdown</h2>
           <Waterfall spans={spans} totalMs={entry.latency.totalMs} />
         </section>
-        <section class="card" aria-label="Facts">
-          <h2>Facts</h2>
+        <section class="card" aria-label="Details">
+          <h2>Details</h2>
           <dl class="pairs">
-            <dt>Ended</dt>
+            <dt>Finished</dt>
             <dd>{formatTime(entry.timestampMs)}</dd>
             <dt>Model</dt>
             <dd>{visibleText(entry.model)}</dd>
             {entry.routing !== null && (
               <>
-                <dt>Chosen</dt>
-                <dd>with {formatShare(entry.routing.confidence)} confidence</dd>
+                <dt>Router</dt>
+                <dd>{formatShare(entry.routing.confidence)} confidence</dd>
               </>
             )}
             <dt>Tokens</dt>
             <dd>
-              {formatCount(entry.numPromptTokens)} asked, {formatCount(entry.numOutputTokens)} answered
+              {formatCount(entry.numPromptTokens)} prompt, {formatCount(entry.numOutputTokens)} generated
             </dd>
             <dt>Session</dt>
             <dd>{entry.sessionId === null ? 'none' : visibleText(entry.sessionId)}</dd>
             <dt>Entry</dt>
             <dd>
-              {formatCount(link.sequence)} of the chain,{' '}
-              <span class="mono">{visibleText(link.hash.slice(0, 16))}…</span>
+              {formatCount(link.sequence)}, hash <span class="mono">{visibleText(link.hash.slice(0, 16))}…</span>
             </dd>
-            {judged !== null && (
+            {rating !== null && (
               <>
-                <dt>Judged</dt>
+                <dt>Rating</dt>
                 <dd>
-                  {judged.verdict === null || judged.verdict === 'unknown' ? 'not yet' : visibleText(judged.verdict)}
-                  {judged.quality !== null && `, ${formatNumber(judged.quality)} of 1`}
+                  {rating.verdict === null || rating.verdict === 'unknown' ? 'none' : visibleText(rating.verdict)}
+                  {rating.quality !== null && `, quality ${formatNumber(rating.quality)}`}
                 </dd>
               </>
             )}
           </dl>
         </section>
       </div>
-      <section class="card stack" aria-label="Question">
-        <h2>Question</h2>
-        <TextBlock label="Question" text={entry.query} />
+      <section class="card stack" aria-label="Prompt and answer">
+        <h2>Prompt</h2>
+        <TextBlock label="Prompt" text={entry.query} />
         <h2>Answer</h2>
         <TextBlock label="Answer" text={entry.response} />
-        {entry.numCut > 0 && <p class="small soft">{formatCount(entry.numCut)} characters were cut off.</p>}
-        {judged?.correction != null && (
+        {entry.numCut > 0 && <p class="small soft">{formatCountOf(entry.numCut, 'character')} truncated.</p>}
+        {rating?.correction != null && (
           <>
-            <h2>Should have been</h2>
-            <TextBlock label="Correction" text={judged.correction} />
+            <h2>Correction</h2>
+            <TextBlock label="Correction" text={rating.correction} />
           </>
         )}
       </section>
-      {judged !== null && judged.feedback.length > 0 && (
+      {rating !== null && rating.feedback.length > 0 && (
         <section class="card" aria-label="Feedback">
           <h2>Feedback</h2>
           <ul class="audit-list">
-            {judged.feedback.map(({ atMs, source, score, comment, hasCorrection }, index) => (
+            {rating.feedback.map(({ atMs, source, score, comment, hasCorrection }, index) => (
               <li key={index}>
                 <Moment ms={atMs} /> <Badge>{visibleText(source)}</Badge>{' '}
-                {score !== null && `${formatNumber(score)} of 1`} {hasCorrection && 'with a correction'}{' '}
+                {score !== null && `score ${formatNumber(score)}`} {hasCorrection && 'with correction'}{' '}
                 {comment !== null && <q dir="auto">{visibleText(comment)}</q>}
               </li>
             ))}
@@ -116,7 +115,7 @@ function Opened({ details: { entry: row, spans, sources, judged } }: { details: 
       )}
       {sources.length > 0 && (
         <section class="card stack" aria-label="Sources">
-          <h2>Recalled for it</h2>
+          <h2>Sources from memory</h2>
           {sources.map(({ id, kind, text }) => (
             <div key={id}>
               <Badge>{visibleText(kind)}</Badge> <a href={hrefOf('memory', id)}>{visibleText(id)}</a>
@@ -136,12 +135,12 @@ function SimilarRequests({ requestId }: { requestId: string }) {
     <section class="stack" aria-label="Similar requests">
       <h2>Similar requests</h2>
       {similar.error.value !== null && <ErrorNotice error={similar.error.value} onRetry={similar.reload} />}
-      {rows?.length === 0 && <p class="soft">Nobody asked anything like it.</p>}
+      {rows?.length === 0 && <p class="soft">No similar requests</p>}
       {rows !== null && rows.length > 0 && (
         <VirtualTable
           label="Similar requests"
           rows={rows}
-          columns={[NEARNESS, ...COLUMNS]}
+          columns={[SIMILARITY, ...COLUMNS]}
           keyOf={({ id }) => id}
           onOpen={({ entry }) => goTo('audit', entry.requestId)}
           height={(rows.length + 1) * ROW_HEIGHT + 4}

@@ -1,16 +1,18 @@
 import type { AuditQuery } from '../../api/audit.ts';
-import { keptSignal } from '../../app/kept-signal.ts';
+import { sessionSignal } from '../../app/session-signal.ts';
 import { Button } from '../../components/button.tsx';
 import { Field } from '../../components/field.tsx';
 
-type Draft = Readonly<Record<'meaning' | 'words' | 'model' | 'from' | 'to' | 'slower' | 'outcome' | 'session', string>>;
+type Draft = Readonly<
+  Record<'similarTo' | 'text' | 'model' | 'from' | 'to' | 'minTotalMs' | 'outcome' | 'session', string>
+>;
 
-const EMPTY: Draft = { meaning: '', words: '', model: '', from: '', to: '', slower: '', outcome: '', session: '' };
+const EMPTY: Draft = { similarTo: '', text: '', model: '', from: '', to: '', minTotalMs: '', outcome: '', session: '' };
 
-/** Who opens a request and comes back finds what was asked for. */
-const draft = keptSignal<Draft>(EMPTY);
+/** Keeps the filters while a request is open. */
+const draft = sessionSignal<Draft>(EMPTY);
 
-/** What is looked for; nothing is asked before it is sent. */
+/** The search filters; they apply on submit. */
 export function SearchForm({ onSearch }: { onSearch: (query: AuditQuery) => void }) {
   const set = (name: keyof Draft) => (event: Event) =>
     (draft.value = { ...draft.value, [name]: (event.currentTarget as HTMLInputElement).value });
@@ -37,18 +39,18 @@ export function SearchForm({ onSearch }: { onSearch: (query: AuditQuery) => void
       }}
     >
       <div class="wide">
-        <Field label="By meaning">{input('meaning', 'search', 'a question like this one')}</Field>
+        <Field label="Similar to">{input('similarTo', 'search', 'Text of a similar request')}</Field>
       </div>
-      <Field label="With these words">{input('words', 'search')}</Field>
+      <Field label="Contains text">{input('text', 'search')}</Field>
       <Field label="Model">{input('model', 'text')}</Field>
       <Field label="From">{input('from', 'datetime-local')}</Field>
       <Field label="To">{input('to', 'datetime-local')}</Field>
-      <Field label="Slower than (ms)">{input('slower', 'number')}</Field>
+      <Field label="Slower than (ms)">{input('minTotalMs', 'number')}</Field>
       <Field label="Outcome">
         {(id) => (
           <select id={id} class="input" value={draft.value.outcome} onChange={set('outcome')}>
             <option value="">any</option>
-            <option value="answered">answered</option>
+            <option value="succeeded">succeeded</option>
             <option value="failed">failed</option>
           </select>
         )}
@@ -72,24 +74,24 @@ export function SearchForm({ onSearch }: { onSearch: (query: AuditQuery) => void
   );
 }
 
-/** What each outcome asks for. */
+/** The query of each outcome. */
 const OUTCOMES: Readonly<Record<string, AuditQuery>> = {
-  answered: { hasError: false },
+  succeeded: { hasError: false },
   failed: { hasError: true },
 };
 
-/** Only what was filled in. */
+/** Converts the filled-in fields to a query. */
 export function toQuery(draft: Draft): AuditQuery {
-  const time = (text: string): number | null => (text === '' ? null : new Date(text).getTime());
-  const asked = {
-    similarTo: draft.meaning.trim(),
-    text: draft.words.trim(),
+  const parseTime = (text: string): number | null => (text === '' ? null : new Date(text).getTime());
+  const filters = {
+    similarTo: draft.similarTo.trim(),
+    text: draft.text.trim(),
     model: draft.model.trim(),
     sessionId: draft.session.trim(),
-    fromMs: time(draft.from),
-    toMs: time(draft.to),
-    minTotalMs: draft.slower === '' ? null : Number(draft.slower),
+    fromMs: parseTime(draft.from),
+    toMs: parseTime(draft.to),
+    minTotalMs: draft.minTotalMs === '' ? null : Number(draft.minTotalMs),
   };
-  const filled = Object.entries(asked).filter(([, value]) => value !== '' && value !== null);
-  return { ...Object.fromEntries(filled), ...OUTCOMES[draft.outcome] };
+  const nonEmpty = Object.entries(filters).filter(([, value]) => value !== '' && value !== null);
+  return { ...Object.fromEntries(nonEmpty), ...OUTCOMES[draft.outcome] };
 }

@@ -2,7 +2,7 @@ import type { View } from '../../app/views.ts';
 
 export const view: View = {
   id: 'audit',
-  title: 'Audit',
+  title: 'Audit log',
   icon: 'audit',
   order: 3,
   isOpenTo: ({ read }) => read,

@@ -5,53 +5,58 @@ import type { ChatRequest, ChatTurn } from '../../api/types.ts';
 import { client, onSignOut } from '../../app/session.ts';
 import { createId } from '../../format/create-id.ts';
 import { conversations, updateConversation, updateMessage } from './store.ts';
-import { type AnswerDetails, type Conversation, type Message, NO_VERDICT, userMessage } from './types.ts';
+import { type AnswerDetails, type Conversation, createUserMessage, type Message, NO_VERDICT } from './types.ts';
 
-/** Words are shown this often; a fast model says more than a page can draw. */
-const SHOW_MS = 60;
+/** Redraw interval while streaming; a fast model generates more tokens than the page can draw one by one. */
+const REDRAW_MS = 60;
 
-/** Answers on their way, by conversation. */
-const running = new Map<string, AbortController>();
-/** What a screen reader is told: the beginning and the end of an answer, not every word. */
+/** Abort controllers of streaming answers, by conversation. */
+const activeAnswers = new Map<string, AbortController>();
+/** Screen reader announcement: the start and end of an answer, not every token. */
 export const announcement = signal('');
 
 onSignOut(() => {
-  for (const abort of running.values()) abort.abort();
+  for (const controller of activeAnswers.values()) controller.abort();
 });
 
 export function stopAnswer(conversationId: string): void {
-  running.get(conversationId)?.abort();
+  activeAnswers.get(conversationId)?.abort();
 }
 
-/** Says something and has it answered. */
-export async function say(conversationId: string, text: string, model: string): Promise<void> {
-  updateConversation(conversationId, (one) => ({ ...one, messages: [...one.messages, userMessage(text)] }));
+/** Adds a user message and generates the answer. */
+export async function sendMessage(conversationId: string, text: string, model: string): Promise<void> {
+  updateConversation(conversationId, (conversation) => ({
+    ...conversation,
+    messages: [...conversation.messages, createUserMessage(text)],
+  }));
   await answer(conversationId, model);
 }
 
-/** Has the last answer made again, in the place of the one there is. */
+/** Replaces the last answer with a new one. */
 export async function regenerate(conversationId: string, messageId: string, model: string): Promise<void> {
-  updateConversation(conversationId, (one) => ({ ...one, messages: before(one, messageId) }));
+  truncateBefore(conversationId, messageId);
   await answer(conversationId, model);
 }
 
-/** Says something else in the place of a message; what came after it is gone. */
-export async function sayInstead(
+/** Replaces a user message and removes the messages after it. */
+export async function editMessage(
   conversationId: string,
   messageId: string,
   text: string,
   model: string,
 ): Promise<void> {
-  updateConversation(conversationId, (one) => ({ ...one, messages: before(one, messageId) }));
-  await say(conversationId, text, model);
+  truncateBefore(conversationId, messageId);
+  await sendMessage(conversationId, text, model);
 }
 
-function before({ messages }: Conversation, messageId: string): readonly Message[] {
-  const at = messages.findIndex(({ id }) => id === messageId);
-  return at < 0 ? messages : messages.slice(0, at);
+function truncateBefore(conversationId: string, messageId: string): void {
+  updateConversation(conversationId, (conversation) => {
+    const index = conversation.messages.findIndex(({ id }) => id === messageId);
+    return index < 0 ? conversation : { ...conversation, messages: conversation.messages.slice(0, index) };
+  });
 }
 
-/** The request that a conversation stands for. */
+/** Builds the chat request of a conversation. */
 export function requestOf({ settings, messages }: Conversation, model: string): ChatRequest {
   const turns: ChatTurn[] = messages
     .filter(({ role, text }) => role === 'user' || text !== '')
@@ -69,44 +74,44 @@ async function answer(conversationId: string, model: string): Promise<void> {
   if (conversation === undefined) return;
   const request = requestOf(conversation, model);
   const id = createId();
-  const message: Message = { ...userMessage(''), id, role: 'assistant', state: 'streaming' };
-  updateConversation(conversationId, (one) => ({ ...one, messages: [...one.messages, message] }));
-  running.get(conversationId)?.abort();
-  const own = new AbortController();
-  running.set(conversationId, own);
-  announcement.value = 'Answering';
+  const message: Message = { ...createUserMessage(''), id, role: 'assistant', state: 'streaming' };
+  updateConversation(conversationId, (latest) => ({ ...latest, messages: [...latest.messages, message] }));
+  activeAnswers.get(conversationId)?.abort();
+  const controller = new AbortController();
+  activeAnswers.set(conversationId, controller);
+  announcement.value = 'Generating answer';
 
   const startMs = performance.now();
-  let said = { text: '', reasoning: '' };
+  let output = { text: '', reasoning: '' };
   let details: AnswerDetails | null = null;
   let timer = 0;
-  const show = (more: Partial<Message> = {}): void => {
+  const redraw = (changes: Partial<Message> = {}): void => {
     clearTimeout(timer);
     timer = 0;
-    updateMessage(conversationId, id, (one) => ({ ...one, ...said, details, ...more }));
+    updateMessage(conversationId, id, (latest) => ({ ...latest, ...output, details, ...changes }));
   };
-  const know = (more: Partial<AnswerDetails>): void => {
-    if (details !== null) details = { ...details, ...more, totalMs: performance.now() - startMs };
+  const updateDetails = (changes: Partial<AnswerDetails>): void => {
+    if (details !== null) details = { ...details, ...changes, totalMs: performance.now() - startMs };
   };
   try {
-    for await (const event of streamChat(client, request, own.signal)) {
+    for await (const event of streamChat(client, request, controller.signal)) {
       if (event.type === 'origin') {
         details = { ...event.origin, model, usage: null, finishReason: null, firstTokenMs: null, totalMs: 0 };
-      } else if (event.type === 'finished') know({ finishReason: event.reason, model: event.model });
-      else if (event.type === 'usage') know({ usage: event.usage });
+      } else if (event.type === 'finished') updateDetails({ finishReason: event.reason, model: event.model });
+      else if (event.type === 'usage') updateDetails({ usage: event.usage });
       else {
-        know(details?.firstTokenMs === null ? { firstTokenMs: performance.now() - startMs } : {});
-        said = { ...said, [event.type]: said[event.type] + event.text };
+        updateDetails(details?.firstTokenMs === null ? { firstTokenMs: performance.now() - startMs } : {});
+        output = { ...output, [event.type]: output[event.type] + event.text };
       }
-      if (timer === 0) timer = window.setTimeout(show, SHOW_MS);
+      if (timer === 0) timer = window.setTimeout(redraw, REDRAW_MS);
     }
-    show({ state: 'done', verdict: NO_VERDICT });
-    announcement.value = 'The answer is complete';
+    redraw({ state: 'done', verdict: NO_VERDICT });
+    announcement.value = 'Answer complete';
   } catch (error) {
-    if (isAbort(error)) show({ state: 'stopped' });
-    else show({ state: 'failed', failure: messageOf(error) });
-    announcement.value = isAbort(error) ? 'The answer was stopped' : 'The answer failed';
+    if (isAbort(error)) redraw({ state: 'stopped' });
+    else redraw({ state: 'failed', failure: messageOf(error) });
+    announcement.value = isAbort(error) ? 'Answer stopped' : 'Answer failed';
   } finally {
-    if (running.get(conversationId) === own) running.delete(conversationId);
+    if (activeAnswers.get(conversationId) === controller) activeAnswers.delete(conversationId);
   }
 }

@@ -4,14 +4,14 @@ import { onSignOut, sessionState } from '../../app/session.ts';
 import { directionOf } from '../../format/direction.ts';
 import { Button } from '../../components/button.tsx';
 
-/** A field that grows with a longer text is laid out again with every letter. */
+/** Longer texts stop the field from growing, because a growing field is laid out again on every keystroke. */
 const MAX_GROWING_CHARS = 20_000;
 
-/** What was written and not sent, by conversation: a look at another view does not lose it. */
+/** Unsent text by conversation, so that switching views does not lose it. */
 const drafts = new Map<string, string>();
 onSignOut(() => drafts.clear());
 
-/** Where a message is written: Enter sends it, with Shift it is a line break. */
+/** The message input: Enter sends, Shift+Enter inserts a line break. */
 export function Composer({
   conversationId,
   isAnswering,
@@ -24,11 +24,11 @@ export function Composer({
   onStop: () => void;
 }) {
   const field = useRef<HTMLTextAreaElement>(null);
-  // Its text stays in the field: a megabyte that is put back with every letter cannot be typed into.
+  // Uncontrolled: writing a megabyte back into the field on every keystroke would make typing impossible.
   const isEmpty = useSignal(true);
   const isLong = useSignal(false);
   const direction = useSignal(directionOf(''));
-  const look = (): void => {
+  const syncState = (): void => {
     const { value } = field.current!;
     isEmpty.value = value.trim() === '';
     direction.value = directionOf(value);
@@ -37,10 +37,10 @@ export function Composer({
   useLayoutEffect(() => {
     const element = field.current!;
     element.value = drafts.get(conversationId) ?? '';
-    look();
+    syncState();
     element.focus();
     return () => {
-      // Who was signed out leaves nothing for the next.
+      // After a sign-out the next user must not see the draft.
       if (sessionState.value === 'signed-in') drafts.set(conversationId, element.value);
     };
   }, []);
@@ -49,7 +49,7 @@ export function Composer({
     const { value } = field.current!;
     if (value.trim() === '' || isAnswering) return;
     field.current!.value = '';
-    look();
+    syncState();
     onSend(value);
   }
 
@@ -69,7 +69,7 @@ export function Composer({
         aria-label="Message"
         placeholder="Write a message"
         dir={direction.value}
-        onInput={look}
+        onInput={syncState}
         onKeyDown={(event) => {
           if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
           event.preventDefault();

@@ -4,59 +4,59 @@ import { visibleText } from '../../format/visible-text.ts';
 import {
   conversations,
   currentId,
-  isKept,
-  keepConversations,
-  keepFailure,
+  isSaving,
   removeConversation,
+  saveFailure,
+  setSaving,
   startConversation,
   titleOf,
 } from './store.ts';
 
-/** The conversations of this page, and whether they outlive it. */
-export function ConversationList({ onChosen = () => {} }: { onChosen?: () => void }) {
-  const begin = (): void => {
+/** The list of conversations, and the setting that saves them in the browser. */
+export function ConversationList({ onSelect = () => {} }: { onSelect?: () => void }) {
+  const startNew = (): void => {
     startConversation();
-    onChosen();
+    onSelect();
   };
   return (
     <div class="conversations">
-      <Button icon="plus" onClick={begin}>
+      <Button icon="plus" onClick={startNew}>
         New conversation
       </Button>
       <ul>
-        {conversations.value.map((one) => (
-          <li key={one.id} class="conversation" data-current={one.id === currentId.value ? '' : undefined}>
+        {conversations.value.map((conversation) => (
+          <li
+            key={conversation.id}
+            class="conversation"
+            data-current={conversation.id === currentId.value ? '' : undefined}
+          >
             <button
               type="button"
-              aria-current={one.id === currentId.value ? 'true' : undefined}
+              aria-current={conversation.id === currentId.value ? 'true' : undefined}
               onClick={() => {
-                currentId.value = one.id;
-                onChosen();
+                currentId.value = conversation.id;
+                onSelect();
               }}
             >
-              <span dir="auto">{visibleText(titleOf(one))}</span>
+              <span dir="auto">{visibleText(titleOf(conversation))}</span>
             </button>
-            {one.messages.length > 0 && (
+            {conversation.messages.length > 0 && (
               <Button
                 kind="plain"
                 isSmall
                 icon="trash"
-                label={`Remove ${visibleText(titleOf(one))}`}
-                onClick={() => removeConversation(one.id)}
+                label={`Delete ${visibleText(titleOf(conversation))}`}
+                onClick={() => removeConversation(conversation.id)}
               />
             )}
           </li>
         ))}
       </ul>
       <label class="check small">
-        <input
-          type="checkbox"
-          checked={isKept.value}
-          onChange={(event) => keepConversations(event.currentTarget.checked)}
-        />
-        <span>Keep them in this browser</span>
+        <input type="checkbox" checked={isSaving.value} onChange={(event) => setSaving(event.currentTarget.checked)} />
+        <span>Save conversations in this browser</span>
       </label>
-      {keepFailure.value !== '' && <Notice tone="warn">{keepFailure.value}</Notice>}
+      {saveFailure.value !== '' && <Notice tone="warn">{saveFailure.value}</Notice>}
     </div>
   );
 }

@@ -9,27 +9,27 @@ import { directionOf } from '../../format/direction.ts';
 import { updateMessage } from './store.ts';
 import type { Message } from './types.ts';
 
-/** Thumbs and a better answer; what was said is shown once the server has it. */
+/** Rating buttons and a correction dialog; the buttons show only what the server has stored. */
 export function Feedback({ conversationId, message }: { conversationId: string; message: Message }) {
   const isCorrecting = useSignal(false);
   const failure = useSignal<unknown>(null);
   const requestId = message.details!.requestId;
   const { thumbs, correction } = message.verdict;
 
-  async function give(words: { thumbs?: 'up' | 'down'; correction?: string }): Promise<void> {
-    const verdict = { ...message.verdict, ...words };
-    // The server keeps the last word on a request: what was said before is said again with it.
+  async function submitFeedback(changes: { thumbs?: 'up' | 'down'; correction?: string }): Promise<void> {
+    const verdict = { ...message.verdict, ...changes };
+    // New feedback replaces the old on the server, so the earlier rating or correction is sent again.
     const report = await api.feedback({
       request_id: requestId,
       ...(verdict.thumbs === null ? {} : { thumbs: verdict.thumbs }),
       ...(verdict.correction === null ? {} : { correction: verdict.correction }),
     });
-    updateMessage(conversationId, message.id, (one) => ({ ...one, verdict }));
+    updateMessage(conversationId, message.id, (latest) => ({ ...latest, verdict }));
     failure.value = null;
     showToast(describe(report));
   }
-  const judge = (way: 'up' | 'down'): void =>
-    void give({ thumbs: way }).catch((error: unknown) => (failure.value = error));
+  const rate = (rating: 'up' | 'down'): void =>
+    void submitFeedback({ thumbs: rating }).catch((error: unknown) => (failure.value = error));
 
   return (
     <>
@@ -39,7 +39,7 @@ export function Feedback({ conversationId, message }: { conversationId: string; 
         icon="thumb-up"
         label="Good answer"
         isPressed={thumbs === 'up'}
-        onClick={() => judge('up')}
+        onClick={() => rate('up')}
       />
       <Button
         kind="plain"
@@ -47,7 +47,7 @@ export function Feedback({ conversationId, message }: { conversationId: string; 
         icon="thumb-down"
         label="Bad answer"
         isPressed={thumbs === 'down'}
-        onClick={() => judge('down')}
+        onClick={() => rate('down')}
       />
       <Button
         kind="plain"
@@ -59,9 +59,9 @@ export function Feedback({ conversationId, message }: { conversationId: string; 
       />
       {failure.value !== null && <ErrorNotice error={failure.value} />}
       {isCorrecting.value && (
-        <Correction
+        <CorrectionDialog
           text={correction ?? message.text}
-          onGive={(text) => give({ correction: text })}
+          onSubmit={(text) => submitFeedback({ correction: text })}
           onClose={() => (isCorrecting.value = false)}
         />
       )}
@@ -70,45 +70,44 @@ export function Feedback({ conversationId, message }: { conversationId: string; 
 }
 
 function describe({ learned }: FeedbackReport): string {
-  if (learned === undefined) return 'Your feedback is kept.';
-  return learned.state === 'learned' ? 'Your feedback is kept, and learned from.' : 'Your feedback is kept.';
+  return learned?.state === 'learned' ? 'Feedback saved. The model has learned from it.' : 'Feedback saved.';
 }
 
-function Correction({
+function CorrectionDialog({
   text,
-  onGive,
+  onSubmit,
   onClose,
 }: {
   text: string;
-  onGive: (text: string) => Promise<void>;
+  onSubmit: (text: string) => Promise<void>;
   onClose: () => void;
 }) {
-  const words = useSignal(text);
+  const draft = useSignal(text);
   const failure = useSignal<unknown>(null);
   async function submit(event: Event): Promise<void> {
     event.preventDefault();
     try {
-      await onGive(words.value);
+      await onSubmit(draft.value);
       onClose();
     } catch (error) {
       failure.value = error;
     }
   }
   return (
-    <Dialog title="What should the answer have been?" isWide onClose={onClose}>
+    <Dialog title="Correct this answer" isWide onClose={onClose}>
       <form class="stack" onSubmit={(event) => void submit(event)}>
         <textarea
           class="input"
           rows={12}
           aria-label="Corrected answer"
-          dir={directionOf(words.value)}
-          value={words}
-          onInput={(event) => (words.value = event.currentTarget.value)}
+          dir={directionOf(draft.value)}
+          value={draft}
+          onInput={(event) => (draft.value = event.currentTarget.value)}
         />
         {failure.value !== null && <ErrorNotice error={failure.value} />}
         <div class="row end">
           <Button onClick={onClose}>Cancel</Button>
-          <Button kind="primary" type="submit" isDisabled={words.value.trim() === ''}>
+          <Button kind="primary" type="submit" isDisabled={draft.value.trim() === ''}>
             Send correction
           </Button>
         </div>

@@ -4,19 +4,19 @@ import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import { visibleText } from '../../format/visible-text.ts';
-import { announcement, say, stopAnswer } from './answer.ts';
+import { announcement, sendMessage, stopAnswer } from './answer.ts';
 import { Composer } from './composer.tsx';
 import { ConversationList } from './conversation-list.tsx';
-import { loadModels, modelOf, models, modelsFailure, settledModelOf } from './models.ts';
+import { loadModels, modelOf, models, modelsFailure, waitForModel } from './models.ts';
 import { SettingsDialog } from './settings-dialog.tsx';
 import { current, openStore, startConversation, updateConversation } from './store.ts';
 import { Thread } from './thread.tsx';
 import './chat.css';
 import './markdown.css';
 
-/** Talk to a model. */
+/** Chat with a model. */
 export default function ChatView() {
-  const opened = useSignal<'settings' | 'list' | null>(null);
+  const openDialog = useSignal<'settings' | 'list' | null>(null);
   useEffect(() => {
     openStore();
     void loadModels();
@@ -25,7 +25,7 @@ export default function ChatView() {
   if (conversation === null) return null;
   const model = modelOf(conversation.model);
   const isAnswering = conversation.messages.some(({ state }) => state === 'streaming');
-  const close = (): void => void (opened.value = null);
+  const close = (): void => void (openDialog.value = null);
 
   return (
     <div class="chat">
@@ -36,28 +36,28 @@ export default function ChatView() {
         <h1 class="unseen">Chat</h1>
         <div class="chat-bar">
           <span class="chat-list-button">
-            <Button kind="plain" icon="list" label="Conversations" onClick={() => (opened.value = 'list')} />
+            <Button kind="plain" icon="list" label="Conversations" onClick={() => (openDialog.value = 'list')} />
           </span>
           <select
             class="input"
             aria-label="Model"
             value={model}
             onChange={({ currentTarget: { value } }) =>
-              updateConversation(conversation.id, (one) => ({ ...one, model: value }))
+              updateConversation(conversation.id, (latest) => ({ ...latest, model: value }))
             }
           >
             {models.value.map(({ id, state, candidates }) => (
               <option key={id} value={id}>
                 {visibleText(id)}
-                {candidates !== undefined ? ' (chooses)' : state === 'loaded' ? '' : ` (${state ?? ''})`}
+                {candidates !== undefined ? ' (router)' : state === 'loaded' ? '' : ` (${state ?? ''})`}
               </option>
             ))}
           </select>
           <Button
             kind="plain"
             icon="settings"
-            label="How answers are made"
-            onClick={() => (opened.value = 'settings')}
+            label="Generation settings"
+            onClick={() => (openDialog.value = 'settings')}
           />
           <Button kind="plain" icon="plus" label="New conversation" onClick={startConversation} />
         </div>
@@ -67,17 +67,19 @@ export default function ChatView() {
           key={conversation.id}
           conversationId={conversation.id}
           isAnswering={isAnswering}
-          onSend={(text) => void settledModelOf(conversation.model).then((name) => say(conversation.id, text, name))}
+          onSend={(text) =>
+            void waitForModel(conversation.model).then((name) => sendMessage(conversation.id, text, name))
+          }
           onStop={() => stopAnswer(conversation.id)}
         />
         <p class="unseen" role="status">
           {announcement}
         </p>
       </section>
-      {opened.value === 'settings' && <SettingsDialog conversation={conversation} onClose={close} />}
-      {opened.value === 'list' && (
+      {openDialog.value === 'settings' && <SettingsDialog conversation={conversation} onClose={close} />}
+      {openDialog.value === 'list' && (
         <Dialog title="Conversations" onClose={close}>
-          <ConversationList onChosen={close} />
+          <ConversationList onSelect={close} />
         </Dialog>
       )}
     </div>

@@ -3,29 +3,29 @@ import { Button } from '../../components/button.tsx';
 import { formatBytes } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
 
-/** Longer texts are shown in part first. */
-export const MAX_SHOWN_CHARS = 40_000;
-const FIRST_CHARS = 4000;
-/** A block that cannot be seen is not laid out; one of a megabyte would be, as soon as a line of it can. */
+/** Longer texts start truncated. */
+export const MAX_INLINE_CHARS = 40_000;
+const INITIAL_CHARS = 4000;
+/** Off-screen blocks are not laid out; a single block of a megabyte would be as soon as one line is visible. */
 const BLOCK_CHARS = 4000;
 
-/** Text as it was written, line breaks and all; a very long one opens in a frame of its own. */
+/** Shows text verbatim with its line breaks; a very long text expands into a scrolling frame. */
 export function PlainText({ text }: { text: string }) {
-  const isWhole = useSignal(false);
-  if (text.length <= MAX_SHOWN_CHARS) {
+  const isExpanded = useSignal(false);
+  if (text.length <= MAX_INLINE_CHARS) {
     return (
       <div class="words" dir="auto">
         {visibleText(text)}
       </div>
     );
   }
-  if (!isWhole.value) {
+  if (!isExpanded.value) {
     return (
       <>
         <div class="words" dir="auto">
-          {visibleText(text.slice(0, FIRST_CHARS))}…
+          {visibleText(text.slice(0, INITIAL_CHARS))}…
         </div>
-        <Button isSmall onClick={() => (isWhole.value = true)}>
+        <Button isSmall onClick={() => (isExpanded.value = true)}>
           Show all {formatBytes(new Blob([text]).size)}
         </Button>
       </>
@@ -33,26 +33,26 @@ export function PlainText({ text }: { text: string }) {
   }
   return (
     <>
-      <div class="words whole" dir="auto" tabIndex={0} role="region" aria-label="The whole message">
-        {cut(text).map((block, index) => (
+      <div class="words whole" dir="auto" tabIndex={0} role="region" aria-label="Full message">
+        {splitBlocks(text).map((block, index) => (
           <div key={index}>{visibleText(block)}</div>
         ))}
       </div>
-      <Button isSmall onClick={() => (isWhole.value = false)}>
+      <Button isSmall onClick={() => (isExpanded.value = false)}>
         Show less
       </Button>
     </>
   );
 }
 
-/** Into blocks that end with a line where there is one near. */
-export function cut(text: string): string[] {
+/** Splits text into blocks, at line ends where possible. */
+export function splitBlocks(text: string): string[] {
   const blocks: string[] = [];
   for (let from = 0; from < text.length;) {
     const limit = Math.min(text.length, from + BLOCK_CHARS);
     const lineEnd = limit === text.length ? limit : text.lastIndexOf('\n', limit) + 1;
     let to = lineEnd > from ? lineEnd : limit;
-    // Half of a surrogate pair is no character.
+    // Keeps surrogate pairs together.
     if (to < text.length && /[\uD800-\uDBFF]/.test(text[to - 1]!)) to -= 1;
     blocks.push(text.slice(from, to));
     from = to;

@@ -1,13 +1,13 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { MAX_SHOWN_CHARS, PlainText } from './long-text.tsx';
+import { MAX_INLINE_CHARS, PlainText } from './long-text.tsx';
 import { createMarkdownView, type MarkdownView } from './markdown.ts';
 
-/** An answer with its formatting; one too long to be laid out again with every word is plain. */
+/** A formatted answer; one too long to be laid out again on every token is shown as plain text. */
 export function MarkdownText({ text }: { text: string }) {
-  return text.length > MAX_SHOWN_CHARS ? <PlainText text={text} /> : <Formatted text={text} />;
+  return text.length > MAX_INLINE_CHARS ? <PlainText text={text} /> : <FormattedText text={text} />;
 }
 
-function Formatted({ text }: { text: string }) {
+function FormattedText({ text }: { text: string }) {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<MarkdownView | null>(null);
   useLayoutEffect(() => {

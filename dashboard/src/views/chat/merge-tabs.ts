@@ -1,22 +1,28 @@
 import type { Conversation } from './types.ts';
 
 /**
- * The conversations of this tab after another has written its own: what it began is added, what it removed goes, what it changed is as it
- * has it. Its copy of what only this tab has changed is older, and an answer on its way stays.
+ * Merges the conversations of this tab with a write by another tab, which changed the stored ones from `before` to `after`. Additions,
+ * deletions and changes of the other tab are applied. Its unchanged copies are ignored, because this tab may have newer ones, and
+ * conversations with a streaming answer stay as they are.
  */
 export function mergeTabs(
-  own: readonly Conversation[],
+  local: readonly Conversation[],
   { before, after }: { before: readonly Conversation[]; after: readonly Conversation[] },
 ): Conversation[] {
-  const written = new Map(after.map((one) => [one.id, one]));
-  const earlier = new Map(before.map((one) => [one.id, one]));
-  const isBusy = ({ messages }: Conversation): boolean => messages.some(({ state }) => state === 'streaming');
+  const afterById = new Map(after.map((conversation) => [conversation.id, conversation]));
+  const beforeById = new Map(before.map((conversation) => [conversation.id, conversation]));
+  const isStreaming = ({ messages }: Conversation): boolean => messages.some(({ state }) => state === 'streaming');
   const isChanged = ({ id }: Conversation): boolean =>
-    JSON.stringify(written.get(id)) !== JSON.stringify(earlier.get(id));
-  const stays = own
-    .filter((one) => written.has(one.id) || !earlier.has(one.id) || isBusy(one))
-    .map((one) => (written.has(one.id) && isChanged(one) && !isBusy(one) ? written.get(one.id)! : one));
-  const known = new Set(own.map(({ id }) => id));
-  const added = after.filter((one) => !known.has(one.id) && isChanged(one));
-  return [...stays, ...added].sort((a, b) => b.createdMs - a.createdMs);
+    JSON.stringify(afterById.get(id)) !== JSON.stringify(beforeById.get(id));
+  const remaining = local
+    .filter(
+      (conversation) => afterById.has(conversation.id) || !beforeById.has(conversation.id) || isStreaming(conversation),
+    )
+    .map((conversation) => {
+      const incoming = afterById.get(conversation.id);
+      return incoming !== undefined && isChanged(conversation) && !isStreaming(conversation) ? incoming : conversation;
+    });
+  const localIds = new Set(local.map(({ id }) => id));
+  const additions = after.filter((conversation) => !localIds.has(conversation.id) && isChanged(conversation));
+  return [...remaining, ...additions].sort((a, b) => b.createdMs - a.createdMs);
 }

@@ -4,7 +4,7 @@ import { Button } from '../../components/button.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { directionOf } from '../../format/direction.ts';
 import { visibleText } from '../../format/visible-text.ts';
-import { regenerate, sayInstead } from './answer.ts';
+import { editMessage, regenerate } from './answer.ts';
 import { Details } from './details.tsx';
 import { Feedback } from './feedback.tsx';
 import { MarkdownText } from './markdown-text.tsx';
@@ -15,16 +15,16 @@ import type { Conversation, Message } from './types.ts';
 export interface MessageProps {
   readonly conversation: Pick<Conversation, 'id' | 'model'>;
   readonly message: Message;
-  /** Whether nothing is being answered: only then can something be changed. */
+  /** Whether no answer is streaming; messages can be changed only then. */
   readonly isIdle: boolean;
   readonly isLast: boolean;
 }
 
 export function MessageView(props: MessageProps) {
-  return props.message.role === 'user' ? <Asked {...props} /> : <Answered {...props} />;
+  return props.message.role === 'user' ? <UserMessage {...props} /> : <AssistantMessage {...props} />;
 }
 
-function Asked({ conversation, message, isIdle }: MessageProps) {
+function UserMessage({ conversation, message, isIdle }: MessageProps) {
   const isEditing = useSignal(false);
   const field = useRef<HTMLTextAreaElement>(null);
   if (isEditing.value) {
@@ -33,7 +33,7 @@ function Asked({ conversation, message, isIdle }: MessageProps) {
       const text = field.current!.value;
       if (text.trim() === '') return;
       isEditing.value = false;
-      void sayInstead(conversation.id, message.id, text, modelOf(conversation.model));
+      void editMessage(conversation.id, message.id, text, modelOf(conversation.model));
     };
     return (
       <article class="message user" aria-label="You">
@@ -41,7 +41,7 @@ function Asked({ conversation, message, isIdle }: MessageProps) {
           <textarea
             class="input"
             rows={4}
-            aria-label="Edit the message"
+            aria-label="Edit message"
             dir={directionOf(message.text)}
             defaultValue={message.text}
             ref={field}
@@ -64,12 +64,12 @@ function Asked({ conversation, message, isIdle }: MessageProps) {
         <PlainText text={message.text} />
       </div>
       <div class="message-actions">
-        <CopyButton text={message.text} label="Copy the message" />
+        <CopyButton text={message.text} label="Copy message" />
         <Button
           kind="plain"
           isSmall
           icon="edit"
-          label="Edit the message"
+          label="Edit message"
           isDisabled={!isIdle}
           onClick={() => (isEditing.value = true)}
         />
@@ -78,13 +78,13 @@ function Asked({ conversation, message, isIdle }: MessageProps) {
   );
 }
 
-function Answered({ conversation, message, isIdle, isLast }: MessageProps) {
+function AssistantMessage({ conversation, message, isIdle, isLast }: MessageProps) {
   const { text, reasoning, state, failure, details } = message;
   return (
     <article class="message assistant" aria-label="Answer" aria-busy={state === 'streaming'}>
       {reasoning !== '' && (
         <details class="reasoning">
-          <summary>{text === '' && state === 'streaming' ? 'Thinking …' : 'What it thought'}</summary>
+          <summary>{text === '' && state === 'streaming' ? 'Reasoning…' : 'Reasoning'}</summary>
           <PlainText text={reasoning} />
         </details>
       )}
@@ -104,13 +104,13 @@ function Answered({ conversation, message, isIdle, isLast }: MessageProps) {
       )}
       {state !== 'streaming' && (
         <div class="message-actions">
-          {text !== '' && <CopyButton text={text} label="Copy the answer" />}
+          {text !== '' && <CopyButton text={text} label="Copy answer" />}
           {isLast && (
             <Button
               kind="plain"
               isSmall
-              icon="again"
-              label="Answer again"
+              icon="refresh"
+              label="Regenerate answer"
               isDisabled={!isIdle}
               onClick={() => void regenerate(conversation.id, message.id, modelOf(conversation.model))}
             />

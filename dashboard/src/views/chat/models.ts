@@ -1,9 +1,9 @@
 import { signal } from '@preact/signals';
-import { api, onSignOut, who } from '../../app/session.ts';
+import { api, identity, onSignOut } from '../../app/session.ts';
 import type { ModelEntry } from '../../api/types.ts';
 import { messageOf } from '../../api/errors.ts';
 
-/** What can be asked for, the first being asked where nothing was chosen. */
+/** The available models; the first is the default. */
 export const models = signal<readonly ModelEntry[]>([]);
 export const modelsFailure = signal('');
 
@@ -21,26 +21,26 @@ export function loadModels(): Promise<void> {
 
 async function load(): Promise<void> {
   try {
-    models.value = sortModels(await api.models(), who.value?.route_alias ?? null);
+    models.value = sortModels(await api.models(), identity.value?.route_alias ?? null);
     modelsFailure.value = '';
   } catch (error) {
     modelsFailure.value = messageOf(error);
   }
 }
 
-/** The one that chooses first, then what is loaded, then the rest as the server has it. */
-export function sortModels(found: readonly ModelEntry[], alias: string | null): ModelEntry[] {
-  const rank = ({ id, state }: ModelEntry): number => (id === alias ? 0 : state === 'loaded' ? 1 : 2);
-  return [...found].sort((a, b) => rank(a) - rank(b));
+/** Sorts the router's alias first, then loaded models, then the others in the server's order. */
+export function sortModels(entries: readonly ModelEntry[], routerAlias: string | null): ModelEntry[] {
+  const rank = ({ id, state }: ModelEntry): number => (id === routerAlias ? 0 : state === 'loaded' ? 1 : 2);
+  return [...entries].sort((a, b) => rank(a) - rank(b));
 }
 
-/** The model a conversation is answered by, once it is known which there are: who types quickly is not ignored. */
-export async function settledModelOf(chosen: string | null): Promise<string> {
+/** Like `modelOf`, but waits for the list of models, so that a message sent right after page load works. */
+export async function waitForModel(preferredId: string | null): Promise<string> {
   await loading;
-  return modelOf(chosen);
+  return modelOf(preferredId);
 }
 
-/** The model a conversation is answered by; empty: there is none. */
-export function modelOf(chosen: string | null): string {
-  return models.value.find(({ id }) => id === chosen)?.id ?? models.value[0]?.id ?? '';
+/** Returns the model that answers a conversation: the preferred one, or the first; empty if there are none. */
+export function modelOf(preferredId: string | null): string {
+  return models.value.find(({ id }) => id === preferredId)?.id ?? models.value[0]?.id ?? '';
 }

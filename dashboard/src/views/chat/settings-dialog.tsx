@@ -16,18 +16,18 @@ interface Option {
   readonly step: number | 'any';
 }
 
-/** What can be set, with the bounds of the API. */
+/** The sampling options, with the limits of the API. */
 const OPTIONS: readonly Option[] = [
   { name: 'temperature', title: 'Temperature', min: 0, max: 2, step: 'any' },
   { name: 'top_p', title: 'Top-p', min: 0, max: 1, step: 'any' },
   { name: 'top_k', title: 'Top-k', min: 0, max: 2 ** 31 - 1, step: 1 },
   { name: 'min_p', title: 'Min-p', min: 0, max: 1, step: 'any' },
   { name: 'repetition_penalty', title: 'Repetition penalty', min: 0.01, max: 10, step: 'any' },
-  { name: 'max_tokens', title: 'Most tokens', min: 1, max: 2 ** 31 - 1, step: 1 },
+  { name: 'max_tokens', title: 'Max tokens', min: 1, max: 2 ** 31 - 1, step: 1 },
   { name: 'seed', title: 'Seed', min: 0, max: Number.MAX_SAFE_INTEGER, step: 1 },
 ];
 
-/** How the answers of one conversation are made. */
+/** The generation settings of one conversation. */
 export function SettingsDialog({ conversation, onClose }: { conversation: Conversation; onClose: () => void }) {
   const draft = useSignal<ChatSettings>(conversation.settings);
   const { system, options, usesMemory } = draft.value;
@@ -38,14 +38,14 @@ export function SettingsDialog({ conversation, onClose }: { conversation: Conver
   }
   function submit(event: Event): void {
     event.preventDefault();
-    updateConversation(conversation.id, (one) => ({ ...one, settings: draft.value }));
+    updateConversation(conversation.id, (latest) => ({ ...latest, settings: draft.value }));
     onClose();
   }
 
   return (
-    <Dialog title="How answers are made" onClose={onClose}>
+    <Dialog title="Generation settings" onClose={onClose}>
       <form class="stack" onSubmit={submit}>
-        <Field label="System prompt" hint="Goes before the conversation.">
+        <Field label="System prompt" hint="Sent before the conversation.">
           {(id) => (
             <textarea
               id={id}
@@ -65,7 +65,7 @@ export function SettingsDialog({ conversation, onClose }: { conversation: Conver
                   id={id}
                   class="input"
                   type="number"
-                  placeholder="server's"
+                  placeholder="default"
                   {...{ min, max, step }}
                   value={options[name] ?? ''}
                   onInput={(event) => set(name, event.currentTarget.valueAsNumber)}
@@ -82,9 +82,9 @@ export function SettingsDialog({ conversation, onClose }: { conversation: Conver
               onChange={(event) => (draft.value = { ...draft.value, usesMemory: event.currentTarget.checked })}
             />
             <span>
-              Look into the memory
+              Use memory
               <br />
-              <span class="small soft">What fits the question goes into the prompt, and is named as a source.</span>
+              <span class="small soft">Adds relevant records to the prompt and lists them as sources.</span>
             </span>
           </label>
         )}

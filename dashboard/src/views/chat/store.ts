@@ -1,80 +1,83 @@
 import { computed, effect, signal } from '@preact/signals';
-import { onSignOut, who } from '../../app/session.ts';
+import { identity, onSignOut } from '../../app/session.ts';
 import { createId } from '../../format/create-id.ts';
 import { mergeTabs } from './merge-tabs.ts';
 import type { ChatSettings, Conversation, Message } from './types.ts';
 
-/** In localStorage, by tenant: another key finds nothing of this one's. */
-const placeOf = (tenant: string): string => `ruvllm.conversations.${tenant}`;
-/** Writing megabytes after every word would hold up the page. */
+/** The localStorage key of a tenant; keys of other tenants do not see these conversations. */
+const storageKeyOf = (tenant: string): string => `ruvllm.conversations.${tenant}`;
+/** Writing megabytes on every token would block the page. */
 const SAVE_DELAY_MS = 1000;
 
-/** Small models ramble at a temperature of 1, which is what the API takes when nothing is said. */
-const PLAIN: ChatSettings = { system: '', options: { temperature: 0.7 }, usesMemory: false };
+/** The API's default temperature of 1 makes small models ramble. */
+const DEFAULT_SETTINGS: ChatSettings = { system: '', options: { temperature: 0.7 }, usesMemory: false };
 
-/** The newest first. */
+/** All conversations, newest first. */
 export const conversations = signal<readonly Conversation[]>([]);
 export const currentId = signal('');
 export const current = computed(() => conversations.value.find(({ id }) => id === currentId.value) ?? null);
-/** Whether conversations stay in this browser when the page is closed; nobody's do unless they say so. */
-export const isKept = signal(false);
-export const keepFailure = signal('');
+/** Whether conversations are saved in this browser. Off by default. */
+export const isSaving = signal(false);
+export const saveFailure = signal('');
 
 let tenant = '';
-let isOpened = false;
+let isOpen = false;
 
-/** Brings back what was kept, and begins a conversation. */
+/** Restores saved conversations and starts a new one. */
 export function openStore(): void {
-  if (isOpened) return;
-  isOpened = true;
-  tenant = who.value?.tenant ?? '';
-  const kept = localStorage.getItem(placeOf(tenant));
-  isKept.value = kept !== null;
-  conversations.value = kept === null ? [] : readKept(kept);
+  if (isOpen) return;
+  isOpen = true;
+  tenant = identity.value?.tenant ?? '';
+  const storedText = localStorage.getItem(storageKeyOf(tenant));
+  isSaving.value = storedText !== null;
+  conversations.value = storedText === null ? [] : parseConversations(storedText);
   startConversation();
 }
 
 onSignOut(() => {
-  isOpened = false;
-  isKept.value = false;
+  isOpen = false;
+  isSaving.value = false;
   conversations.value = [];
   currentId.value = '';
 });
 
-/** A new conversation, made like the last one; one without a word is used again. */
+/** Starts a conversation with the current settings, or reuses the newest one if it is still empty. */
 export function startConversation(): void {
   const [last] = conversations.value;
   if (last === undefined || last.messages.length > 0) {
-    const { model, settings } = current.value ?? last ?? { model: null, settings: PLAIN };
-    const started = { id: createId(), model, settings, messages: [], createdMs: Date.now() };
-    conversations.value = [started, ...conversations.value];
+    const { model, settings } = current.value ?? last ?? { model: null, settings: DEFAULT_SETTINGS };
+    const conversation = { id: createId(), model, settings, messages: [], createdMs: Date.now() };
+    conversations.value = [conversation, ...conversations.value];
   }
   currentId.value = conversations.value[0]!.id;
 }
 
-export function updateConversation(id: string, change: (one: Conversation) => Conversation): void {
-  conversations.value = conversations.value.map((one) => (one.id === id ? change(one) : one));
+export function updateConversation(id: string, change: (conversation: Conversation) => Conversation): void {
+  conversations.value = conversations.value.map((conversation) =>
+    conversation.id === id ? change(conversation) : conversation,
+  );
 }
 
 export function updateMessage(conversationId: string, id: string, change: (message: Message) => Message): void {
-  updateConversation(conversationId, (one) => ({
-    ...one,
-    messages: one.messages.map((message) => (message.id === id ? change(message) : message)),
+  updateConversation(conversationId, (conversation) => ({
+    ...conversation,
+    messages: conversation.messages.map((message) => (message.id === id ? change(message) : message)),
   }));
 }
 
 export function removeConversation(id: string): void {
-  conversations.value = conversations.value.filter((one) => one.id !== id);
+  conversations.value = conversations.value.filter((conversation) => conversation.id !== id);
   if (currentId.value === id) startConversation();
 }
 
-export function keepConversations(keeps: boolean): void {
-  isKept.value = keeps;
-  keepFailure.value = '';
-  if (!keeps) localStorage.removeItem(placeOf(tenant));
+/** Turns saving on or off; turning it off deletes the saved conversations. */
+export function setSaving(isEnabled: boolean): void {
+  isSaving.value = isEnabled;
+  saveFailure.value = '';
+  if (!isEnabled) localStorage.removeItem(storageKeyOf(tenant));
 }
 
-/** How a conversation is called in a list: how it began. */
+/** Returns the title of a conversation: the first line of its first user message. */
 export function titleOf({ messages }: Conversation): string {
   const text = messages.find(({ role }) => role === 'user')?.text ?? '';
   const line = text.slice(0, 200).trim().split('\n')[0]!;
@@ -82,50 +85,50 @@ export function titleOf({ messages }: Conversation): string {
 }
 
 let timer = 0;
-/** What came from another tab is written already: two tabs that answered each other would never end. */
-let isFromOther = false;
+/** Changes from another tab are already stored; saving them again would make two tabs trigger each other forever. */
+let isRemoteChange = false;
 effect(() => {
   const all = conversations.value;
-  const isWaiting = timer !== 0;
+  const isSavePending = timer !== 0;
   clearTimeout(timer);
   timer = 0;
-  if (isKept.value && (isWaiting || !isFromOther)) timer = window.setTimeout(() => save(all), SAVE_DELAY_MS);
+  if (isSaving.value && (isSavePending || !isRemoteChange)) timer = window.setTimeout(() => save(all), SAVE_DELAY_MS);
 });
 
 addEventListener('storage', ({ key, oldValue, newValue }) => {
-  if (!isOpened || !isKept.value || key !== placeOf(tenant)) return;
+  if (!isOpen || !isSaving.value || key !== storageKeyOf(tenant)) return;
   if (newValue === null) {
-    isKept.value = false; // else what was to be forgotten there would be written here again
+    isSaving.value = false; // otherwise this tab would write back what the other tab deleted
     return;
   }
-  isFromOther = true;
+  isRemoteChange = true;
   conversations.value = mergeTabs(conversations.value, {
-    before: readKept(oldValue ?? '[]'),
-    after: readKept(newValue),
+    before: parseConversations(oldValue ?? '[]'),
+    after: parseConversations(newValue),
   });
-  isFromOther = false;
+  isRemoteChange = false;
   if (current.value === null) startConversation();
 });
 
 function save(all: readonly Conversation[]): void {
   timer = 0;
   try {
-    localStorage.setItem(placeOf(tenant), JSON.stringify(all.filter(({ messages }) => messages.length > 0)));
-    keepFailure.value = '';
+    localStorage.setItem(storageKeyOf(tenant), JSON.stringify(all.filter(({ messages }) => messages.length > 0)));
+    saveFailure.value = '';
   } catch {
-    keepFailure.value = 'This browser has no more room: the latest changes are not kept.';
+    saveFailure.value = 'Browser storage is full: the latest changes are not saved. Delete some conversations.';
   }
 }
 
-/** What an older page, or a hand, has written may be anything: it is taken whole or not at all. */
-export function readKept(text: string): Conversation[] {
+/** Parses saved conversations. Data of an unexpected shape, from an older version or edited by hand, is discarded as a whole. */
+export function parseConversations(text: string): Conversation[] {
   try {
     const all = JSON.parse(text) as Conversation[];
-    return all.map((one) => ({
-      ...one,
-      settings: { ...PLAIN, ...one.settings },
-      // Nobody is answering it any more.
-      messages: one.messages.map((message) =>
+    return all.map((conversation) => ({
+      ...conversation,
+      settings: { ...DEFAULT_SETTINGS, ...conversation.settings },
+      // The page that was streaming the answer is gone.
+      messages: conversation.messages.map((message) =>
         message.state === 'streaming' ? { ...message, state: 'stopped' as const } : { ...message },
       ),
     }));

@@ -3,10 +3,10 @@ import { EmptyState } from '../../components/empty-state.tsx';
 import { type MessageProps, MessageView } from './message-view.tsx';
 import type { Conversation } from './types.ts';
 
-/** Nearer to the end than this somebody reads along, and is taken along. */
+/** Within this distance from the end, the thread scrolls along with a streaming answer. */
 const FOLLOW_PX = 80;
 
-/** The messages of a conversation; it follows an answer unless somebody has scrolled away from its end. */
+/** The messages of a conversation; follows a streaming answer unless the user has scrolled up. */
 export function Thread({ conversation }: { conversation: Conversation }) {
   const scroller = useRef<HTMLDivElement>(null);
   const isFollowing = useRef(true);
@@ -35,12 +35,15 @@ export function Thread({ conversation }: { conversation: Conversation }) {
     >
       {messages.length === 0 ? (
         <EmptyState icon="chat" title="What would you like to know?">
-          <p>Your words go to this server and nowhere else.</p>
+          <p>Your messages are sent only to this server.</p>
         </EmptyState>
       ) : (
         <div class="thread-column">
           {messages.map((message, index) => (
-            <Kept key={message.id} {...{ conversation, message, isIdle, isLast: index === messages.length - 1 }} />
+            <MemoizedMessage
+              key={message.id}
+              {...{ conversation, message, isIdle, isLast: index === messages.length - 1 }}
+            />
           ))}
         </div>
       )}
@@ -48,8 +51,8 @@ export function Thread({ conversation }: { conversation: Conversation }) {
   );
 }
 
-/** Drawn again only when it is another: with every word of an answer the others would be, too. */
-function Kept({ conversation, message, isIdle, isLast }: MessageProps) {
+/** Redrawn only when its message changes; otherwise every token would redraw the whole thread. */
+function MemoizedMessage({ conversation, message, isIdle, isLast }: MessageProps) {
   const { id, model } = conversation;
   return useMemo(
     () => <MessageView conversation={{ id, model }} message={message} isIdle={isIdle} isLast={isLast} />,

@@ -2,17 +2,17 @@ import type { AnswerOrigin } from '../../api/chat.ts';
 import { createId } from '../../format/create-id.ts';
 import type { SamplingOptions, Usage } from '../../api/types.ts';
 
-/** What is known of an answer beside its words. */
+/** Metadata of an answer. */
 export interface AnswerDetails extends AnswerOrigin {
   readonly model: string;
   readonly usage: Usage | null;
   readonly finishReason: string | null;
-  /** Until the first word; null: there was none. */
+  /** Time to first token; null: no tokens. */
   readonly firstTokenMs: number | null;
   readonly totalMs: number;
 }
 
-/** What was said of an answer, as the server has it. */
+/** The rating and correction of an answer that the server has stored. */
 export interface Verdict {
   readonly thumbs: 'up' | 'down' | null;
   readonly correction: string | null;
@@ -24,26 +24,26 @@ export interface Message {
   readonly id: string;
   readonly role: 'user' | 'assistant';
   readonly text: string;
-  /** What the model thought before it spoke. */
+  /** The model's reasoning before the answer. */
   readonly reasoning: string;
   readonly state: MessageState;
-  /** Why it failed. */
+  /** The error message of a failed answer. */
   readonly failure: string | null;
   readonly details: AnswerDetails | null;
   readonly verdict: Verdict;
 }
 
-/** How the answers of a conversation are made. */
+/** The generation settings of a conversation. */
 export interface ChatSettings {
   readonly system: string;
   readonly options: SamplingOptions;
-  /** Whether the memory is asked for what fits. */
+  /** Whether relevant memory records are added to the prompt. */
   readonly usesMemory: boolean;
 }
 
 export interface Conversation {
   readonly id: string;
-  /** null: the first there is. */
+  /** null: the first available model. */
   readonly model: string | null;
   readonly settings: ChatSettings;
   readonly messages: readonly Message[];
@@ -52,8 +52,8 @@ export interface Conversation {
 
 export const NO_VERDICT: Verdict = { thumbs: null, correction: null };
 
-/** A message of a person. */
-export function userMessage(text: string): Message {
+/** Creates a message of the user. */
+export function createUserMessage(text: string): Message {
   return {
     id: createId(),
     role: 'user',

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import type { ApiKey } from '../../api/types.ts';
-import { api, who } from '../../app/session.ts';
+import { api, identity } from '../../app/session.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Confirm } from '../../components/confirm.tsx';
@@ -14,16 +14,16 @@ import { showToast } from '../../components/toast.tsx';
 import { visibleText } from '../../format/visible-text.ts';
 import { NewKeyDialog } from './new-key-dialog.tsx';
 
-/** Who may use the server. */
+/** The API keys of the server. */
 export default function KeysView() {
   const keys = useResource((signal) => api.keys(signal));
   const isCreating = useSignal(false);
-  const revoking = useSignal<ApiKey | null>(null);
+  const keyToRevoke = useSignal<ApiKey | null>(null);
   const list = keys.data.value;
 
   async function revoke({ id, name }: ApiKey): Promise<void> {
     await api.revokeKey(id);
-    showToast(`${visibleText(name)} is revoked.`);
+    showToast(`Revoked ${visibleText(name)}.`);
     keys.reload();
   }
 
@@ -31,33 +31,34 @@ export default function KeysView() {
     <div class="page">
       <div class="page-head">
         <div>
-          <h1>Keys</h1>
-          <p>Who may use this server, and for what.</p>
+          <h1>API keys</h1>
+          <p>Access to this server by tenant and scope.</p>
         </div>
         <Button kind="primary" icon="plus" onClick={() => (isCreating.value = true)}>
           Create key
         </Button>
       </div>
       {keys.error.value !== null && <ErrorNotice error={keys.error.value} onRetry={keys.reload} />}
-      {list === null && keys.error.value === null && <Loading what="Keys" />}
+      {list === null && keys.error.value === null && <Loading label="Loading keys" />}
       {list?.length === 0 && (
-        <EmptyState icon="keys" title="There are no keys">
-          <p>Everyone on this machine is let in. With the first key, everyone needs one.</p>
+        <EmptyState icon="keys" title="No API keys">
+          <p>Anyone on this machine can use the server. Once a key exists, every request requires one.</p>
         </EmptyState>
       )}
-      {list !== null && list.length > 0 && <KeyTable list={list} onRevoke={(key) => (revoking.value = key)} />}
+      {list !== null && list.length > 0 && <KeyTable list={list} onRevoke={(key) => (keyToRevoke.value = key)} />}
       {isCreating.value && <NewKeyDialog onCreated={keys.reload} onClose={() => (isCreating.value = false)} />}
-      {revoking.value !== null && (
+      {keyToRevoke.value !== null && (
         <Confirm
           title="Revoke this key?"
           action="Revoke"
-          onConfirm={() => revoke(revoking.value!)}
-          onClose={() => (revoking.value = null)}
+          onConfirm={() => revoke(keyToRevoke.value!)}
+          onClose={() => (keyToRevoke.value = null)}
         >
           <p>
-            <strong>{visibleText(revoking.value.name)}</strong> is refused from the next request on, for good.
-            {revoking.value.id === who.value?.key?.id &&
-              ' It is the key you are signed in with: you will be signed out.'}
+            The server will reject all further requests with <strong>{visibleText(keyToRevoke.value.name)}</strong>.
+            This cannot be undone.
+            {keyToRevoke.value.id === identity.value?.key?.id &&
+              ' You are signed in with this key and will be signed out.'}
           </p>
         </Confirm>
       )}
@@ -67,7 +68,7 @@ export default function KeysView() {
 
 function KeyTable({ list, onRevoke }: { list: readonly ApiKey[]; onRevoke: (key: ApiKey) => void }) {
   return (
-    <ListTable label="Keys" heads={['Name', 'Tenant', 'Allows', 'Created', 'State']}>
+    <ListTable label="API keys" heads={['Name', 'Tenant', 'Scopes', 'Created', 'State']}>
       {list.map((key) => (
         <tr key={key.id}>
           <td class="name">
@@ -90,7 +91,7 @@ function KeyTable({ list, onRevoke }: { list: readonly ApiKey[]; onRevoke: (key:
           </td>
           <td>
             {key.revoked === null ? (
-              <Badge tone="good">{key.id === who.value?.key?.id ? 'good, yours' : 'good'}</Badge>
+              <Badge tone="good">{key.id === identity.value?.key?.id ? 'active (yours)' : 'active'}</Badge>
             ) : (
               <Badge tone="bad">
                 revoked <Moment ms={key.revoked * 1000} />

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import type { KeyScope } from '../../api/types.ts';
-import { api, signIn, who } from '../../app/session.ts';
+import { api, identity, signIn } from '../../app/session.ts';
 import { Button } from '../../components/button.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
@@ -8,18 +8,18 @@ import { Field } from '../../components/field.tsx';
 import { ErrorNotice, Notice } from '../../components/notice.tsx';
 import { visibleText } from '../../format/visible-text.ts';
 
-const SCOPES: readonly { readonly scope: KeyScope; readonly title: string; readonly meaning: string }[] = [
-  { scope: 'read-only', title: 'Look', meaning: 'Sees models, numbers and what its tenant has; changes nothing.' },
-  { scope: 'inference', title: 'Use', meaning: 'Generates, judges answers, adds to the memory of its tenant.' },
-  { scope: 'admin', title: 'Administer', meaning: 'Everything: keys, models, all tenants.' },
+const SCOPES: readonly { readonly scope: KeyScope; readonly title: string; readonly description: string }[] = [
+  { scope: 'read-only', title: 'View', description: "View models, metrics and its tenant's data; no changes." },
+  { scope: 'inference', title: 'Use', description: "Generate, send feedback and add to its tenant's memory." },
+  { scope: 'admin', title: 'Administer', description: 'Full access: keys, models and all tenants.' },
 ];
 
-/** Makes a key, and shows its secret the one time it can be seen. */
+/** Creates an API key and shows its secret, once. */
 export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
   const name = useSignal('');
   const tenant = useSignal('');
-  // The first key closes an open server: one that cannot make others would lock everyone out.
-  const wasOpen = who.value?.is_open === true;
+  // The first key closes an open server: without the admin scope it would lock everyone out.
+  const wasOpen = identity.value?.is_open === true;
   const scopes = useSignal<readonly KeyScope[]>(wasOpen ? ['inference', 'admin'] : ['inference']);
   const failure = useSignal<unknown>(null);
   const token = useSignal<string | null>(null);
@@ -27,12 +27,16 @@ export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; on
   async function submit(event: Event): Promise<void> {
     event.preventDefault();
     try {
-      const named = name.value.trim();
-      const own = tenant.value.trim();
-      const made = await api.createKey({ name: named, scopes: scopes.value, ...(own === '' ? {} : { tenant: own }) });
-      token.value = made.token;
-      // From now on this page needs a key as well.
-      if (wasOpen) await signIn(made.token);
+      const keyName = name.value.trim();
+      const keyTenant = tenant.value.trim();
+      const key = await api.createKey({
+        name: keyName,
+        scopes: scopes.value,
+        ...(keyTenant === '' ? {} : { tenant: keyTenant }),
+      });
+      token.value = key.token;
+      // From now on this page requires a key too.
+      if (wasOpen) await signIn(key.token);
       onCreated();
     } catch (error) {
       failure.value = error;
@@ -41,14 +45,14 @@ export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; on
 
   if (token.value !== null) {
     return (
-      <Dialog title="The new key" onClose={onClose}>
+      <Dialog title="New API key" onClose={onClose}>
         <div class="stack">
-          <Notice tone="warn">This is the only time it is shown. Only a hash of it is kept.</Notice>
+          <Notice tone="warn">Copy this key now. It is shown only once: the server stores only its hash.</Notice>
           <div class="row">
             <code class="token">{visibleText(token.value)}</code>
-            <CopyButton text={token.value} label="Copy the key" />
+            <CopyButton text={token.value} label="Copy key" />
           </div>
-          {wasOpen && <p class="soft">You are signed in with it; from now on every request needs a key.</p>}
+          {wasOpen && <p class="soft">You are signed in with this key. Every request now requires a key.</p>}
           <div class="row end">
             <Button kind="primary" onClick={onClose}>
               Done
@@ -59,12 +63,14 @@ export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; on
     );
   }
   return (
-    <Dialog title="Create a key" onClose={onClose}>
+    <Dialog title="Create API key" onClose={onClose}>
       <form class="stack" onSubmit={(event) => void submit(event)}>
         {wasOpen && (
-          <Notice tone="warn">This server is open. With its first key everyone needs one, this page included.</Notice>
+          <Notice tone="warn">
+            This server is open. Once the first key exists, every request requires one, including those of this page.
+          </Notice>
         )}
-        <Field label="Name" hint="What it is for: a person, a program, a machine.">
+        <Field label="Name" hint="The user of the key: a person, a program or a machine.">
           {(id) => (
             <input
               id={id}
@@ -75,7 +81,7 @@ export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; on
             />
           )}
         </Field>
-        <Field label="Tenant" hint="Whose sessions, memory and requests it stands for. Empty: its name.">
+        <Field label="Tenant" hint="The owner of its sessions, memory and requests. Default: the key's name.">
           {(id) => (
             <input
               id={id}
@@ -87,20 +93,20 @@ export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; on
           )}
         </Field>
         <fieldset class="scopes">
-          <legend>Allows</legend>
-          {SCOPES.map(({ scope, title, meaning }) => (
+          <legend>Scopes</legend>
+          {SCOPES.map(({ scope, title, description }) => (
             <label class="check" key={scope}>
               <input
                 type="checkbox"
                 checked={scopes.value.includes(scope)}
                 onChange={({ currentTarget: { checked } }) =>
-                  (scopes.value = checked ? [...scopes.value, scope] : scopes.value.filter((one) => one !== scope))
+                  (scopes.value = checked ? [...scopes.value, scope] : scopes.value.filter((other) => other !== scope))
                 }
               />
               <span>
                 {title} <code class="small soft">{scope}</code>
                 <br />
-                <span class="small soft">{meaning}</span>
+                <span class="small soft">{description}</span>
               </span>
             </label>
           ))}

@@ -2,7 +2,7 @@ import type { View } from '../../app/views.ts';
 
 export const view: View = {
   id: 'keys',
-  title: 'Keys',
+  title: 'API keys',
   icon: 'keys',
   order: 7,
   isOpenTo: ({ admin }) => admin,

@@ -8,18 +8,18 @@ import { useResource } from '../../components/use-resource.ts';
 import { formatCount } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
 
-/** How losses, routing and forgetting went, version by version, and how much was judged. */
+/** Loss, forgetting and router gain by version, and the feedback over time. */
 export function Curves() {
   const series = useResource((signal) => learningOf(client).series(signal));
-  const known = series.data.value;
+  const data = series.data.value;
   if (series.error.value !== null) return <ErrorNotice error={series.error.value} onRetry={series.reload} />;
-  if (known === null) return <Loading what="Reading" />;
-  const adapters = known.adapters.filter(({ points }) => points.length > 0);
-  const isEmpty = adapters.length === 0 && known.router.points.length === 0 && known.feedback.length === 0;
+  if (data === null) return <Loading label="Loading curves" />;
+  const adapters = data.adapters.filter(({ points }) => points.length > 0);
+  const isEmpty = adapters.length === 0 && data.router.points.length === 0 && data.feedback.length === 0;
   if (isEmpty) {
     return (
-      <EmptyState icon="learning" title="Nothing to draw yet">
-        <p>Curves begin with the first feedback and the first loop.</p>
+      <EmptyState icon="learning" title="No data yet">
+        <p>Curves appear after the first feedback and the first learning loop.</p>
       </EmptyState>
     );
   }
@@ -31,8 +31,8 @@ export function Curves() {
       {adapters.map(({ model, points }) => (
         <ForgettingChart key={model} model={model} points={points} />
       ))}
-      {known.router.points.length > 0 && <RouterChart points={known.router.points} />}
-      {known.feedback.length > 0 && <FeedbackChart feedback={known.feedback} />}
+      {data.router.points.length > 0 && <RouterChart points={data.router.points} />}
+      {data.feedback.length > 0 && <FeedbackChart feedback={data.feedback} />}
     </div>
   );
 }
@@ -65,12 +65,12 @@ function ForgettingChart({ model, points }: { model: string; points: readonly Ve
     <section class="card" aria-label={title}>
       <h2>{title}</h2>
       <LineChart
-        label={`${title}: how much the loss elsewhere rose with each version`}
+        label={`${title}: loss increase on accepted answers with each version`}
         x={versionsOf(points)}
         isTime={false}
         xLabel="version"
         range={[null, null]}
-        lines={[{ label: 'loss elsewhere', values: points.map(({ forgetting }) => forgetting) }]}
+        lines={[{ label: 'loss increase', values: points.map(({ forgetting }) => forgetting) }]}
       />
     </section>
   );
@@ -78,18 +78,28 @@ function ForgettingChart({ model, points }: { model: string; points: readonly Ve
 
 function RouterChart({ points }: { points: readonly VersionPoint[] }) {
   return (
-    <section class="card" aria-label="Gain of the router">
-      <h2>Gain of the router</h2>
+    <section class="card" aria-label="Router gain">
+      <h2>Router gain</h2>
       <LineChart
-        label="How much reward each version of the router won on requests it did not see, with 95 % bounds"
+        label="Reward gain of each router version on held-out requests, with 95 % confidence bounds"
         x={versionsOf(points)}
         isTime={false}
         xLabel="version"
         range={[null, null]}
         lines={[
           { label: 'gain', values: points.map(({ gain }) => gain) },
-          { label: 'at least', values: points.map(({ gainLow }) => gainLow), isDashed: true, colour: '--line-strong' },
-          { label: 'at most', values: points.map(({ gainHigh }) => gainHigh), isDashed: true, colour: '--line-strong' },
+          {
+            label: 'lower bound',
+            values: points.map(({ gainLow }) => gainLow),
+            isDashed: true,
+            colour: '--line-strong',
+          },
+          {
+            label: 'upper bound',
+            values: points.map(({ gainHigh }) => gainHigh),
+            isDashed: true,
+            colour: '--line-strong',
+          },
         ]}
       />
     </section>
@@ -101,13 +111,13 @@ function FeedbackChart({ feedback }: { feedback: LearningSeries['feedback'] }) {
     <section class="card" aria-label="Feedback">
       <h2>Feedback</h2>
       <LineChart
-        label="How many answers were judged good, poor, or corrected"
+        label="Number of answers rated good, rated bad and corrected"
         x={feedback.map(({ startMs }) => startMs / 1000)}
         format={formatCount}
         isCount
         lines={[
           { label: 'good', values: feedback.map(({ numUp }) => numUp) },
-          { label: 'poor', values: feedback.map(({ numDown }) => numDown) },
+          { label: 'bad', values: feedback.map(({ numDown }) => numDown) },
           { label: 'corrected', values: feedback.map(({ numCorrected }) => numCorrected) },
         ]}
       />

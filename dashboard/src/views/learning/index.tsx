@@ -1,5 +1,5 @@
 import { learningOf } from '../../api/learning.ts';
-import { keptSignal } from '../../app/kept-signal.ts';
+import { sessionSignal } from '../../app/session-signal.ts';
 import { client, hasPart } from '../../app/session.ts';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { Loading } from '../../components/loading.tsx';
@@ -13,47 +13,47 @@ import './learning.css';
 import { Routing } from './routing.tsx';
 import { Versions } from './versions.tsx';
 
-const EVERY_MS = 5000;
+const REFRESH_MS = 5000;
 const TABS = [
   { id: 'versions', title: 'Versions' },
   { id: 'curves', title: 'Curves' },
   { id: 'routing', title: 'Router' },
 ];
 
-const tab = keptSignal('versions');
+const tab = sessionSignal('versions');
 
-/** What feedback taught, what of it serves, and how it came about. */
+/** The versions learned from feedback, their metrics, and the router. */
 export default function LearningView() {
-  const isThere = hasPart('learning');
-  const status = useResource((signal) => (isThere ? learningOf(client).status(signal) : Promise.resolve(null)), [], {
-    everyMs: isThere ? EVERY_MS : null,
+  const isEnabled = hasPart('learning');
+  const status = useResource((signal) => (isEnabled ? learningOf(client).status(signal) : Promise.resolve(null)), [], {
+    everyMs: isEnabled ? REFRESH_MS : null,
   });
-  const known = status.data.value;
+  const data = status.data.value;
   return (
     <div class="page">
       <div class="page-head">
         <div>
           <h1>Learning</h1>
-          <p>What feedback taught the models: each step measured on answers it did not see, and reversible.</p>
+          <p>Versions learned from feedback, each tested on held-out answers and reversible.</p>
         </div>
       </div>
-      {!isThere && (
-        <EmptyState icon="learning" title="This server does not learn">
-          <p>It was started with --no-learning or --no-memory.</p>
+      {!isEnabled && (
+        <EmptyState icon="learning" title="Learning is off">
+          <p>This server was started with --no-learning or --no-memory.</p>
         </EmptyState>
       )}
-      {isThere && status.error.value !== null && <ErrorNotice error={status.error.value} onRetry={status.reload} />}
-      {isThere && known === null && status.error.value === null && <Loading what="Asking" />}
-      {known !== null && (
+      {isEnabled && status.error.value !== null && <ErrorNotice error={status.error.value} onRetry={status.reload} />}
+      {isEnabled && data === null && status.error.value === null && <Loading label="Loading learning status" />}
+      {data !== null && (
         <>
           <dl class="tiles">
-            <StatTile label="Judged good" value={formatCount(known.numRequests['success'] ?? 0)} note="answers" />
-            <StatTile label="Judged poor" value={formatCount(known.numRequests['failure'] ?? 0)} note="answers" />
-            <StatTile label="Not judged" value={formatCount(known.numRequests['unknown'] ?? 0)} note="answers" />
-            <StatTile label="Patterns" value={formatCount(known.numPatterns)} note="of rated requests" />
+            <StatTile label="Rated good" value={formatCount(data.numRequests['success'] ?? 0)} note="answers" />
+            <StatTile label="Rated bad" value={formatCount(data.numRequests['failure'] ?? 0)} note="answers" />
+            <StatTile label="Not rated" value={formatCount(data.numRequests['unknown'] ?? 0)} note="answers" />
+            <StatTile label="Patterns" value={formatCount(data.numPatterns)} note="from rated requests" />
           </dl>
-          <Tabs label="Parts of learning" tabs={TABS} chosen={tab.value} onChoose={(id) => (tab.value = id)}>
-            {tab.value === 'versions' && <Versions status={known} onChange={status.reload} />}
+          <Tabs label="Learning" tabs={TABS} selectedId={tab.value} onSelect={(id) => (tab.value = id)}>
+            {tab.value === 'versions' && <Versions status={data} onChange={status.reload} />}
             {tab.value === 'curves' && <Curves />}
             {tab.value === 'routing' && <Routing />}
           </Tabs>

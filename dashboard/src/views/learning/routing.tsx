@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { learningOf, type RouteDecision } from '../../api/learning.ts';
 import { goTo } from '../../app/router.ts';
-import { allows, client, hasPart } from '../../app/session.ts';
+import { permissions, client, hasPart } from '../../app/session.ts';
 import { Button } from '../../components/button.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { Field } from '../../components/field.tsx';
@@ -17,35 +17,35 @@ import { visibleText } from '../../format/visible-text.ts';
 const learning = learningOf(client);
 
 const COLUMNS: readonly Column<RouteDecision>[] = [
-  { title: 'When', width: '150px', cell: ({ timestampMs }) => <Moment ms={timestampMs} /> },
+  { title: 'Time', width: '150px', cell: ({ timestampMs }) => <Moment ms={timestampMs} /> },
   {
-    title: 'Question',
+    title: 'Prompt',
     width: 'minmax(180px, 1fr)',
     cell: ({ query }) => <bdi>{visibleText(query.slice(0, 200))}</bdi>,
   },
   { title: 'Model', width: 'minmax(100px, 0.6fr)', cell: ({ model }) => visibleText(model) },
-  { title: 'Sure', width: '80px', isNumber: true, cell: ({ routing }) => formatShare(routing.confidence) },
-  { title: 'Took', width: '90px', isNumber: true, cell: ({ latencyMs }) => formatDuration(latencyMs) },
-  { title: 'Rated', width: '80px', isNumber: true, cell: ({ quality }) => formatNumber(quality ?? NaN) },
+  { title: 'Confidence', width: '105px', isNumber: true, cell: ({ routing }) => formatShare(routing.confidence) },
+  { title: 'Duration', width: '90px', isNumber: true, cell: ({ latencyMs }) => formatDuration(latencyMs) },
+  { title: 'Rating', width: '80px', isNumber: true, cell: ({ quality }) => formatNumber(quality ?? NaN) },
 ];
 
-/** Who was chosen to answer, and why. */
+/** The router's decisions, and an explanation of the decision for any prompt. */
 export function Routing() {
-  const isThere = hasPart('routing');
-  const decisions = useResource((signal) => (isThere ? learning.decisions(signal) : Promise.resolve([])));
-  if (!isThere) {
+  const isEnabled = hasPart('routing');
+  const decisions = useResource((signal) => (isEnabled ? learning.decisions(signal) : Promise.resolve([])));
+  if (!isEnabled) {
     return (
-      <EmptyState icon="branch" title="No router runs">
-        <p>A server with a list of models to choose from (--route-config) chooses one for each request.</p>
+      <EmptyState icon="branch" title="The router is off">
+        <p>Start the server with --route-config to select a candidate model for each request.</p>
       </EmptyState>
     );
   }
   const rows = decisions.data.value ?? [];
   return (
     <div class="stack">
-      {allows.value.write && <Explain />}
+      {permissions.value.write && <Explain />}
       {decisions.error.value !== null && <ErrorNotice error={decisions.error.value} onRetry={decisions.reload} />}
-      {rows.length === 0 && decisions.data.value !== null && <p class="soft">Nothing was chosen for a request yet.</p>}
+      {rows.length === 0 && decisions.data.value !== null && <p class="soft">No decisions yet</p>}
       {rows.length > 0 && (
         <VirtualTable
           label="Decisions"
@@ -53,7 +53,7 @@ export function Routing() {
           columns={COLUMNS}
           keyOf={({ requestId }) => requestId}
           onOpen={({ requestId }) => goTo('audit', requestId)}
-          minWidth={720}
+          minWidth={745}
         />
       )}
     </div>
@@ -64,7 +64,7 @@ function Explain() {
   const prompt = useSignal('');
   const decision = useSignal<Readonly<Record<string, unknown>> | null>(null);
   const error = useSignal<unknown>(null);
-  async function ask(): Promise<void> {
+  async function explain(): Promise<void> {
     [decision.value, error.value] = [null, null];
     try {
       decision.value = await learning.explain(prompt.value);
@@ -77,10 +77,10 @@ function Explain() {
       class="card stack"
       onSubmit={(event) => {
         event.preventDefault();
-        void ask();
+        void explain();
       }}
     >
-      <Field label="Who would answer this?">
+      <Field label="Explain the decision for a prompt">
         {(id) => (
           <input
             id={id}

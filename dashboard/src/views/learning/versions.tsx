@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { learningOf, type LearningStatus, type Loop, type Version } from '../../api/learning.ts';
-import { allows, client } from '../../app/session.ts';
+import { permissions, client } from '../../app/session.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Confirm } from '../../components/confirm.tsx';
@@ -17,16 +17,16 @@ import { DiffDialog } from './diff-dialog.tsx';
 const learning = learningOf(client);
 type Model = LearningStatus['models'][number];
 
-/** Every version of what was learned for a model, those that were refused too. */
+/** All learned versions of each model, including rejected ones. */
 export function Versions({ status, onChange }: { status: LearningStatus; onChange: () => void }) {
-  if (status.models.length === 0) return <EmptyState icon="models" title="No model is loaded" />;
+  if (status.models.length === 0) return <EmptyState icon="models" title="No models loaded" />;
   return (
     <div class="stack">
       {status.models.map((model) => (
         <ModelVersions
           key={model.model}
           model={model}
-          run={status.runs.find((one) => one.model === model.model && one.state === 'running')}
+          run={status.runs.find((run) => run.model === model.model && run.state === 'running')}
           onChange={onChange}
         />
       ))}
@@ -37,18 +37,19 @@ export function Versions({ status, onChange }: { status: LearningStatus; onChang
 function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number] | undefined; onChange: () => void }) {
   const { model, run, onChange } = props;
   const id = model.model;
-  const serves = model.serves?.version ?? 0;
-  const history = useResource((signal) => learning.history(id, signal), [id, model.newestVersion, serves]);
+  const activeVersion = model.serves?.version ?? 0;
+  const history = useResource((signal) => learning.history(id, signal), [id, model.newestVersion, activeVersion]);
   const error = useSignal<unknown>(null);
-  const diffed = useSignal<Version | null>(null);
-  const wanted = useSignal<number | null>(null);
+  const versionToCompare = useSignal<Version | null>(null);
+  /** 0: the base model. */
+  const versionToActivate = useSignal<number | null>(null);
   const versions = history.data.value?.versions ?? [];
 
   async function start(loop: Loop): Promise<void> {
     try {
       error.value = null;
       await learning.run(id, loop);
-      showToast(`Loop ${loop} runs.`);
+      showToast(`Started the ${loop} loop.`);
     } catch (failure) {
       error.value = failure;
     }
@@ -69,31 +70,31 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
     <section class="card stack" aria-label={`Versions of ${visibleText(id)}`}>
       <div class="row learning-head">
         <h2>{visibleText(id)}</h2>
-        <Badge tone={serves === 0 ? 'none' : 'good'}>
-          {serves === 0 ? 'as in its file' : `version ${serves} serves`}
+        <Badge tone={activeVersion === 0 ? 'none' : 'good'}>
+          {activeVersion === 0 ? 'base model' : `version ${activeVersion} active`}
         </Badge>
-        {model.isBackgroundDue && <Badge tone="accent">loop B is due</Badge>}
-        {model.isDeepDue && <Badge tone="accent">loop C is due</Badge>}
-        {run !== undefined && <Badge tone="warn">loop {visibleText(run.loop)} runs</Badge>}
-        {allows.value.admin && (
+        {model.isBackgroundDue && <Badge tone="accent">background loop due</Badge>}
+        {model.isDeepDue && <Badge tone="accent">deep loop due</Badge>}
+        {run !== undefined && <Badge tone="warn">{visibleText(run.loop)} loop running</Badge>}
+        {permissions.value.admin && (
           <span class="row">
             {run === undefined ? (
               <>
                 <Button isSmall icon="play" onClick={() => void start('background')}>
-                  Run loop B
+                  Run background loop
                 </Button>
                 <Button isSmall icon="play" onClick={() => void start('deep')}>
-                  Run loop C
+                  Run deep loop
                 </Button>
               </>
             ) : (
               <Button isSmall icon="stop" onClick={() => void stop()}>
-                Stop it
+                Stop loop
               </Button>
             )}
-            {serves !== 0 && (
-              <Button isSmall icon="undo" onClick={() => (wanted.value = 0)}>
-                Back to the file
+            {activeVersion !== 0 && (
+              <Button isSmall icon="undo" onClick={() => (versionToActivate.value = 0)}>
+                Revert to base model
               </Button>
             )}
           </span>
@@ -103,16 +104,16 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
       {history.error.value !== null && <ErrorNotice error={history.error.value} onRetry={history.reload} />}
       {history.data.value !== null && versions.length === 0 && (
         <p class="soft">
-          Nothing was learned by a loop yet. Judge answers in the chat: loop B learns from them when there are enough,
-          loop C goes over all of them again, once a week.
+          No versions yet. Rate answers in the chat: the background loop learns from them once there are enough, and the
+          deep loop revisits all of them once a week.
         </p>
       )}
       {versions.length > 0 && (
-        <ListTable label="All versions" heads={['Version', 'When', 'Loop', 'From:', 'Why']}>
+        <ListTable label="All versions" heads={['Version', 'Created', 'Loop', 'Requests:', 'Reason']}>
           {versions.map((version) => (
             <tr key={version.version} data-version={version.version}>
               <td>
-                {version.version} <State version={version} serves={serves} />
+                {version.version} <VersionState version={version} activeVersion={activeVersion} />
               </td>
               <td>
                 <Moment ms={version.createdMs} />
@@ -123,13 +124,13 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
               <td>
                 <span class="row">
                   {version.parent !== null && version.parent > 0 && (
-                    <Button isSmall onClick={() => (diffed.value = version)}>
+                    <Button isSmall onClick={() => (versionToCompare.value = version)}>
                       Compare
                     </Button>
                   )}
-                  {allows.value.admin && version.isAccepted && version.version !== serves && (
-                    <Button isSmall onClick={() => (wanted.value = version.version)}>
-                      Let it serve
+                  {permissions.value.admin && version.isAccepted && version.version !== activeVersion && (
+                    <Button isSmall onClick={() => (versionToActivate.value = version.version)}>
+                      Activate
                     </Button>
                   )}
                 </span>
@@ -138,32 +139,35 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
           ))}
         </ListTable>
       )}
-      {diffed.value !== null && (
+      {versionToCompare.value !== null && (
         <DiffDialog
           model={id}
-          from={diffed.value.parent!}
-          to={diffed.value.version}
-          onClose={() => (diffed.value = null)}
+          from={versionToCompare.value.parent!}
+          to={versionToCompare.value.version}
+          onClose={() => (versionToCompare.value = null)}
         />
       )}
-      {wanted.value !== null && (
+      {versionToActivate.value !== null && (
         <Confirm
-          title={wanted.value === 0 ? 'Serve the model as in its file?' : `Let version ${wanted.value} serve?`}
-          action="Do it"
+          title={
+            versionToActivate.value === 0 ? 'Revert to the base model?' : `Activate version ${versionToActivate.value}?`
+          }
+          action={versionToActivate.value === 0 ? 'Revert' : 'Activate'}
           onConfirm={async () => {
-            await learning.rollback(id, wanted.value!);
+            await learning.rollback(id, versionToActivate.value!);
             onChange();
           }}
-          onClose={() => (wanted.value = null)}
+          onClose={() => (versionToActivate.value = null)}
         >
-          What single answers taught since is dropped. The history stays, so this can be undone.
+          Changes by the instant loop since then are discarded. The version history is kept, so you can switch back.
         </Confirm>
       )}
     </section>
   );
 }
 
-function State({ version: { version, isAccepted }, serves }: { version: Version; serves: number }) {
-  if (version === serves) return <Badge tone="good">serves</Badge>;
-  return isAccepted ? null : <Badge tone="bad">refused</Badge>;
+function VersionState(props: { version: Version; activeVersion: number }) {
+  const { version, isAccepted } = props.version;
+  if (version === props.activeVersion) return <Badge tone="good">active</Badge>;
+  return isAccepted ? null : <Badge tone="bad">rejected</Badge>;
 }

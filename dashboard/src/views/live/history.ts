@@ -1,11 +1,11 @@
 import type { LiveSnapshot } from '../../api/live.ts';
 
-/** Points that are kept: three minutes at one a second. */
+/** Length of the history: three minutes at one point per second. */
 export const MAX_POINTS = 180;
 
-/** What was seen since the page was opened; all lists are equally long. */
+/** Measurements since the page was opened; all lists have the same length. */
 export interface History {
-  /** Seconds since 1970. */
+  /** Unix time in seconds. */
   readonly at: readonly number[];
   readonly generated: readonly number[];
   readonly prompt: readonly number[];
@@ -15,10 +15,10 @@ export interface History {
 
 export const NO_HISTORY: History = { at: [], generated: [], prompt: [], batch: [], waiting: [] };
 
-/** All models together. */
+/** Appends the sums over all models. */
 export function addPoint(history: History, { at, models }: LiveSnapshot): History {
-  const sum = (of: (model: LiveSnapshot['models'][number]) => number | undefined): number =>
-    models.reduce((total, model) => total + (of(model) ?? 0), 0);
+  const sum = (read: (model: LiveSnapshot['models'][number]) => number | undefined): number =>
+    models.reduce((total, model) => total + (read(model) ?? 0), 0);
   const add = (list: readonly number[], value: number): readonly number[] => [...list, value].slice(-MAX_POINTS);
   return {
     at: add(history.at, at / 1000),

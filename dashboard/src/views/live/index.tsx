@@ -6,7 +6,7 @@ import { Loading } from '../../components/loading.tsx';
 import { ErrorNotice, Notice } from '../../components/notice.tsx';
 import { StatTile } from '../../components/stat-tile.tsx';
 import { Tabs } from '../../components/tabs.tsx';
-import { formatCount, formatNumber, formatShare } from '../../format/numbers.ts';
+import { formatCount, formatCountOf, formatNumber, formatShare } from '../../format/numbers.ts';
 import { formatDuration } from '../../format/time.ts';
 import { visibleText } from '../../format/visible-text.ts';
 import type { History } from './history.ts';
@@ -16,7 +16,7 @@ import { PrefixTreeCard } from './prefix-tree.tsx';
 import { RequestsTable } from './requests-table.tsx';
 import { useLive } from './use-live.ts';
 
-/** What the server does now. */
+/** Live metrics of the server. */
 export default function LiveView() {
   const { snapshot, history, error } = useLive();
   const now = snapshot.value;
@@ -25,42 +25,44 @@ export default function LiveView() {
       <div class="page-head">
         <div>
           <h1>Live</h1>
-          <p>What runs and waits, how fast, and what is kept, a second at a time.</p>
+          <p>Running and queued requests, throughput and cache use, updated every second.</p>
         </div>
       </div>
       {error.value !== null && <ErrorNotice error={error.value} />}
       {error.value !== null && (
         <p class="soft" role="status">
-          Trying again every two seconds{now === null ? '.' : '; these are the last figures that came.'}
+          Reconnecting every 2 s{now === null ? '.' : '; showing the last values received.'}
         </p>
       )}
-      {now === null && error.value === null && <Loading what="Waiting for the server" />}
+      {now === null && error.value === null && <Loading label="Waiting for the server" />}
       {now !== null && <Snapshot now={now} history={history.value} />}
     </div>
   );
 }
 
 function Snapshot({ now, history }: { now: LiveSnapshot; history: History }) {
-  const chosen = useSignal<string | null>(null);
-  const loaded = now.models.filter(({ engine }) => engine !== null);
-  const model = loaded.find(({ id }) => id === chosen.value) ?? loaded[0];
+  const selectedId = useSignal<string | null>(null);
+  const loadedModels = now.models.filter(({ engine }) => engine !== null);
+  const model = loadedModels.find(({ id }) => id === selectedId.value) ?? loadedModels[0];
   const last = (list: readonly number[]): number => list.at(-1) ?? 0;
   return (
     <>
       {now.is_closing && (
-        <Notice tone="warn">The server is closing: what runs may finish, nothing new is let in.</Notice>
+        <Notice tone="warn">
+          The server is shutting down: running requests may finish, new requests are rejected.
+        </Notice>
       )}
       <dl class="tiles">
-        <StatTile label="Requests" value={formatCount(now.num_requests)} note={waitingNote(now)} />
-        <StatTile label="In the batch" value={formatCount(last(history.batch))} />
-        <StatTile label="Generated a second" value={formatNumber(last(history.generated))} note="tokens" />
-        <StatTile label="Prompt a second" value={formatNumber(last(history.prompt))} note="tokens" />
+        <StatTile label="Requests" value={formatCount(now.num_requests)} note={queueNote(now)} />
+        <StatTile label="Batch size" value={formatCount(last(history.batch))} note="all models" />
+        <StatTile label="Generated tokens/s" value={formatNumber(last(history.generated))} note="all models" />
+        <StatTile label="Prompt tokens/s" value={formatNumber(last(history.prompt))} note="all models" />
       </dl>
       <div class="live-charts">
-        <section class="card" aria-label="Speed">
-          <h2>Tokens a second</h2>
+        <section class="card" aria-label="Throughput">
+          <h2>Tokens/s</h2>
           <LineChart
-            label="Tokens a second of all models, generated and of prompts"
+            label="Generated and prompt tokens per second, all models"
             x={history.at}
             lines={[
               { label: 'generated', values: history.generated },
@@ -71,12 +73,12 @@ function Snapshot({ now, history }: { now: LiveSnapshot; history: History }) {
         <section class="card" aria-label="Load">
           <h2>Batch and queue</h2>
           <LineChart
-            label="Requests in the batch and waiting"
+            label="Requests in the batch and in the queue"
             isCount
             x={history.at}
             lines={[
-              { label: 'in the batch', values: history.batch },
-              { label: 'waiting', values: history.waiting },
+              { label: 'batch', values: history.batch },
+              { label: 'queue', values: history.waiting },
             ]}
           />
         </section>
@@ -84,21 +86,21 @@ function Snapshot({ now, history }: { now: LiveSnapshot; history: History }) {
       <section class="stack" aria-label="Requests">
         <h2>Requests</h2>
         {now.requests.length === 0 ? (
-          <p class="soft">Nothing runs at the moment.</p>
+          <p class="soft">No running requests</p>
         ) : (
           <RequestsTable requests={now.requests} />
         )}
       </section>
       {model === undefined ? (
-        <EmptyState icon="models" title="No model is loaded">
-          <p>The next request loads one.</p>
+        <EmptyState icon="models" title="No models loaded">
+          <p>The next request loads its model.</p>
         </EmptyState>
       ) : (
         <Tabs
           label="Models"
-          tabs={loaded.map(({ id }) => ({ id, title: visibleText(id) }))}
-          chosen={model.id}
-          onChoose={(id) => (chosen.value = id)}
+          tabs={loadedModels.map(({ id }) => ({ id, title: visibleText(id) }))}
+          selectedId={model.id}
+          onSelect={(id) => (selectedId.value = id)}
         >
           <ModelPanel model={model} windowSeconds={now.window_seconds} />
         </Tabs>
@@ -121,25 +123,25 @@ function ModelPanel({ model, windowSeconds }: { model: LiveModel; windowSeconds:
                 <th class="end">p50</th>
                 <th class="end">p90</th>
                 <th class="end">p99</th>
-                <th class="end">of</th>
+                <th class="end">Samples</th>
               </tr>
             </thead>
             <tbody>
-              <Latency name="First token" times={model.first_token_ms} />
-              <Latency name="Between tokens" times={model.inter_token_ms} />
+              <LatencyRow name="Time to first token" percentiles={model.first_token_ms} />
+              <LatencyRow name="Inter-token latency" percentiles={model.inter_token_ms} />
             </tbody>
           </table>
         </section>
         {model.pool !== null && (
-          <section class="card" aria-label="Memory of the cache">
-            <h2>Cache</h2>
+          <section class="card" aria-label="Page pool">
+            <h2>Page pool</h2>
             <PoolBar pool={model.pool} />
             {cache !== undefined && (
               <p class="small soft">
-                {formatCount(cache.lookups)} lookups,{' '}
-                {formatShare(shareOf(cache.hits + cache.partial_hits, cache.lookups))} found something;{' '}
-                {formatCount(cache.saved_tokens)} tokens not computed again; {formatCount(cache.evictions)} pages given
-                up
+                Prefix cache: {formatCountOf(cache.lookups, 'lookup')},{' '}
+                {formatShare(shareOf(cache.hits + cache.partial_hits, cache.lookups))} hits;{' '}
+                {formatCountOf(cache.saved_tokens, 'cached token')} reused; {formatCountOf(cache.evictions, 'page')}{' '}
+                evicted
               </p>
             )}
           </section>
@@ -150,22 +152,22 @@ function ModelPanel({ model, windowSeconds }: { model: LiveModel; windowSeconds:
   );
 }
 
-function Latency({ name, times }: { name: string; times: Percentiles | null }) {
+function LatencyRow({ name, percentiles }: { name: string; percentiles: Percentiles | null }) {
   const cell = (value: number | undefined): string => (value === undefined ? '–' : formatDuration(value));
   return (
     <tr>
       <th scope="row">{name}</th>
-      <td class="end">{cell(times?.p50)}</td>
-      <td class="end">{cell(times?.p90)}</td>
-      <td class="end">{cell(times?.p99)}</td>
-      <td class="end">{formatCount(times?.count ?? 0)}</td>
+      <td class="end">{cell(percentiles?.p50)}</td>
+      <td class="end">{cell(percentiles?.p90)}</td>
+      <td class="end">{cell(percentiles?.p99)}</td>
+      <td class="end">{formatCount(percentiles?.count ?? 0)}</td>
     </tr>
   );
 }
 
 const shareOf = (part: number, whole: number): number => (whole > 0 ? part / whole : NaN);
 
-function waitingNote({ models, num_hidden }: LiveSnapshot): string {
-  const waiting = models.reduce((sum, { engine }) => sum + (engine?.waiting ?? 0), 0);
-  return `${formatCount(waiting)} waiting${num_hidden > 0 ? `, ${formatCount(num_hidden)} of others` : ''}`;
+function queueNote({ models, num_hidden: numHidden }: LiveSnapshot): string {
+  const numQueued = models.reduce((sum, { engine }) => sum + (engine?.waiting ?? 0), 0);
+  return `${formatCount(numQueued)} queued${numHidden > 0 ? `, ${formatCount(numHidden)} of other tenants` : ''}`;
 }

@@ -1,16 +1,16 @@
 import type { LivePool, PoolTier } from '../../api/live.ts';
-import { formatBytes, formatCount, formatShare } from '../../format/numbers.ts';
+import { formatBytes, formatCountOf, formatShare } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
 
-/** What the server calls them, and what they are. */
+/** Display names of the server's tiers. */
 const TIERS: Readonly<Record<string, string>> = {
-  float: 'Pages as computed',
+  float: 'Full-precision pages',
   packed: 'Packed pages',
   adapters: 'Adapters',
-  slack: 'Rounded up',
+  slack: 'Unused slab space',
 };
 
-/** What the cache takes, tier by tier, against the line it must not pass. */
+/** The memory use of the page pool by tier, against its budget. */
 export function PoolBar({ pool }: { pool: LivePool }) {
   const { budget_bytes: budget, used_bytes: used, tiers, disk } = pool;
   const scale = Math.max(budget, used, 1);
@@ -32,7 +32,7 @@ export function PoolBar({ pool }: { pool: LivePool }) {
         <data data-figure="budget" value={budget}>
           {formatBytes(budget)}
         </data>{' '}
-        ({formatShare(budget > 0 ? used / budget : NaN)}), at most {formatBytes(pool.peak_bytes)} so far;{' '}
+        ({formatShare(budget > 0 ? used / budget : NaN)}), peak {formatBytes(pool.peak_bytes)};{' '}
         {formatBytes(pool.session_bytes)} held by sessions
       </p>
       <ul class="pool-tiers">
@@ -43,13 +43,13 @@ export function PoolBar({ pool }: { pool: LivePool }) {
             <data data-tier={tier.tier} value={tier.bytes}>
               {formatBytes(tier.bytes)}
             </data>
-            {tier.num_pages !== null && <span class="soft"> {formatCount(tier.num_pages)} pages</span>}
+            {tier.num_pages !== null && <span class="soft"> {formatCountOf(tier.num_pages, 'page')}</span>}
           </li>
         ))}
         {disk !== null && (
           <li>
             <i aria-hidden="true" />
-            On disk{' '}
+            Spilled to disk{' '}
             <data data-tier="disk" value={disk.bytes}>
               {formatBytes(disk.bytes)}
             </data>

@@ -6,46 +6,46 @@ import { Button } from '../../components/button.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import { useResource } from '../../components/use-resource.ts';
-import { formatBytes, formatCount } from '../../format/numbers.ts';
+import { formatBytes, formatCount, formatCountOf } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
 import { placeTree, stepInTree } from './tree-layout.ts';
 
-const EVERY_MS = 5000;
-/** Shades there are for how often a node was of use. */
+const REFRESH_MS = 5000;
+/** Shades that encode the number of hits. */
 const NUM_SHADES = 5;
 
-/** What is kept of computed prompts: a picture to walk and zoom in. */
+/** The prefix cache as a diagram that can be navigated and zoomed. */
 export function PrefixTreeCard({ model }: { model: string }) {
-  const tree = useResource((signal) => readPrefixTree(client, model, signal), [model], { everyMs: EVERY_MS });
+  const tree = useResource((signal) => readPrefixTree(client, model, signal), [model], { everyMs: REFRESH_MS });
   return (
-    <section class="card stack" aria-label="Prefix tree">
-      <h2>Prefixes kept</h2>
+    <section class="card stack" aria-label="Prefix cache">
+      <h2>Prefix cache</h2>
       {tree.error.value !== null && <ErrorNotice error={tree.error.value} onRetry={tree.reload} />}
-      {tree.data.value === null && tree.error.value === null && <Loading what="Reading the tree" />}
-      {tree.data.value !== null && <TreePicture tree={tree.data.value} />}
+      {tree.data.value === null && tree.error.value === null && <Loading label="Loading prefix cache" />}
+      {tree.data.value !== null && <TreeDiagram tree={tree.data.value} />}
     </section>
   );
 }
 
-function TreePicture({ tree }: { tree: PrefixTree }) {
-  const zoomed = useSignal<number | null>(null);
-  const chosen = useSignal<number | null>(null);
+function TreeDiagram({ tree }: { tree: PrefixTree }) {
+  const zoomId = useSignal<number | null>(null);
+  const selectedId = useSignal<number | null>(null);
   const host = useRef<HTMLDivElement>(null);
   const { nodes } = tree;
-  const root = nodes.some(({ id }) => id === zoomed.value) ? zoomed.value : null;
-  const placed = useMemo(() => placeTree(nodes, root), [nodes, root]);
-  if (nodes.length === 0) return <p class="soft">Nothing is kept yet: ask the model something.</p>;
-  const at = placed.find(({ node }) => node.id === chosen.value)?.node ?? placed[0]!.node;
-  const mostHits = Math.max(1, ...nodes.map(({ hits }) => hits));
+  const root = nodes.some(({ id }) => id === zoomId.value) ? zoomId.value : null;
+  const layout = useMemo(() => placeTree(nodes, root), [nodes, root]);
+  if (nodes.length === 0) return <p class="soft">The prefix cache is empty. Send a request to fill it.</p>;
+  const selectedNode = layout.find(({ node }) => node.id === selectedId.value)?.node ?? layout[0]!.node;
+  const maxHits = Math.max(1, ...nodes.map(({ hits }) => hits));
 
   function onKeyDown(event: KeyboardEvent): void {
-    if (event.key === 'Enter' || event.key === '+') zoomed.value = at.id;
-    else if (event.key === 'Escape' || event.key === '-') zoomed.value = parentOf(nodes, root);
+    if (event.key === 'Enter' || event.key === '+') zoomId.value = selectedNode.id;
+    else if (event.key === 'Escape' || event.key === '-') zoomId.value = parentOf(nodes, root);
     else {
-      const next = stepInTree(event.key, at, nodes);
+      const next = stepInTree(event.key, selectedNode, nodes);
       if (next === null) return;
-      if (!placed.some(({ node }) => node.id === next.id)) zoomed.value = next.id;
-      chosen.value = next.id;
+      if (!layout.some(({ node }) => node.id === next.id)) zoomId.value = next.id;
+      selectedId.value = next.id;
     }
     event.preventDefault();
     requestAnimationFrame(() => host.current?.querySelector<HTMLElement>('[tabindex="0"]')?.focus());
@@ -55,41 +55,41 @@ function TreePicture({ tree }: { tree: PrefixTree }) {
     <>
       <div class="row">
         <p class="soft small">
-          Tokens from left to right, {tree.page_tokens} to a page; the stronger its colour, the more often it was of
-          use. Enter or a double click zooms in, Escape zooms out.
-          {!tree.is_complete && ' Only the most used ones are shown.'}
+          Tokens run from left to right, {tree.page_tokens} per page; stronger colours mean more hits. Enter or a double
+          click zooms in, Escape zooms out.
+          {!tree.is_complete && ' Showing only the most used prefixes.'}
         </p>
-        <Button isSmall isDisabled={root === null} onClick={() => (zoomed.value = parentOf(nodes, root))}>
+        <Button isSmall isDisabled={root === null} onClick={() => (zoomId.value = parentOf(nodes, root))}>
           Zoom out
         </Button>
       </div>
-      <div class="prefix-tree" role="tree" aria-label="Kept prefixes" ref={host} onKeyDown={onKeyDown}>
-        {placed.map(({ node, left, width, top, height, level }) => (
+      <div class="prefix-tree" role="tree" aria-label="Cached prefixes" ref={host} onKeyDown={onKeyDown}>
+        {layout.map(({ node, left, width, top, height, level }) => (
           <div
             key={node.id}
             role="treeitem"
             class="prefix-node"
             aria-level={level}
-            aria-selected={node.id === at.id}
+            aria-selected={node.id === selectedNode.id}
             aria-label={`${previewOf(node)} ${describe(node)}`}
-            tabIndex={node.id === at.id ? 0 : -1}
+            tabIndex={node.id === selectedNode.id ? 0 : -1}
             title={describe(node)}
-            data-shade={shadeOf(node.hits, mostHits)}
+            data-shade={shadeOf(node.hits, maxHits)}
             style={{
               left: `${left * 100}%`,
               width: `${width * 100}%`,
               top: `${top * 100}%`,
               height: `${height * 100}%`,
             }}
-            onClick={() => (chosen.value = node.id)}
-            onFocus={() => (chosen.value = node.id)}
-            onDblClick={() => (zoomed.value = node.id)}
+            onClick={() => (selectedId.value = node.id)}
+            onFocus={() => (selectedId.value = node.id)}
+            onDblClick={() => (zoomId.value = node.id)}
           >
             {previewOf(node)}
           </div>
         ))}
       </div>
-      <NodeDetails node={at} />
+      <NodeDetails node={selectedNode} />
     </>
   );
 }
@@ -100,19 +100,18 @@ function NodeDetails({ node }: { node: PrefixNode }) {
       <dl class="pairs">
         <dt>Tokens</dt>
         <dd>
-          {formatCount(node.num_tokens)} from {formatCount(node.start_token)}
+          {formatCount(node.num_tokens)}, starting at {formatCount(node.start_token)}
         </dd>
-        <dt>Of use</dt>
+        <dt>Hits</dt>
         <dd>
-          {formatCount(node.hits)} {node.hits === 1 ? 'time' : 'times'}, last {formatCount(node.last_use)} calls of the
-          cache ago
+          {formatCount(node.hits)}, last used {formatCountOf(node.last_use, 'cache call')} ago
         </dd>
-        <dt>Takes</dt>
+        <dt>Size</dt>
         <dd>
-          {formatBytes(node.bytes)}: {formatCount(node.float_pages)} pages as computed, {formatCount(node.packed_pages)}{' '}
-          packed
+          {formatBytes(node.bytes)}: {formatCountOf(node.float_pages, 'full-precision page')},{' '}
+          {formatCountOf(node.packed_pages, 'packed page')}
         </dd>
-        <dt>Of</dt>
+        <dt>Tenant</dt>
         <dd>
           {visibleText(node.tenant)}
           {node.adapter !== null && `, adapter ${visibleText(node.adapter)}`}
@@ -131,13 +130,18 @@ function NodeDetails({ node }: { node: PrefixNode }) {
 const previewOf = ({ text }: PrefixNode): string => visibleText(text ?? '').slice(0, 80);
 
 const describe = ({ num_tokens, hits, bytes, num_children }: PrefixNode): string =>
-  `${formatCount(num_tokens)} tokens, ${formatBytes(bytes)}, of use ${formatCount(hits)} times, ${formatCount(num_children)} branches`;
+  [
+    formatCountOf(num_tokens, 'token'),
+    formatBytes(bytes),
+    formatCountOf(hits, 'hit'),
+    formatCountOf(num_children, 'branch', 'branches'),
+  ].join(', ');
 
 const parentOf = (nodes: readonly PrefixNode[], id: number | null): number | null =>
   nodes.find((node) => node.id === id)?.parent ?? null;
 
-/** From 0, never of use, to the darkest; by magnitude, as a few are used a thousand times as often as the others. */
-export function shadeOf(hits: number, mostHits: number): number {
+/** Maps hits to a shade: 0 for none, up to `NUM_SHADES`. Logarithmic, because a few nodes get a thousand times as many hits as the others. */
+export function shadeOf(hits: number, maxHits: number): number {
   if (hits <= 0) return 0;
-  return 1 + Math.round(((NUM_SHADES - 1) * Math.log1p(hits)) / Math.log1p(Math.max(1, mostHits)));
+  return 1 + Math.round(((NUM_SHADES - 1) * Math.log1p(hits)) / Math.log1p(Math.max(1, maxHits)));
 }

@@ -5,8 +5,8 @@ import { formatCount, formatNumber } from '../../format/numbers.ts';
 import { formatDuration } from '../../format/time.ts';
 import { visibleText } from '../../format/visible-text.ts';
 
-const STATES: Readonly<Record<LiveRequest['state'], readonly [tone: Tone, words: string]>> = {
-  loading: ['warn', 'loading the model'],
+const STATES: Readonly<Record<LiveRequest['state'], readonly [tone: Tone, label: string]>> = {
+  loading: ['warn', 'loading model'],
   prompt: ['none', 'prompt'],
   generating: ['accent', 'generating'],
 };
@@ -15,24 +15,24 @@ const COLUMNS: readonly Column<LiveRequest>[] = [
   { title: 'Request', width: 'minmax(120px, 1fr)', cell: ({ id }) => <span class="mono">{visibleText(id)}</span> },
   { title: 'Tenant', width: 'minmax(80px, 0.6fr)', cell: ({ tenant }) => visibleText(tenant) },
   { title: 'Model', width: 'minmax(110px, 1fr)', cell: ({ model, asked_model }) => visibleText(model ?? asked_model) },
-  { title: 'State', width: '150px', cell: ({ state }) => <State state={state} /> },
+  { title: 'State', width: '140px', cell: ({ state }) => <State state={state} /> },
   { title: 'Prompt', width: '90px', isNumber: true, cell: ({ prompt_tokens }) => countOf(prompt_tokens) },
   { title: 'Cached', width: '90px', isNumber: true, cell: ({ cached_tokens }) => countOf(cached_tokens) },
-  { title: 'Tokens', width: '80px', isNumber: true, cell: ({ tokens }) => formatCount(tokens) },
-  { title: 'Per second', width: '100px', isNumber: true, cell: (request) => formatNumber(rateOf(request) ?? NaN) },
-  { title: 'Since', width: '110px', isNumber: true, cell: ({ elapsed_ms }) => formatDuration(elapsed_ms) },
+  { title: 'Generated', width: '105px', isNumber: true, cell: ({ tokens }) => formatCount(tokens) },
+  { title: 'Tokens/s', width: '90px', isNumber: true, cell: (request) => formatNumber(rateOf(request) ?? NaN) },
+  { title: 'Elapsed', width: '95px', isNumber: true, cell: ({ elapsed_ms }) => formatDuration(elapsed_ms) },
 ];
 const ROW_HEIGHT = 38;
 const MAX_HEIGHT = 420;
 
 function State({ state }: { state: LiveRequest['state'] }) {
-  const [tone, words] = STATES[state] ?? ['none', visibleText(state)];
-  return <Badge tone={tone}>{words}</Badge>;
+  const [tone, label] = STATES[state] ?? ['none', visibleText(state)];
+  return <Badge tone={tone}>{label}</Badge>;
 }
 
 const countOf = (value: number | null): string => (value === null ? '–' : formatCount(value));
 
-/** Tokens a second since the first one; null: nothing to divide by yet. */
+/** Tokens/s since the first token; null: fewer than two tokens. */
 export function rateOf({ tokens, elapsed_ms, first_token_ms }: LiveRequest): number | null {
   if (first_token_ms === null || tokens < 2 || elapsed_ms <= first_token_ms) return null;
   return ((tokens - 1) * 1000) / (elapsed_ms - first_token_ms);
@@ -41,7 +41,7 @@ export function rateOf({ tokens, elapsed_ms, first_token_ms }: LiveRequest): num
 export function RequestsTable({ requests }: { requests: readonly LiveRequest[] }) {
   return (
     <VirtualTable
-      label="Requests that run or wait"
+      label="Running and queued requests"
       rows={requests}
       columns={COLUMNS}
       keyOf={({ id }) => id}

@@ -1,22 +1,22 @@
 import type { PrefixNode } from '../../api/live.ts';
 
-/** A node with its place in the picture, all between 0 and 1. */
+/** A node with its position and size, as fractions of the diagram. */
 export interface PlacedNode {
   readonly node: PrefixNode;
   readonly left: number;
   readonly width: number;
   readonly top: number;
   readonly height: number;
-  /** From 1, for screen readers. */
+  /** Depth from 1, for `aria-level`. */
   readonly level: number;
 }
 
-/** Who is below whom, in the order the server has them. */
+/** Groups the nodes by parent, in the server's order. */
 export function childrenOf(nodes: readonly PrefixNode[]): ReadonlyMap<number | null, readonly PrefixNode[]> {
-  const known = new Set(nodes.map(({ id }) => id));
+  const nodeIds = new Set(nodes.map(({ id }) => id));
   const children = new Map<number | null, PrefixNode[]>();
   for (const node of nodes) {
-    const parent = node.parent !== null && known.has(node.parent) ? node.parent : null;
+    const parent = node.parent !== null && nodeIds.has(node.parent) ? node.parent : null;
     const list = children.get(parent);
     if (list === undefined) children.set(parent, [node]);
     else list.push(node);
@@ -25,59 +25,60 @@ export function childrenOf(nodes: readonly PrefixNode[]): ReadonlyMap<number | n
 }
 
 /**
- * Tokens from left to right, branches below each other, each as high as what hangs on it has ends. With a `root` only what is below it,
- * over the whole width: that is zooming.
+ * Places tokens from left to right and branches below each other; the height of a node is proportional to its number of leaves. With a
+ * `root` (zoom) its subtree fills the whole width.
  */
 export function placeTree(nodes: readonly PrefixNode[], root: number | null): readonly PlacedNode[] {
   const children = childrenOf(nodes);
-  const tops = root === null ? (children.get(null) ?? []) : nodes.filter(({ id }) => id === root);
-  const from = Math.min(...tops.map(({ start_token }) => start_token));
+  const roots = root === null ? (children.get(null) ?? []) : nodes.filter(({ id }) => id === root);
+  const firstToken = Math.min(...roots.map(({ start_token }) => start_token));
   const order: { node: PrefixNode; level: number }[] = [];
-  const waiting = tops.map((node) => ({ node, level: 1 })).toReversed();
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+  const stack = roots.map((node) => ({ node, level: 1 })).toReversed();
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     order.push(next);
     const { level } = next;
-    for (const node of (children.get(next.node.id) ?? []).toReversed()) waiting.push({ node, level: level + 1 });
+    for (const node of (children.get(next.node.id) ?? []).toReversed()) stack.push({ node, level: level + 1 });
   }
-  const ends = new Map<number, number>();
+  const numLeaves = new Map<number, number>();
   for (const { node } of order.toReversed()) {
-    const below = children.get(node.id) ?? [];
-    ends.set(node.id, below.length === 0 ? 1 : below.reduce((sum, { id }) => sum + ends.get(id)!, 0));
+    const nodeChildren = children.get(node.id) ?? [];
+    const count = nodeChildren.reduce((sum, { id }) => sum + numLeaves.get(id)!, 0);
+    numLeaves.set(node.id, Math.max(1, count));
   }
-  const numEnds = tops.reduce((sum, { id }) => sum + ends.get(id)!, 0);
-  const numTokens = Math.max(1, ...order.map(({ node }) => node.start_token + node.num_tokens - from));
+  const totalLeaves = roots.reduce((sum, { id }) => sum + numLeaves.get(id)!, 0);
+  const numTokens = Math.max(1, ...order.map(({ node }) => node.start_token + node.num_tokens - firstToken));
   const topOf = new Map<number, number>();
   let nextTop = 0;
-  for (const { id } of tops) {
+  for (const { id } of roots) {
     topOf.set(id, nextTop);
-    nextTop += ends.get(id)!;
+    nextTop += numLeaves.get(id)!;
   }
   return order.map(({ node, level }) => {
     let top = topOf.get(node.id)!;
-    const placed = {
+    const placement = {
       node,
-      left: (node.start_token - from) / numTokens,
+      left: (node.start_token - firstToken) / numTokens,
       width: node.num_tokens / numTokens,
-      top: top / numEnds,
-      height: ends.get(node.id)! / numEnds,
+      top: top / totalLeaves,
+      height: numLeaves.get(node.id)! / totalLeaves,
       level,
     };
     for (const { id } of children.get(node.id) ?? []) {
       topOf.set(id, top);
-      top += ends.get(id)!;
+      top += numLeaves.get(id)!;
     }
-    return placed;
+    return placement;
   });
 }
 
-/** Which node a key leads to; null: none. */
-export function stepInTree(key: string, at: PrefixNode, nodes: readonly PrefixNode[]): PrefixNode | null {
+/** Returns the node that a key moves to; null: none. */
+export function stepInTree(key: string, current: PrefixNode, nodes: readonly PrefixNode[]): PrefixNode | null {
   const children = childrenOf(nodes);
-  const siblings = children.get(nodes.some(({ id }) => id === at.parent) ? at.parent : null) ?? [];
-  const index = siblings.findIndex(({ id }) => id === at.id);
+  const siblings = children.get(nodes.some(({ id }) => id === current.parent) ? current.parent : null) ?? [];
+  const index = siblings.findIndex(({ id }) => id === current.id);
   const steps: Readonly<Record<string, () => PrefixNode | undefined>> = {
-    ArrowRight: () => children.get(at.id)?.[0],
-    ArrowLeft: () => nodes.find(({ id }) => id === at.parent),
+    ArrowRight: () => children.get(current.id)?.[0],
+    ArrowLeft: () => nodes.find(({ id }) => id === current.parent),
     ArrowDown: () => siblings[index + 1],
     ArrowUp: () => siblings[index - 1],
   };

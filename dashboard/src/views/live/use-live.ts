@@ -5,9 +5,9 @@ import { type LiveSnapshot, watchLive } from '../../api/live.ts';
 import { client } from '../../app/session.ts';
 import { addPoint, type History, NO_HISTORY } from './history.ts';
 
-/** A server that is gone is asked again after this long. */
+/** Delay before reconnecting to a lost server. */
 const RETRY_MS = 2000;
-/** A snapshot comes every second: after this long without one the connection is dead, though nobody has said so. */
+/** Snapshots arrive every second; after this long without one the connection is considered dead. */
 const SILENCE_MS = 10_000;
 
 export interface Live {
@@ -16,38 +16,38 @@ export interface Live {
   readonly error: ReadonlySignal<unknown>;
 }
 
-/** The server's own stream while the page can be seen; it is taken up again after a failure. */
+/** Follows the server's live stream while the page is visible, and reconnects after a failure. */
 export function useLive(): Live {
   const snapshot = useSignal<LiveSnapshot | null>(null);
   const history = useSignal<History>(NO_HISTORY);
   const error = useSignal<unknown>(null);
 
   useEffect(() => {
-    let running: AbortController | null = null;
+    let activeController: AbortController | null = null;
     let timer = 0;
     let watchdog = 0;
-    async function follow(own: AbortController): Promise<void> {
-      const listen = (): void => {
+    async function follow(controller: AbortController): Promise<void> {
+      const resetWatchdog = (): void => {
         clearTimeout(watchdog);
         watchdog = window.setTimeout(() => {
-          own.abort();
-          error.value = new ApiError(`the server has said nothing for ${SILENCE_MS / 1000} s`, {
+          controller.abort();
+          error.value = new ApiError(`No update from the server for ${SILENCE_MS / 1000} s.`, {
             status: 0,
             code: 'unreachable',
           });
           timer = window.setTimeout(start, RETRY_MS);
         }, SILENCE_MS);
       };
-      listen();
+      resetWatchdog();
       try {
-        for await (const one of watchLive(client, own.signal)) {
-          listen();
-          snapshot.value = one;
-          history.value = addPoint(history.value, one);
+        for await (const latest of watchLive(client, controller.signal)) {
+          resetWatchdog();
+          snapshot.value = latest;
+          history.value = addPoint(history.value, latest);
           error.value = null;
         }
       } catch (failure) {
-        if (own.signal.aborted || isAbort(failure)) return;
+        if (controller.signal.aborted || isAbort(failure)) return;
         clearTimeout(watchdog);
         error.value = failure;
         timer = window.setTimeout(start, RETRY_MS);
@@ -56,13 +56,13 @@ export function useLive(): Live {
     function start(): void {
       stop();
       if (document.hidden) return;
-      running = new AbortController();
-      void follow(running);
+      activeController = new AbortController();
+      void follow(activeController);
     }
     function stop(): void {
       clearTimeout(timer);
       clearTimeout(watchdog);
-      running?.abort();
+      activeController?.abort();
     }
     document.addEventListener('visibilitychange', start);
     start();

@@ -7,7 +7,7 @@ import { Field } from '../../components/field.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import { showToast } from '../../components/toast.tsx';
 
-/** A text that is to be found by meaning from now on. */
+/** Adds a text to the memory. */
 export function AddDialog({ onClose, onAdded }: { onClose: () => void; onAdded: () => void }) {
   const text = useSignal('');
   const error = useSignal<unknown>(null);
@@ -17,7 +17,7 @@ export function AddDialog({ onClose, onAdded }: { onClose: () => void; onAdded: 
     isSending.value = true;
     try {
       await memoryOf(client).add(text.value);
-      showToast('It is remembered.');
+      showToast('Text added.');
       onAdded();
       onClose();
     } catch (failure) {
@@ -28,7 +28,7 @@ export function AddDialog({ onClose, onAdded }: { onClose: () => void; onAdded: 
   }
 
   return (
-    <Dialog title="Remember a text" onClose={onClose}>
+    <Dialog title="Add text" onClose={onClose}>
       <form
         class="stack"
         onSubmit={(event) => {
@@ -53,7 +53,7 @@ export function AddDialog({ onClose, onAdded }: { onClose: () => void; onAdded: 
         <div class="row end">
           <Button onClick={onClose}>Cancel</Button>
           <Button kind="primary" type="submit" isDisabled={isSending.value || text.value.trim() === ''}>
-            Remember
+            Add
           </Button>
         </div>
       </form>

@@ -1,5 +1,5 @@
 import { memoryOf } from '../../api/memory.ts';
-import { keptSignal } from '../../app/kept-signal.ts';
+import { sessionSignal } from '../../app/session-signal.ts';
 import { client, hasPart } from '../../app/session.ts';
 import type { ViewProps } from '../../app/views.ts';
 import { EmptyState } from '../../components/empty-state.tsx';
@@ -15,14 +15,14 @@ import { RecordList } from './record-list.tsx';
 import { RecordPage } from './record-page.tsx';
 import { Sessions } from './sessions.tsx';
 
-/** What is remembered: all of it, or one record. */
+/** The tenant's memory, or one record of it. */
 export default function MemoryView({ path: [id] }: ViewProps) {
   if (!hasPart('memory')) {
     return (
       <div class="page">
         <h1>Memory</h1>
-        <EmptyState icon="memory" title="Nothing is remembered">
-          <p>This server runs without a memory (--no-memory).</p>
+        <EmptyState icon="memory" title="Memory is off">
+          <p>This server was started with --no-memory.</p>
         </EmptyState>
       </div>
     );
@@ -30,41 +30,39 @@ export default function MemoryView({ path: [id] }: ViewProps) {
   return id === undefined ? <Overview /> : <RecordPage key={id} id={id} />;
 }
 
-const tab = keptSignal('records');
+const tab = sessionSignal('records');
 
 function Overview() {
   const stats = useResource((signal) => memoryOf(client).stats(signal));
-  const known = stats.data.value;
+  const data = stats.data.value;
   return (
     <div class="page">
       <div class="page-head">
         <div>
           <h1>Memory</h1>
-          <p>What this server remembers for you, found by meaning.</p>
+          <p>Records and sessions stored for your tenant, with semantic search.</p>
         </div>
       </div>
       {stats.error.value !== null && <ErrorNotice error={stats.error.value} onRetry={stats.reload} />}
-      {known === null && stats.error.value === null && <Loading what="Counting" />}
-      {known !== null && (
+      {data === null && stats.error.value === null && <Loading label="Loading memory" />}
+      {data !== null && (
         <>
-          {known.isDegraded && (
-            <Notice tone="warn">The memory is degraded: what is new may be lost at a restart.</Notice>
-          )}
+          {data.isDegraded && <Notice tone="warn">The memory is degraded: new records may be lost on restart.</Notice>}
           <dl class="tiles">
-            <StatTile label="Records" value={formatCount(sumOf(Object.values(known.numRecords)))} />
-            <StatTile label="Links" value={formatCount(known.numEdges)} />
-            <StatTile label="Vectors" value={formatCount(known.numVectors)} note={visibleText(known.space ?? '')} />
+            <StatTile label="Records" value={formatCount(sumOf(Object.values(data.numRecords)))} />
+            <StatTile label="Links" value={formatCount(data.numEdges)} />
+            <StatTile label="Vectors" value={formatCount(data.numVectors)} note={visibleText(data.space ?? '')} />
           </dl>
           <Tabs
-            label="Parts of the memory"
+            label="Memory"
             tabs={[
               { id: 'records', title: 'Records' },
               { id: 'sessions', title: 'Sessions' },
             ]}
-            chosen={tab.value}
-            onChoose={(chosen) => (tab.value = chosen)}
+            selectedId={tab.value}
+            onSelect={(id) => (tab.value = id)}
           >
-            {tab.value === 'records' ? <RecordList stats={known} onChange={stats.reload} /> : <Sessions />}
+            {tab.value === 'records' ? <RecordList stats={data} onChange={stats.reload} /> : <Sessions />}
           </Tabs>
         </>
       )}

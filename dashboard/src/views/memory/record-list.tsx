@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals';
 import { type MemoryItem, type MemoryStats, memoryOf } from '../../api/memory.ts';
-import { keptSignal } from '../../app/kept-signal.ts';
+import { sessionSignal } from '../../app/session-signal.ts';
 import { goTo } from '../../app/router.ts';
-import { allows, client } from '../../app/session.ts';
+import { permissions, client } from '../../app/session.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
@@ -17,35 +17,37 @@ import { AddDialog } from './add-dialog.tsx';
 
 const memory = memoryOf(client);
 const MAX_CHARS = 200;
-/** Who opens a record and comes back finds what was looked for. */
-const kind = keptSignal<string | null>(null);
-const draft = keptSignal('');
-const asked = keptSignal('');
+/** Keeps the filters while a record is open. */
+const kind = sessionSignal<string | null>(null);
+const draft = sessionSignal('');
+const searchText = sessionSignal('');
 
 const COLUMNS: readonly Column<MemoryItem>[] = [
   { title: 'Kind', width: '130px', cell: ({ kind }) => <Badge>{visibleText(kind)}</Badge> },
   { title: 'Text', width: 'minmax(220px, 1fr)', cell: ({ text }) => <bdi>{oneLine(text)}</bdi> },
-  { title: 'When', width: '150px', cell: ({ createdMs }) => <Moment ms={createdMs} /> },
+  { title: 'Created', width: '150px', cell: ({ createdMs }) => <Moment ms={createdMs} /> },
 ];
-const NEARNESS: Column<MemoryItem> = {
-  title: 'Near',
-  width: '70px',
+const SIMILARITY: Column<MemoryItem> = {
+  title: 'Similarity',
+  width: '95px',
   isNumber: true,
   cell: ({ similarity }) => formatNumber(similarity ?? NaN),
 };
 
 const oneLine = (text: string): string => visibleText(text.slice(0, MAX_CHARS).replaceAll(/\s+/g, ' '));
 
-/** Collections, and what is in them, by time or by meaning. */
+/** The records of all collections or one, listed by time or searched by similarity. */
 export function RecordList({ stats, onChange }: { stats: MemoryStats; onChange: () => void }) {
   const isAdding = useSignal(false);
   const pages = usePages<MemoryItem>(
     async (after, signal) => {
-      if (asked.value !== '') return { rows: await memory.search(asked.value, kind.value, signal), next: null };
+      if (searchText.value !== '') {
+        return { rows: await memory.search(searchText.value, kind.value, signal), next: null };
+      }
       const { records, next } = await memory.list(kind.value, after, signal);
       return { rows: records, next };
     },
-    [kind.value, asked.value, stats],
+    [kind.value, searchText.value, stats],
   );
   const rows = pages.rows.value;
   const kinds = Object.entries(stats.numRecords).filter(([, count]) => count > 0);
@@ -66,39 +68,39 @@ export function RecordList({ stats, onChange }: { stats: MemoryStats; onChange: 
         role="search"
         onSubmit={(event) => {
           event.preventDefault();
-          asked.value = draft.value.trim();
+          searchText.value = draft.value.trim();
         }}
       >
         <input
           class="input"
           type="search"
-          aria-label="Search by meaning"
-          placeholder="Search by meaning"
+          aria-label="Semantic search"
+          placeholder="Semantic search"
           maxLength={4096}
           value={draft.value}
           onInput={(event) => {
             draft.value = event.currentTarget.value;
-            if (draft.value === '') asked.value = '';
+            if (draft.value === '') searchText.value = '';
           }}
         />
         <Button icon="search" type="submit">
           Search
         </Button>
-        {allows.value.write && (
+        {permissions.value.write && (
           <Button kind="primary" icon="plus" onClick={() => (isAdding.value = true)}>
-            Remember a text
+            Add text
           </Button>
         )}
       </form>
       {pages.error.value !== null && <ErrorNotice error={pages.error.value} onRetry={pages.loadMore} />}
       {rows.length === 0 && !pages.isLoading.value && pages.error.value === null && (
-        <EmptyState icon="memory" title="Nothing here" />
+        <EmptyState icon="memory" title="No records" />
       )}
       {rows.length > 0 && (
         <VirtualTable
           label="Records"
           rows={rows}
-          columns={asked.value === '' ? COLUMNS : [NEARNESS, ...COLUMNS]}
+          columns={searchText.value === '' ? COLUMNS : [SIMILARITY, ...COLUMNS]}
           keyOf={({ id }) => id}
           onOpen={({ id }) => goTo('memory', id)}
           onEnd={pages.loadMore}
@@ -106,7 +108,7 @@ export function RecordList({ stats, onChange }: { stats: MemoryStats; onChange: 
           minWidth={520}
         />
       )}
-      {pages.isLoading.value && <Loading what="Looking" />}
+      {pages.isLoading.value && <Loading label="Loading records" />}
       {isAdding.value && <AddDialog onClose={() => (isAdding.value = false)} onAdded={onChange} />}
     </div>
   );

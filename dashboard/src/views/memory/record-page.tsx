@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { type MemoryRecord, memoryOf } from '../../api/memory.ts';
 import { goTo, hrefOf } from '../../app/router.ts';
-import { allows, client } from '../../app/session.ts';
+import { permissions, client } from '../../app/session.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Confirm } from '../../components/confirm.tsx';
@@ -13,15 +13,15 @@ import { showToast } from '../../components/toast.tsx';
 import { useResource } from '../../components/use-resource.ts';
 import { formatTime } from '../../format/time.ts';
 import { visibleText } from '../../format/visible-text.ts';
-import { GraphCard } from './graph-picture.tsx';
+import { GraphCard } from './graph-card.tsx';
 
 const memory = memoryOf(client);
-/** What others than the audit log may forget one by one. */
-const REMOVABLE = new Set(['query', 'document', 'agent-step', 'fact', 'qa-pair', 'concept', 'pattern']);
+/** Kinds that can be deleted one by one; audit entries, sessions and policies cannot. */
+const REMOVABLE_KINDS = new Set(['query', 'document', 'agent-step', 'fact', 'qa-pair', 'concept', 'pattern']);
 
-/** One record: its words, its facts, its links. */
+/** One record: its text, links and fields. */
 export function RecordPage({ id }: { id: string }) {
-  const found = useResource((signal) => memory.get(id, signal), [id]);
+  const resource = useResource((signal) => memory.get(id, signal), [id]);
   return (
     <div class="page">
       <div class="page-head">
@@ -31,18 +31,18 @@ export function RecordPage({ id }: { id: string }) {
         </div>
         <a href={hrefOf('memory')}>All records</a>
       </div>
-      {found.error.value !== null && <ErrorNotice error={found.error.value} onRetry={found.reload} />}
-      {found.data.value === null && found.error.value === null && <Loading what="Opening" />}
-      {found.data.value !== null && <Opened found={found.data.value} />}
+      {resource.error.value !== null && <ErrorNotice error={resource.error.value} onRetry={resource.reload} />}
+      {resource.data.value === null && resource.error.value === null && <Loading label="Loading record" />}
+      {resource.data.value !== null && <RecordDetails {...resource.data.value} />}
     </div>
   );
 }
 
-function Opened({ found: { record, text } }: { found: MemoryRecord }) {
-  const isAsking = useSignal(false);
+function RecordDetails({ record, text }: MemoryRecord) {
+  const isConfirming = useSignal(false);
   async function remove(): Promise<void> {
     await memory.remove(record.id);
-    showToast('It is forgotten.');
+    showToast('Record deleted.');
     goTo('memory');
   }
   return (
@@ -53,27 +53,27 @@ function Opened({ found: { record, text } }: { found: MemoryRecord }) {
           <span class="small soft">{formatTime(record.createdMs)}</span>
         </div>
         <TextBlock label="Text" text={text} />
-        {allows.value.write && REMOVABLE.has(record.kind) && (
+        {permissions.value.write && REMOVABLE_KINDS.has(record.kind) && (
           <div class="row end">
-            <Button kind="danger" icon="trash" onClick={() => (isAsking.value = true)}>
-              Forget it
+            <Button kind="danger" icon="trash" onClick={() => (isConfirming.value = true)}>
+              Delete
             </Button>
           </div>
         )}
       </section>
       <GraphCard id={record.id} />
-      <section class="card" aria-label="Facts">
-        <h2>Facts</h2>
+      <section class="card" aria-label="Fields">
+        <h2>Fields</h2>
         <JsonViewer value={{ ...record.fields, expiresMs: record.expiresMs, space: record.space, body: record.body }} />
       </section>
-      {isAsking.value && (
+      {isConfirming.value && (
         <Confirm
-          title="Forget this record?"
-          action="Forget it"
+          title="Delete this record?"
+          action="Delete"
           onConfirm={remove}
-          onClose={() => (isAsking.value = false)}
+          onClose={() => (isConfirming.value = false)}
         >
-          It cannot be brought back.
+          This cannot be undone.
         </Confirm>
       )}
     </>

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { type MemorySession, memoryOf, type SessionTurn } from '../../api/memory.ts';
 import { hrefOf } from '../../app/router.ts';
-import { allows, client } from '../../app/session.ts';
+import { permissions, client } from '../../app/session.ts';
 import { Button } from '../../components/button.tsx';
 import { Confirm } from '../../components/confirm.tsx';
 import { Dialog } from '../../components/dialog.tsx';
@@ -22,12 +22,12 @@ const COLUMNS: readonly Column<MemorySession>[] = [
   { title: 'Session', width: 'minmax(160px, 1fr)', cell: ({ sessionId }) => visibleText(sessionId) },
   { title: 'User', width: 'minmax(90px, 0.5fr)', cell: ({ userId }) => visibleText(userId ?? '–') },
   { title: 'Turns', width: '80px', isNumber: true, cell: ({ turnCount }) => formatCount(turnCount) },
-  { title: 'Last used', width: '150px', cell: ({ lastActiveMs }) => <Moment ms={lastActiveMs} /> },
+  { title: 'Last active', width: '150px', cell: ({ lastActiveMs }) => <Moment ms={lastActiveMs} /> },
 ];
 
-/** Conversations that the memory knows. */
+/** The sessions stored in memory. */
 export function Sessions() {
-  const opened = useSignal<string | null>(null);
+  const openId = useSignal<string | null>(null);
   const numChanges = useSignal(0);
   const pages = usePages<MemorySession>(
     async (after, signal) => {
@@ -42,7 +42,7 @@ export function Sessions() {
       {pages.error.value !== null && <ErrorNotice error={pages.error.value} onRetry={pages.loadMore} />}
       {rows.length === 0 && !pages.isLoading.value && pages.error.value === null && (
         <EmptyState icon="chat" title="No sessions">
-          <p>A request that names a session begins one.</p>
+          <p>A session starts with the first request that names it.</p>
         </EmptyState>
       )}
       {rows.length > 0 && (
@@ -51,18 +51,18 @@ export function Sessions() {
           rows={rows}
           columns={COLUMNS}
           keyOf={({ sessionId }) => sessionId}
-          onOpen={({ sessionId }) => (opened.value = sessionId)}
+          onOpen={({ sessionId }) => (openId.value = sessionId)}
           onEnd={pages.loadMore}
           minWidth={520}
         />
       )}
-      {pages.isLoading.value && <Loading what="Looking" />}
-      {opened.value !== null && (
-        <OpenedSession
-          sessionId={opened.value}
-          onClose={() => (opened.value = null)}
+      {pages.isLoading.value && <Loading label="Loading sessions" />}
+      {openId.value !== null && (
+        <SessionDialog
+          sessionId={openId.value}
+          onClose={() => (openId.value = null)}
           onRemoved={() => {
-            opened.value = null;
+            openId.value = null;
             numChanges.value++;
           }}
         />
@@ -71,35 +71,35 @@ export function Sessions() {
   );
 }
 
-function OpenedSession(props: { sessionId: string; onClose: () => void; onRemoved: () => void }) {
+function SessionDialog(props: { sessionId: string; onClose: () => void; onRemoved: () => void }) {
   const { sessionId, onClose, onRemoved } = props;
-  const found = useResource((signal) => memory.session(sessionId, signal), [sessionId]);
-  const isAsking = useSignal(false);
+  const session = useResource((signal) => memory.session(sessionId, signal), [sessionId]);
+  const isConfirming = useSignal(false);
   return (
     <Dialog title={`Session ${visibleText(sessionId)}`} isWide onClose={onClose}>
       <div class="stack">
-        {found.error.value !== null && <ErrorNotice error={found.error.value} onRetry={found.reload} />}
-        {found.data.value === null && found.error.value === null && <Loading what="Opening" />}
-        {found.data.value !== null && <Turns turns={found.data.value.turns} />}
-        {allows.value.write && (
+        {session.error.value !== null && <ErrorNotice error={session.error.value} onRetry={session.reload} />}
+        {session.data.value === null && session.error.value === null && <Loading label="Loading session" />}
+        {session.data.value !== null && <Turns turns={session.data.value.turns} />}
+        {permissions.value.write && (
           <div class="row end">
-            <Button kind="danger" icon="trash" onClick={() => (isAsking.value = true)}>
-              Forget the session
+            <Button kind="danger" icon="trash" onClick={() => (isConfirming.value = true)}>
+              Delete session
             </Button>
           </div>
         )}
       </div>
-      {isAsking.value && (
+      {isConfirming.value && (
         <Confirm
-          title="Forget this session?"
-          action="Forget it"
+          title="Delete this session?"
+          action="Delete"
           onConfirm={async () => {
             await memory.removeSession(sessionId);
             onRemoved();
           }}
-          onClose={() => (isAsking.value = false)}
+          onClose={() => (isConfirming.value = false)}
         >
-          Its turns go with it.
+          This also deletes its turns and cannot be undone.
         </Confirm>
       )}
     </Dialog>
@@ -107,7 +107,7 @@ function OpenedSession(props: { sessionId: string; onClose: () => void; onRemove
 }
 
 function Turns({ turns }: { turns: readonly SessionTurn[] }) {
-  if (turns.length === 0) return <p class="soft">Nothing was said yet.</p>;
+  if (turns.length === 0) return <p class="soft">No turns yet</p>;
   return (
     <ol class="turns">
       {turns.map(({ id, turn, query, answer, requestId, createdMs }) => (
@@ -115,7 +115,7 @@ function Turns({ turns }: { turns: readonly SessionTurn[] }) {
           <p class="small soft">
             <Moment ms={createdMs} /> {requestId !== null && <a href={hrefOf('audit', requestId)}>request</a>}
           </p>
-          <TextBlock label={`Question ${turn + 1}`} text={query} />
+          <TextBlock label={`Prompt ${turn + 1}`} text={query} />
           <TextBlock label={`Answer ${turn + 1}`} text={answer} />
         </li>
       ))}

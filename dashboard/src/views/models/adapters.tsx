@@ -12,11 +12,11 @@ import { formatBytes, formatCount } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
 import { useAction } from './use-action.ts';
 
-/** The adapters of loaded models: small changes to a model that are asked for as MODEL:NAME. */
+/** The LoRA adapters of loaded models, which requests select as MODEL:NAME. */
 export function Adapters() {
   const adapters = useResource((signal) => api.adapters(signal));
   const isLoading = useSignal(false);
-  const unloading = useSignal<Adapter | null>(null);
+  const adapterToUnload = useSignal<Adapter | null>(null);
   const list = adapters.data.value;
   async function unload({ id, tenant }: Adapter): Promise<void> {
     await api.unloadAdapter(id, tenant);
@@ -27,25 +27,25 @@ export function Adapters() {
       <div class="row spread">
         <h2>Adapters</h2>
         <Button isSmall icon="plus" onClick={() => (isLoading.value = true)}>
-          Load an adapter
+          Load adapter
         </Button>
       </div>
       {adapters.error.value !== null && <ErrorNotice error={adapters.error.value} onRetry={adapters.reload} />}
-      {list?.length === 0 && <p class="soft">No adapter is loaded.</p>}
+      {list?.length === 0 && <p class="soft">No adapters loaded</p>}
       {list !== null && list.length > 0 && (
-        <AdapterTable list={list} onUnload={(adapter) => (unloading.value = adapter)} />
+        <AdapterTable list={list} onUnload={(adapter) => (adapterToUnload.value = adapter)} />
       )}
-      {isLoading.value && <LoadAdapter onLoaded={adapters.reload} onClose={() => (isLoading.value = false)} />}
-      {unloading.value !== null && (
+      {isLoading.value && <LoadAdapterDialog onLoaded={adapters.reload} onClose={() => (isLoading.value = false)} />}
+      {adapterToUnload.value !== null && (
         <Confirm
           title="Unload this adapter?"
           action="Unload"
-          onConfirm={() => unload(unloading.value!)}
-          onClose={() => (unloading.value = null)}
+          onConfirm={() => unload(adapterToUnload.value!)}
+          onClose={() => (adapterToUnload.value = null)}
         >
           <p>
-            <strong>{visibleText(unloading.value.id)}</strong> cannot be asked for any more; answers in progress end
-            with it.
+            New requests can no longer use <strong>{visibleText(adapterToUnload.value.id)}</strong>; running requests
+            finish with it.
           </p>
         </Confirm>
       )}
@@ -55,14 +55,14 @@ export function Adapters() {
 
 function AdapterTable({ list, onUnload }: { list: readonly Adapter[]; onUnload: (adapter: Adapter) => void }) {
   return (
-    <ListTable label="Adapters" heads={['Name', 'For', 'Rank:', 'Matrices:', 'Memory:']}>
+    <ListTable label="Adapters" heads={['Name', 'Tenant', 'Rank:', 'Matrices:', 'Memory:']}>
       {list.map((adapter) => (
         <tr key={`${adapter.id} ${adapter.tenant}`}>
           <td class="name">
             <strong>{visibleText(adapter.id)}</strong>
             <div class="small soft mono">{adapter.content_hash.slice(0, 16)}</div>
           </td>
-          <td class="name">{adapter.tenant === null ? 'everyone' : visibleText(adapter.tenant)}</td>
+          <td class="name">{adapter.tenant === null ? 'all' : visibleText(adapter.tenant)}</td>
           <td class="end num">{formatCount(adapter.rank)}</td>
           <td class="end num">{formatCount(adapter.num_matrices)}</td>
           <td class="end num">{formatBytes(adapter.size_bytes)}</td>
@@ -77,7 +77,7 @@ function AdapterTable({ list, onUnload }: { list: readonly Adapter[]; onUnload: 
   );
 }
 
-function LoadAdapter({ onLoaded, onClose }: { onLoaded: () => void; onClose: () => void }) {
+function LoadAdapterDialog({ onLoaded, onClose }: { onLoaded: () => void; onClose: () => void }) {
   const name = useSignal('');
   const path = useSignal('');
   const { failure, busyWith, act } = useAction();
@@ -87,7 +87,7 @@ function LoadAdapter({ onLoaded, onClose }: { onLoaded: () => void; onClose: () 
     onClose();
   }
   return (
-    <Dialog title="Load an adapter" onClose={onClose}>
+    <Dialog title="Load adapter" onClose={onClose}>
       <form
         class="stack"
         onSubmit={(event) => {
@@ -95,7 +95,7 @@ function LoadAdapter({ onLoaded, onClose }: { onLoaded: () => void; onClose: () 
           void act('load', load);
         }}
       >
-        <Field label="Name" hint="It is asked for as MODEL:NAME.">
+        <Field label="Name" hint="Requests select it as MODEL:NAME.">
           {(id) => (
             <input
               id={id}
@@ -106,7 +106,7 @@ function LoadAdapter({ onLoaded, onClose }: { onLoaded: () => void; onClose: () 
             />
           )}
         </Field>
-        <Field label="Path" hint="A LoRA on the server's machine: a GGUF file, or a folder of PEFT.">
+        <Field label="Path" hint="A LoRA on the server's machine: a GGUF file or a PEFT folder.">
           {(id) => (
             <input
               id={id}

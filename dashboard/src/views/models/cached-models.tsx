@@ -13,14 +13,14 @@ import { useAction } from './use-action.ts';
 
 const models = modelEndpoints(client);
 
-const FITS: Readonly<Record<Fit, { readonly words: string; readonly tone: Tone }>> = {
-  yes: { words: 'fits', tone: 'good' },
-  after_unload: { words: 'fits when idle models go', tone: 'warn' },
-  no: { words: 'does not fit', tone: 'bad' },
-  unknown: { words: 'not known', tone: 'none' },
+const FITS: Readonly<Record<Fit, { readonly label: string; readonly tone: Tone }>> = {
+  yes: { label: 'yes', tone: 'good' },
+  after_unload: { label: 'after unloading idle models', tone: 'warn' },
+  no: { label: 'no', tone: 'bad' },
+  unknown: { label: 'unknown', tone: 'none' },
 };
 
-/** Files of models that were pulled, and whether there is room for them. */
+/** Model files on the server's machine, and whether they fit in memory. */
 export function CachedModels({
   list,
   canChange,
@@ -33,16 +33,16 @@ export function CachedModels({
   const { failure, busyWith, act } = useAction();
   return (
     <section class="stack" aria-label="Models on this machine">
-      <h2>On this machine</h2>
+      <h2>Models on this machine</h2>
       {failure.value !== null && <ErrorNotice error={failure.value} />}
       {list.length === 0 ? (
-        <EmptyState icon="models" title="Nothing was pulled yet">
+        <EmptyState icon="models" title="No models pulled">
           <p>
-            Models that are pulled here or with <code>ruvllm pull</code> can be served without a restart.
+            Pull a model here or with <code>ruvllm pull</code> to serve it without a restart.
           </p>
         </EmptyState>
       ) : (
-        <ListTable label="Models on this machine" heads={['Reference', 'Size:', 'Here since', 'Room']}>
+        <ListTable label="Models on this machine" heads={['Reference', 'Size:', 'Modified', 'Fits in memory']}>
           {list.map(({ reference, size_bytes: size, modified, served_as: servedAs, fits }) => (
             <tr key={reference}>
               <td class="name">
@@ -54,7 +54,7 @@ export function CachedModels({
                 <Moment ms={modified * 1000} />
               </td>
               <td>
-                <Badge tone={FITS[fits].tone}>{FITS[fits].words}</Badge>
+                <Badge tone={FITS[fits].tone}>{FITS[fits].label}</Badge>
               </td>
               <td class="end">
                 {canChange && servedAs === null && (
@@ -64,7 +64,7 @@ export function CachedModels({
                     isDisabled={busyWith.value !== '' || fits === 'no'}
                     onClick={() => void act(reference, () => models.load(reference)).then(onChanged)}
                   >
-                    {busyWith.value === reference ? 'Loading …' : 'Load'}
+                    {busyWith.value === reference ? 'Loading…' : 'Load'}
                   </Button>
                 )}
               </td>

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { modelEndpoints } from '../../api/models.ts';
-import { allows, api, client, hasPart } from '../../app/session.ts';
+import { permissions, api, client, hasPart } from '../../app/session.ts';
 import { Button } from '../../components/button.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
@@ -16,23 +16,23 @@ import { ServedModels } from './served-models.tsx';
 import './models.css';
 
 const models = modelEndpoints(client);
-/** Loading takes seconds: often enough to see it happen. */
+/** Loading takes seconds, so this shows its progress. */
 const REFRESH_MS = 2000;
 
-/** What is served, what is on this machine, and what fits. */
+/** Served models, models on the server's machine, and adapters. */
 export default function ModelsView() {
   return (
     <div class="page">
-      {allows.value.operate ? <AllModels /> : <OwnModels />}
-      {allows.value.admin && <Adapters />}
+      {permissions.value.operate ? <ManagedModels /> : <AvailableModels />}
+      {permissions.value.admin && <Adapters />}
     </div>
   );
 }
 
-function AllModels() {
+function ManagedModels() {
   const report = useResource(models.report, [], { everyMs: REFRESH_MS });
   const isPulling = useSignal(false);
-  const canChange = allows.value.admin;
+  const canChange = permissions.value.admin;
   const data = report.data.value;
   return (
     <>
@@ -40,12 +40,12 @@ function AllModels() {
         <Title />
         {canChange && hasPart('catalog') && (
           <Button kind="primary" icon="download" onClick={() => (isPulling.value = true)}>
-            Pull a model
+            Pull model
           </Button>
         )}
       </div>
       {report.error.value !== null && <ErrorNotice error={report.error.value} onRetry={report.reload} />}
-      {data === null && report.error.value === null && <Loading what="Models" />}
+      {data === null && report.error.value === null && <Loading label="Loading models" />}
       {data !== null && (
         <>
           <dl class="tiles">
@@ -55,11 +55,11 @@ function AllModels() {
               note={`of ${formatCount(data.data.length)} served`}
             />
             <StatTile
-              label="Memory of models"
+              label="Model memory"
               value={formatBytes(data.used_bytes)}
-              note={data.budget_bytes === null ? 'no limit set' : `of ${formatBytes(data.budget_bytes)}`}
+              note={data.budget_bytes === null ? 'no limit' : `of ${formatBytes(data.budget_bytes)}`}
             />
-            {data.free_bytes !== null && <StatTile label="Free on this machine" value={formatBytes(data.free_bytes)} />}
+            {data.free_bytes !== null && <StatTile label="Free memory" value={formatBytes(data.free_bytes)} />}
           </dl>
           <ServedModels list={data.data} canChange={canChange} onChanged={report.reload} />
           {hasPart('catalog') && <Pulls canChange={canChange} onEnded={report.reload} />}
@@ -71,8 +71,8 @@ function AllModels() {
   );
 }
 
-/** A key that only generates sees what it can ask for. */
-function OwnModels() {
+/** The model list for keys without `operate` permission. */
+function AvailableModels() {
   const list = useResource((signal) => api.models(signal), [], { everyMs: REFRESH_MS });
   return (
     <>
@@ -80,7 +80,7 @@ function OwnModels() {
         <Title />
       </div>
       {list.error.value !== null && <ErrorNotice error={list.error.value} onRetry={list.reload} />}
-      {list.data.value === null && list.error.value === null && <Loading what="Models" />}
+      {list.data.value === null && list.error.value === null && <Loading label="Loading models" />}
       {list.data.value !== null && <PlainList list={list.data.value} />}
     </>
   );
@@ -90,7 +90,7 @@ function Title() {
   return (
     <div>
       <h1>Models</h1>
-      <p>What can be asked for, and what it takes.</p>
+      <p>Served models, their state and memory use.</p>
     </div>
   );
 }

@@ -8,7 +8,7 @@ const TONES: Readonly<Record<NonNullable<ModelEntry['state']>, Tone>> = {
   failed: 'bad',
 };
 
-/** Whether a model is in memory. */
+/** The load state of a model. */
 export function ModelState({ state }: { state: NonNullable<ModelEntry['state']> }) {
   return <Badge tone={TONES[state]}>{state}</Badge>;
 }

@@ -4,17 +4,17 @@ import { Badge } from '../../components/badge.tsx';
 import { visibleText } from '../../format/visible-text.ts';
 import { ModelState } from './model-state.tsx';
 
-/** The models by name, with nothing to do about them. */
+/** A read-only list of models. */
 export function PlainList({ list }: { list: readonly ModelEntry[] }) {
   return (
-    <ListTable label="Models" heads={['Name', 'Also called', 'State']} hasActions={false}>
+    <ListTable label="Models" heads={['Name', 'Aliases', 'State']} hasActions={false}>
       {list.map(({ id, aliases = [], state, candidates }) => (
         <tr key={id}>
           <td class="name">
             <strong>{visibleText(id)}</strong>
           </td>
           <td class="name">{visibleText((candidates ?? aliases).join(', '))}</td>
-          <td>{state === undefined ? <Badge tone="accent">chooses</Badge> : <ModelState state={state} />}</td>
+          <td>{state === undefined ? <Badge tone="accent">router</Badge> : <ModelState state={state} />}</td>
         </tr>
       ))}
     </ListTable>

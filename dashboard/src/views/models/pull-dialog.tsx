@@ -8,7 +8,7 @@ import { ErrorNotice } from '../../components/notice.tsx';
 import { pullsChanged } from './pulls.tsx';
 import { useAction } from './use-action.ts';
 
-/** Asks which model is to be brought to this machine. */
+/** Asks for a model to download to the server's machine. */
 export function PullDialog({ onClose }: { onClose: () => void }) {
   const reference = useSignal('');
   const { failure, busyWith, act } = useAction();
@@ -18,7 +18,7 @@ export function PullDialog({ onClose }: { onClose: () => void }) {
     onClose();
   }
   return (
-    <Dialog title="Pull a model" onClose={onClose}>
+    <Dialog title="Pull model" onClose={onClose}>
       <form
         class="stack"
         onSubmit={(event) => {
@@ -26,7 +26,7 @@ export function PullDialog({ onClose }: { onClose: () => void }) {
           void act('pull', pull);
         }}
       >
-        <Field label="Model" hint="As for ruvllm pull: owner/name, with :Q4_K_M or a file behind it.">
+        <Field label="Model" hint="As in ruvllm pull: owner/name, optionally followed by :Q4_K_M or a file name.">
           {(id) => (
             <input
               id={id}

@@ -12,7 +12,7 @@ import { visibleText } from '../../format/visible-text.ts';
 import { useAction } from './use-action.ts';
 
 const models = modelEndpoints(client);
-const RUNNING_MS = 500;
+const POLL_INTERVAL_MS = 500;
 const TONES: Readonly<Record<Pull['state'], Tone>> = {
   running: 'accent',
   done: 'good',
@@ -20,20 +20,20 @@ const TONES: Readonly<Record<Pull['state'], Tone>> = {
   cancelled: 'none',
 };
 
-/** Counts what was begun, so that it is looked for at once. */
+/** Incremented when a pull starts, so that the list reloads immediately. */
 export const pullsChanged = signal(0);
 
-/** Models on their way, with how far they are. */
+/** Running and finished pulls, with their progress. */
 export function Pulls({ canChange, onEnded }: { canChange: boolean; onEnded: () => void }) {
-  const isRunning = useSignal(false);
-  const pulls = useResource(models.pulls, [pullsChanged.value], { everyMs: isRunning.value ? RUNNING_MS : null });
+  const isPolling = useSignal(false);
+  const pulls = useResource(models.pulls, [pullsChanged.value], { everyMs: isPolling.value ? POLL_INTERVAL_MS : null });
   const { failure, act } = useAction();
   const list = pulls.data.value ?? [];
-  const running = list.some(({ state }) => state === 'running');
+  const hasRunning = list.some(({ state }) => state === 'running');
   useEffect(() => {
-    if (isRunning.value && !running) onEnded();
-    isRunning.value = running;
-  }, [running]);
+    if (isPolling.value && !hasRunning) onEnded();
+    isPolling.value = hasRunning;
+  }, [hasRunning]);
   if (list.length === 0) return null;
   return (
     <section class="stack" aria-label="Pulls">
@@ -59,7 +59,7 @@ export function Pulls({ canChange, onEnded }: { canChange: boolean; onEnded: () 
             </div>
             {pull.state === 'running' && (
               <progress
-                aria-label={`Pull of ${visibleText(pull.reference)}`}
+                aria-label={`Pulling ${visibleText(pull.reference)}`}
                 {...(pull.total_bytes === null ? {} : { value: pull.done_bytes, max: Math.max(1, pull.total_bytes) })}
               />
             )}
@@ -71,19 +71,26 @@ export function Pulls({ canChange, onEnded }: { canChange: boolean; onEnded: () 
   );
 }
 
-/** How far, how fast, and how long still. */
+/** Describes the progress, speed and remaining time of a pull. */
 export function describe({
   state,
   phase,
-  done_bytes: done,
-  total_bytes: total,
-  bytes_per_second: speed,
+  done_bytes: doneBytes,
+  total_bytes: totalBytes,
+  bytes_per_second: bytesPerSecond,
 }: Pull): string {
-  if (state !== 'running') return done > 0 ? formatBytes(done) : '';
-  const far =
-    total === null ? formatBytes(done) : `${formatBytes(done)} of ${formatBytes(total)} (${formatShare(done / total)})`;
-  const fast = speed === null || speed === 0 ? [] : [`${formatBytes(speed)}/s`];
-  const left =
-    total === null || speed === null || speed === 0 ? [] : [`${formatDuration(((total - done) / speed) * 1000)} left`];
-  return [...(phase === null ? [] : [phase]), far, ...fast, ...left].join(' · ');
+  if (state !== 'running') return doneBytes > 0 ? formatBytes(doneBytes) : '';
+  const parts = phase === null ? [] : [phase];
+  parts.push(
+    totalBytes === null
+      ? formatBytes(doneBytes)
+      : `${formatBytes(doneBytes)} of ${formatBytes(totalBytes)} (${formatShare(doneBytes / totalBytes)})`,
+  );
+  if (bytesPerSecond !== null && bytesPerSecond !== 0) {
+    parts.push(`${formatBytes(bytesPerSecond)}/s`);
+    if (totalBytes !== null) {
+      parts.push(`${formatDuration(((totalBytes - doneBytes) / bytesPerSecond) * 1000)} left`);
+    }
+  }
+  return parts.join(' · ');
 }

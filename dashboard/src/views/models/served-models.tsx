@@ -22,37 +22,43 @@ export interface ServedModelsProps {
   readonly onChanged: () => void;
 }
 
-/** The models that can be asked for, and whether they are in memory. */
+/** The served models, with their load state and memory use. */
 export function ServedModels({ list, canChange, onChanged }: ServedModelsProps) {
   const { failure, busyWith, act } = useAction();
-  const unloading = useSignal<ServedModel | null>(null);
-  const shown = useSignal<string | null>(null);
+  const modelToUnload = useSignal<ServedModel | null>(null);
+  const detailsId = useSignal<string | null>(null);
   const change = (name: string, work: () => Promise<unknown>): void => void act(name, work).then(onChanged);
 
   return (
     <section class="stack" aria-label="Served models">
-      <h2>Served</h2>
+      <h2>Served models</h2>
       {failure.value !== null && <ErrorNotice error={failure.value} />}
-      <ListTable label="Served models" heads={['Name', 'State', 'Memory:', 'In use:']}>
+      <ListTable label="Served models" heads={['Name', 'State', 'Memory:', 'Active requests:']}>
         {list.map((model) => (
           <tr key={model.id}>
             <td class="name">
-              <button type="button" class="link" onClick={() => (shown.value = model.id)}>
+              <button type="button" class="link" onClick={() => (detailsId.value = model.id)}>
                 {visibleText(model.id)}
               </button>
-              {model.aliases.length > 0 && <div class="small soft">also {visibleText(model.aliases.join(', '))}</div>}
+              {model.aliases.length > 0 && (
+                <div class="small soft">aliases: {visibleText(model.aliases.join(', '))}</div>
+              )}
               {model.error !== null && <div class="small bad">{visibleText(model.error)}</div>}
             </td>
             <td>
               <ModelState state={model.state} />
             </td>
-            <td class="end num">{sizeOf(model)}</td>
+            <td class="end num">{memoryOf(model)}</td>
             <td class="end num">{formatCount(model.num_users)}</td>
             <td class="end">
               {canChange && (
                 <span class="row end">
                   {model.state === 'loaded' ? (
-                    <Button isSmall label={`Unload ${visibleText(model.id)}`} onClick={() => (unloading.value = model)}>
+                    <Button
+                      isSmall
+                      label={`Unload ${visibleText(model.id)}`}
+                      onClick={() => (modelToUnload.value = model)}
+                    >
                       Unload
                     </Button>
                   ) : (
@@ -81,19 +87,20 @@ export function ServedModels({ list, canChange, onChanged }: ServedModelsProps) 
           </tr>
         ))}
       </ListTable>
-      {unloading.value !== null && (
-        <Unload model={unloading.value} onDone={onChanged} onClose={() => (unloading.value = null)} />
+      {modelToUnload.value !== null && (
+        <ConfirmUnload model={modelToUnload.value} onDone={onChanged} onClose={() => (modelToUnload.value = null)} />
       )}
-      {shown.value !== null && <ModelDetails id={shown.value} onClose={() => (shown.value = null)} />}
+      {detailsId.value !== null && <ModelDetails id={detailsId.value} onClose={() => (detailsId.value = null)} />}
     </section>
   );
 }
 
-function sizeOf({ held_bytes: held, size_bytes: size }: ServedModel): string {
-  return held > 0 ? formatBytes(held) : size === null ? '–' : `needs ${formatBytes(size)}`;
+function memoryOf({ held_bytes: usedBytes, size_bytes: requiredBytes }: ServedModel): string {
+  if (usedBytes > 0) return formatBytes(usedBytes);
+  return requiredBytes === null ? '–' : `requires ${formatBytes(requiredBytes)}`;
 }
 
-function Unload({ model, onDone, onClose }: { model: ServedModel; onDone: () => void; onClose: () => void }) {
+function ConfirmUnload({ model, onDone, onClose }: { model: ServedModel; onDone: () => void; onClose: () => void }) {
   const isForced = model.num_users > 0;
   async function unload(): Promise<void> {
     await models.unload(model.id, isForced);
@@ -102,23 +109,27 @@ function Unload({ model, onDone, onClose }: { model: ServedModel; onDone: () => 
   return (
     <Confirm title="Unload this model?" action="Unload" onConfirm={unload} onClose={onClose}>
       <p>
-        <strong>{visibleText(model.id)}</strong> leaves the memory; the next request for it loads it again.
-        {isForced && ` ${formatCount(model.num_users)} use it now: their answers may end first, for ten seconds.`}
+        <strong>{visibleText(model.id)}</strong> is removed from memory; the next request for it loads it again.
+        {isForced && ` Active requests: ${formatCount(model.num_users)}. They have 10 s to finish before they fail.`}
       </p>
     </Confirm>
   );
 }
 
-/** Everything that is known of a loaded model. */
+/** All metadata of a loaded model. */
 function ModelDetails({ id, onClose }: { id: string; onClose: () => void }) {
   const props = useResource((signal) => api.props(signal));
-  const found = props.data.value?.models.find((model) => model.id === id);
+  const model = props.data.value?.models.find((entry) => entry.id === id);
   return (
     <Dialog title={visibleText(id)} isWide onClose={onClose}>
       {props.error.value !== null && <ErrorNotice error={props.error.value} />}
-      {props.data.value === null && props.error.value === null && <Loading what="Details" />}
-      {found !== undefined &&
-        (found.info === null ? <p class="soft">It is not loaded.</p> : <JsonViewer value={found.info} openDepth={2} />)}
+      {props.data.value === null && props.error.value === null && <Loading label="Loading details" />}
+      {model !== undefined &&
+        (model.info === null ? (
+          <p class="soft">This model is not loaded.</p>
+        ) : (
+          <JsonViewer value={model.info} openDepth={2} />
+        ))}
     </Dialog>
   );
 }

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 
-/** Something that is asked of the server with a click: one at a time, and what went wrong stays to be read. */
+/** Runs one server action at a time and keeps its error until the next success. */
 export function useAction() {
   const failure = useSignal<unknown>(null);
   const busyWith = useSignal('');

@@ -5,11 +5,11 @@ import { ErrorNotice } from '../components/notice.tsx';
 import { Loading } from '../components/loading.tsx';
 import type { View, ViewProps } from './views.ts';
 
-/** A view whose code is loaded when it is shown; what fails inside it does not take the navigation with it. */
-export function OpenedView({ view, path }: ViewProps & { view: View }) {
+/** Loads the code of a view on demand; a failure inside the view leaves the navigation usable. */
+export function LazyView({ view, path }: ViewProps & { view: View }) {
   const Page = useSignal<ComponentType<ViewProps> | null>(null);
   const failure = useSignal<unknown>(null);
-  const [broken, reset] = useErrorBoundary();
+  const [renderError, reset] = useErrorBoundary();
 
   function load(): void {
     failure.value = null;
@@ -20,7 +20,7 @@ export function OpenedView({ view, path }: ViewProps & { view: View }) {
   }
   useEffect(load, [view]);
 
-  const error: unknown = broken ?? failure.value;
+  const error: unknown = renderError ?? failure.value;
   if (error != null) {
     const retry = (): void => {
       reset();
@@ -32,6 +32,6 @@ export function OpenedView({ view, path }: ViewProps & { view: View }) {
       </div>
     );
   }
-  if (Page.value === null) return <Loading what={view.title} />;
+  if (Page.value === null) return <Loading label={`Loading ${view.title}`} />;
   return <Page.value path={path} />;
 }
