@@ -22,17 +22,22 @@ test.each<[KvPacking, KvQualityRecord | null, string | null, RegExp]>([
   ['auto', null, 'q8', /^q8: not measured$/],
   ['q8', null, 'q8', /^q8: not measured$/],
   ['q4', null, 'q4', /^q4: not measured$/],
-  ['auto', good, 'q8', /^q8: mean KL 2\.99e-3, of f32 pages 2\.00e-3, limit 0\.001 more$/],
+  ['auto', good, 'q8', /^q8: mean KL 2\.99e-3, with f32 pages 2\.00e-3, allowed difference 0\.001$/],
   ['q8', good, 'q8', /^q8: mean KL/],
-  ['q4', good, 'q4', /^q4: mean KL 1\.19e-2, of f32 pages 2\.00e-3, limit 0\.01 more$/],
+  ['q4', good, 'q4', /^q4: mean KL 1\.19e-2, with f32 pages 2\.00e-3, allowed difference 0\.01$/],
   ['auto', badQ4, 'q8', /^q8: mean KL/],
   [
     'q4',
     badQ4,
     'q8',
-    /^q4 not chosen: mean KL 1\.21e-2, of f32 pages 2\.00e-3, above its limit of 0\.01 more; q8: mean KL 2\.99e-3/,
+    /^q4 not chosen: mean KL 1\.21e-2, with f32 pages 2\.00e-3, above the allowed difference of 0\.01; q8: mean KL 2\.99e-3/,
   ],
-  ['auto', bad, null, /^q8 not chosen: mean KL 3\.01e-3, of f32 pages 2\.00e-3, above its limit of 0\.001 more$/],
+  [
+    'auto',
+    bad,
+    null,
+    /^q8 not chosen: mean KL 3\.01e-3, with f32 pages 2\.00e-3, above the allowed difference of 0\.001$/,
+  ],
   ['q8', bad, null, /^q8 not chosen/],
   ['q4', bad, null, /^q4 not chosen.*; q8 not chosen/],
   ['q4', record({ q4: 1 }), 'q8', /^q4 not chosen.*; q8: not measured$/],
@@ -41,7 +46,7 @@ test.each<[KvPacking, KvQualityRecord | null, string | null, RegExp]>([
   ['auto', { ...bad, tailTokens: 257 }, 'q8', /^q8: not measured$/],
   ['auto', { ...bad, numTokens: 499 }, 'q8', /^q8: not measured$/],
   ['auto', { ...bad, numTokens: 500 }, null, /^q8 not chosen/],
-  ['auto', { ...good, floorKl: NaN }, null, /of f32 pages NaN/],
+  ['auto', { ...good, floorKl: NaN }, null, /with f32 pages NaN/],
 ])('[KP1] [KP2] %s with %o', (wish, measured, packed, reason) => {
   const choice = choosePacking(wish, measured);
   expect(choice.packed).toBe(packed);

@@ -62,11 +62,11 @@ export function choosePacking(wish: KvPacking, record: KvQualityRecord | null): 
     if (quality === undefined) return { packed, reason: [...refused, `${packed}: not measured`].join('; ') };
     const limit = KV_QUALITY_LIMITS[packed];
     const excess = quality.meanKl - measured!.floorKl;
-    const numbers = `mean KL ${quality.meanKl.toExponential(2)}, of f32 pages ${measured!.floorKl.toExponential(2)}`;
+    const numbers = `mean KL ${quality.meanKl.toExponential(2)}, with f32 pages ${measured!.floorKl.toExponential(2)}`;
     // A comparison that is false for NaN, too: a model that gives none is not within.
     if (excess <= limit)
-      return { packed, reason: [...refused, `${packed}: ${numbers}, limit ${limit} more`].join('; ') };
-    refused.push(`${packed} not chosen: ${numbers}, above its limit of ${limit} more`);
+      return { packed, reason: [...refused, `${packed}: ${numbers}, allowed difference ${limit}`].join('; ') };
+    refused.push(`${packed} not chosen: ${numbers}, above the allowed difference of ${limit}`);
     packed = NEXT_BETTER[packed];
   }
   return { packed, reason: refused.join('; ') };
