@@ -159,10 +159,10 @@ describe.skipIf(!canRun)('a real model', () => {
       await expect(model.generate('a', { adapter })).rejects.toMatchObject({ code: 'invalid_option' });
     }
     await expect(model.loadAdapter(path('none.gguf'), { name: 'x' })).rejects.toMatchObject({ code: 'not_found' });
-    await expect(model.loadAdapter(stories, { name: 'x' })).rejects.toThrow(/is no adapter/);
+    await expect(model.loadAdapter(stories, { name: 'x' })).rejects.toThrow(/is not an adapter/);
     const misfit = await randomAdapter({ ...base, vocabSize: base.vocabSize + 1 }, { seed: 1, targets: ['output'] });
     await expect(model.loadAdapter(misfit, { name: 'x' })).rejects.toThrow(
-      /output of 513 x 64, the model's is 512 x 64/,
+      /output as a matrix of 513 x 64, the model has 512 x 64/,
     );
     expect([model.unloadAdapter('peft'), model.unloadAdapter('peft')]).toEqual([true, false]);
     await expect(model.generate('a', { adapter: 'peft' })).rejects.toMatchObject({ code: 'not_found' });

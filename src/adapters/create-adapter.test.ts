@@ -49,12 +49,12 @@ test('values in shared memory hash as any others', async () => {
 test.each<[string, (factor: LowRankFactors) => LowRankFactors, RegExp]>([
   ['NaN', (f) => ({ ...f, a: f.a.map((v, i) => (i === 3 ? NaN : v)) }), /blk\.0\.attn_q: value 3 of A is NaN/],
   ['infinity', (f) => ({ ...f, b: f.b.map((v, i) => (i === 5 ? Infinity : v)) }), /value 5 of B is Infinity/],
-  ['a short factor', (f) => ({ ...f, a: f.a.subarray(1) }), /63 and 64 values, 4 x 16 and 16 x 4 are 64 and 64/],
+  ['a short factor', (f) => ({ ...f, a: f.a.subarray(1) }), /63 and 64 values, 4 x 16 and 16 x 4 require 64 and 64/],
   ['rank 0', (f) => ({ ...f, rank: 0 }), /0 x 16 and 16 x 0/],
   ['a scale that is none', (f) => ({ ...f, scale: NaN }), /scaled by NaN/],
-  ['a scale beyond measure', (f) => ({ ...f, scale: 1e30 }), /scaled by 1e\+30, at most 65536/],
-  ['an unknown target', (f) => ({ ...f, target: 'attn_x' as 'attn_q' }), /no target "attn_x"/],
-  ['a layer of the head', (f) => ({ ...f, target: 'output' }), /output in layer 0/],
+  ['a scale beyond measure', (f) => ({ ...f, scale: 1e30 }), /scaled by 1e\+30, the limit is 65536/],
+  ['an unknown target', (f) => ({ ...f, target: 'attn_x' as 'attn_q' }), /unknown target "attn_x"/],
+  ['a layer of the head', (f) => ({ ...f, target: 'output' }), /output cannot be in layer 0/],
   ['the same matrix twice', (f) => ({ ...f, layer: 1 }), /blk\.1\.attn_q is changed twice/],
 ])('%s is refused', async (_name, change, message) => {
   const factors = await factorsOf();
@@ -64,21 +64,21 @@ test.each<[string, (factor: LowRankFactors) => LowRankFactors, RegExp]>([
 test('no factors, too large ranks and too many bytes are refused', async () => {
   await expect(createAdapter('llama', [])).rejects.toThrow('at least one matrix');
   const [factor] = (await factorsOf()) as [LowRankFactors];
-  await expect(createAdapter('llama', [{ ...factor, rank: 2000 }])).rejects.toThrow('rank 2000, at most 1024');
-  await expect(createAdapter('llama', [{ ...factor, numRows: 2 ** 28 }])).rejects.toThrow(/at most 2147483648/);
+  await expect(createAdapter('llama', [{ ...factor, rank: 2000 }])).rejects.toThrow('rank 2000, the limit is 1024');
+  await expect(createAdapter('llama', [{ ...factor, numRows: 2 ** 28 }])).rejects.toThrow(/limit of 2147483648/);
 });
 
 test('an adapter of another model is refused with both sides', async () => {
   const adapter = await randomAdapter(SMALL_BASE, { seed: 1 });
   expect(() => checkAdapter(adapter, SMALL_BASE)).not.toThrow();
   expect(() => checkAdapter(adapter, { ...SMALL_BASE, architecture: 'qwen2' })).toThrow(
-    'the adapter is made for llama, the model is qwen2',
+    'the adapter is for llama, but the model is qwen2',
   );
   expect(() => checkAdapter(adapter, { ...SMALL_BASE, numLayers: 1 })).toThrow(
     'layer 1 (attn_q), the model has 1 layers',
   );
   expect(() => checkAdapter(adapter, { ...SMALL_BASE, feedForwardDim: 32 })).toThrow(
-    "blk.0.ffn_gate of 24 x 16, the model's is 32 x 16",
+    'blk.0.ffn_gate as a matrix of 24 x 16, the model has 32 x 16',
   );
 });
 

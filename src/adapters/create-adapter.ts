@@ -19,10 +19,10 @@ export function adapterBytes(factors: readonly Pick<LowRankFactors, 'rank' | 'nu
 
 /** An adapter of these factors, in canonical order and with its hash; throws where they are not valid. Nothing is copied. */
 export async function createAdapter(architecture: string, factors: readonly LowRankFactors[]): Promise<Adapter> {
-  if (factors.length === 0) throw invalid('an adapter changes at least one matrix');
+  if (factors.length === 0) throw invalid('must change at least one matrix');
   const sizeBytes = adapterBytes(factors);
   if (!(sizeBytes <= ADAPTER_LIMITS.maxBytes)) {
-    throw invalid(`an adapter of ${sizeBytes} bytes, at most ${ADAPTER_LIMITS.maxBytes}`);
+    throw invalid(`${sizeBytes} bytes exceed the limit of ${ADAPTER_LIMITS.maxBytes}`);
   }
   const sorted = [...factors].sort(
     // The LM head comes last, though its layer is -1.
@@ -40,27 +40,27 @@ const layerOrder = ({ target, layer }: LowRankFactors): number => (target === 'o
 function checkFactors(factor: LowRankFactors): void {
   const { target, layer, numCols, numRows, rank, scale, a, b } = factor;
   const where = siteOf(factor);
-  if (!ADAPTER_TARGETS.includes(target)) throw invalid(`an adapter has no target "${target}"`);
+  if (!ADAPTER_TARGETS.includes(target)) throw invalid(`unknown target "${target}"`);
   if (target === 'output' ? layer !== -1 : !(Number.isInteger(layer) && layer >= 0)) {
-    throw invalid(`${target} in layer ${layer}`);
+    throw invalid(`${target} cannot be in layer ${layer}`);
   }
   for (const size of [numCols, numRows, rank]) {
     if (!Number.isSafeInteger(size) || size < 1)
       throw invalid(`${where}: ${rank} x ${numCols} and ${numRows} x ${rank}`);
   }
   if (rank > ADAPTER_LIMITS.maxRank) {
-    throw new RuvLLMError('unsupported', `${where} has rank ${rank}, at most ${ADAPTER_LIMITS.maxRank}`, {
+    throw new RuvLLMError('unsupported', `${where} has rank ${rank}, the limit is ${ADAPTER_LIMITS.maxRank}`, {
       data: { tensor: where, rank, limit: ADAPTER_LIMITS.maxRank },
     });
   }
   if (a.length !== rank * numCols || b.length !== numRows * rank) {
     throw invalid(
-      `${where}: factors of ${a.length} and ${b.length} values, ` +
-        `${rank} x ${numCols} and ${numRows} x ${rank} are ${rank * numCols} and ${numRows * rank}`,
+      `${where}: factors have ${a.length} and ${b.length} values, ` +
+        `${rank} x ${numCols} and ${numRows} x ${rank} require ${rank * numCols} and ${numRows * rank}`,
     );
   }
   if (!(Math.abs(scale) <= ADAPTER_LIMITS.maxScale)) {
-    throw invalid(`${where} is scaled by ${scale}, at most ${ADAPTER_LIMITS.maxScale}`);
+    throw invalid(`${where} is scaled by ${scale}, the limit is ${ADAPTER_LIMITS.maxScale}`);
   }
   for (const [name, values] of [
     ['A', a],

@@ -78,7 +78,7 @@ const renamed =
   });
 
 test.each<[string, (file: GgufToWrite) => GgufToWrite, string, RegExp]>([
-  ['a model', entry('general.type', 'model'), 'invalid_model_file', /a\.gguf is no adapter/],
+  ['a model', entry('general.type', 'model'), 'invalid_model_file', /a\.gguf is not an adapter/],
   ['a control vector', entry('adapter.type', 'control'), 'unsupported', /adapters of type "control"/],
   [
     'another architecture',
@@ -118,7 +118,7 @@ test('a matrix of another model is refused with both shapes, before it is read',
   const file = await write();
   await expect(readBack(file, { ...SMALL_BASE, vocabSize: 41 })).rejects.toMatchObject({
     code: 'invalid_model_file',
-    message: "output changes a matrix of 40 x 16, the model's is 41 x 16",
+    message: 'output changes a matrix of 40 x 16, the model has 41 x 16',
     data: { shape: '40 x 16', expected: '41 x 16' },
   });
   await expect(readBack(file, { ...SMALL_BASE, numLayers: 1 })).rejects.toThrow(

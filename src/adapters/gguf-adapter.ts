@@ -23,13 +23,17 @@ export function isGgufAdapter({ metadata }: Pick<GgufFile, 'metadata'>): boolean
 export async function readGgufAdapter(file: GgufFile, base: AdapterBase): Promise<Adapter> {
   const { metadata, source } = file;
   if (!isGgufAdapter(file)) {
-    throw new RuvLLMError('invalid_model_file', `${source.name} is no adapter: its general.type is not "adapter"`);
+    throw new RuvLLMError('invalid_model_file', `${source.name} is not an adapter: general.type must be "adapter"`);
   }
   const kind = metadata.string('adapter.type');
   if (kind !== 'lora') {
-    throw new RuvLLMError('unsupported', `${source.name}: adapters of type "${kind}"; "lora" is supported`, {
-      data: { adapterType: kind },
-    });
+    throw new RuvLLMError(
+      'unsupported',
+      `${source.name}: adapters of type "${kind}" are not supported; only "lora" is`,
+      {
+        data: { adapterType: kind },
+      },
+    );
   }
   const architecture = metadata.string('general.architecture');
   if (architecture !== base.architecture) {
@@ -112,9 +116,13 @@ function describePair(
 function matrixDims({ name, dims }: TensorInfo): readonly [number, number] {
   const [numCols, numRows = 1, ...rest] = dims;
   if (numCols !== undefined && rest.every((dim) => dim === 1)) return [numCols, numRows];
-  throw new RuvLLMError('invalid_model_file', `tensor ${name} has shape [${dims.join(', ')}], a factor has two sizes`, {
-    data: { tensor: name, shape: dims.join(' x ') },
-  });
+  throw new RuvLLMError(
+    'invalid_model_file',
+    `tensor ${name} has shape [${dims.join(', ')}], a factor must have two dimensions`,
+    {
+      data: { tensor: name, shape: dims.join(' x ') },
+    },
+  );
 }
 
 function findTargets(
@@ -133,7 +141,7 @@ function findTargets(
   if (part !== undefined && Object.hasOwn(STACKED, part)) return { layer, targets: STACKED[part]! };
   throw new RuvLLMError(
     'unsupported',
-    `${source.name}: adapters of ${name} are not supported; ${ADAPTER_TARGETS.join(', ')} are`,
+    `${source.name}: adapters of ${name} are not supported (supported: ${ADAPTER_TARGETS.join(', ')})`,
     { data: { tensor: name } },
   );
 }

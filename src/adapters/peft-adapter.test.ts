@@ -96,8 +96,8 @@ test.each<[object, string, RegExp]>([
   [{ bias: 'all' }, 'unsupported', /bias "all"/],
   [{ init_lora_weights: 'pissa_niter_16' }, 'unsupported', /init_lora_weights/],
   [{ rank_pattern: { '(a+)+$': 4 } }, 'unsupported', /rank_pattern "\(a\+\)\+\$"/],
-  [{ lora_alpha: null }, 'invalid_model_file', /lora_alpha is null/],
-  [{ r: -1 }, 'invalid_model_file', /r is -1/],
+  [{ lora_alpha: null }, 'invalid_model_file', /lora_alpha must be a positive number, got null/],
+  [{ r: -1 }, 'invalid_model_file', /r must be a positive number, got -1/],
   [{ r: 4 }, 'invalid_model_file', /A is 2 x 16, B is 16 x 2, adapter_config.json says rank 4/],
 ])('%j is refused', async (config, code, message) => {
   const reading = read(pair(Q, 16, 16), config);
@@ -117,7 +117,7 @@ test('weights of another kind, unknown modules and other shapes are refused by n
   await expect(read(pair('base_model.model.model.embed_tokens', 16, 16))).rejects.toThrow(
     /embed_tokens.*not supported/,
   );
-  await expect(read(pair(Q, 18, 16))).rejects.toThrow("changes a matrix of 16 x 18, the model's is 16 x 16");
+  await expect(read(pair(Q, 18, 16))).rejects.toThrow('changes a matrix of 16 x 18, the model has 16 x 16');
   const { [`${Q}.lora_B.weight`]: _, ...half } = pair(Q, 16, 16);
   await expect(read(half)).rejects.toThrow(/q_proj" has no lora_B/);
 });

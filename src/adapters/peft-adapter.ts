@@ -62,7 +62,7 @@ function pairTensors({ tensors, source }: SafetensorsFile): Map<string, Pair> {
     }
     const pair = found.get(match[1]!) ?? {};
     const side = match[2] === 'A' ? 'a' : 'b';
-    if (pair[side] !== undefined) throw invalid(`${source.name}: ${show(tensor.name)} is there twice`, tensor.name);
+    if (pair[side] !== undefined) throw invalid(`${source.name}: ${show(tensor.name)} is duplicated`, tensor.name);
     pair[side] = tensor;
     found.set(match[1]!, pair);
   }
@@ -121,14 +121,14 @@ function findTargets(
   if (part !== undefined && Object.hasOwn(MODULES, part)) return { layer: Number(layer), targets: MODULES[part]! };
   throw new RuvLLMError(
     'unsupported',
-    `${source.name}: adapters of ${show(module)} are not supported; ${Object.keys(MODULES).join(', ')} and lm_head are`,
+    `${source.name}: adapters of ${show(module)} are not supported (supported: ${Object.keys(MODULES).join(', ')}, lm_head)`,
     { data: { tensor: module.slice(0, 80) } },
   );
 }
 
 function matrixShape({ name, shape }: SafetensorInfo): readonly [number, number] {
   if (shape.length === 2) return [shape[0]!, shape[1]!];
-  throw invalid(`${show(name)} has shape [${shape.join(', ')}], a factor has two sizes`, name);
+  throw invalid(`${show(name)} has shape [${shape.join(', ')}], a factor must have two dimensions`, name);
 }
 
 /** The dtypes whose bytes are also a GGUF type. */
@@ -141,9 +141,13 @@ const FLOAT_DTYPES: Partial<Record<SafetensorsDtype, 'F32' | 'F16' | 'BF16'>> = 
 function readTensor(file: SafetensorsFile, tensor: SafetensorInfo): Float32Array {
   const type = FLOAT_DTYPES[tensor.dtype];
   if (type === undefined) {
-    throw new RuvLLMError('unsupported', `${show(tensor.name)} has dtype ${tensor.dtype}; F32, F16 and BF16 are read`, {
-      data: { tensor: tensor.name.slice(0, 80), dtype: tensor.dtype },
-    });
+    throw new RuvLLMError(
+      'unsupported',
+      `${show(tensor.name)} has dtype ${tensor.dtype}; supported are F32, F16 and BF16`,
+      {
+        data: { tensor: tensor.name.slice(0, 80), dtype: tensor.dtype },
+      },
+    );
   }
   const bytes = new Uint8Array(tensor.sizeBytes);
   file.readTensor(tensor, bytes);

@@ -63,7 +63,8 @@ function readPattern(value: unknown, key: string): Patterns {
   if (isOff(value)) return [];
   if (!isObject(value)) throw invalid(`${key} is not an object`);
   const entries = Object.entries(value);
-  if (entries.length > MAX_PATTERNS) throw invalid(`${key} has ${entries.length} entries, at most ${MAX_PATTERNS}`);
+  if (entries.length > MAX_PATTERNS)
+    throw invalid(`${key} has ${entries.length} entries, the limit is ${MAX_PATTERNS}`);
   return entries.map(([pattern, number]) => {
     if (!/^\^?[\w.\\]+\$?$/.test(pattern)) throw unsupported(key, pattern);
     return [pattern.replaceAll('\\.', '.'), positive(number, `${key}["${pattern.slice(0, 80)}"]`)] as const;
@@ -80,10 +81,10 @@ function find(patterns: Patterns, module: string): number | undefined {
 
 function positive(value: unknown, key: string): number {
   if (typeof value === 'number' && value > 0 && Number.isFinite(value)) return value;
-  throw invalid(`${key} is ${show(value)}, must be a number above 0`);
+  throw invalid(`${key} must be a positive number, got ${show(value)}`);
 }
 
-const show = (value: unknown): string => (JSON.stringify(value) ?? 'not there').slice(0, 80);
+const show = (value: unknown): string => (JSON.stringify(value) ?? 'undefined').slice(0, 80);
 
 const invalid = (what: string): RuvLLMError => new RuvLLMError('invalid_model_file', `adapter_config.json: ${what}`);
 

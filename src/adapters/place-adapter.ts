@@ -95,7 +95,7 @@ function tooWide(factors: LowRankFactors, neededBytes: number, slabBytes: number
   const site = siteOf(factors);
   return new RuvLLMError(
     'out_of_memory',
-    `one rank of ${site} takes ${neededBytes} bytes, the pool's slabs have ${slabBytes}: a larger KV cache has larger ones`,
+    `one rank of ${site} takes ${neededBytes} bytes, more than a memory slab of ${slabBytes}; increase the KV cache`,
     { data: { tensor: site, neededBytes, slabBytes } },
   );
 }

@@ -31,12 +31,12 @@ export function readFactors(source: FactorSource, base: AdapterBase): LowRankFac
   if (source.numRows !== numRows || shapes.some((shape) => shape.numCols !== numCols)) {
     const found = `${source.numRows} x ${numCols}`;
     const expected = `${numRows} x ${shapes[0]!.numCols}`;
-    throw new RuvLLMError('invalid_model_file', `${name} changes a matrix of ${found}, the model's is ${expected}`, {
+    throw new RuvLLMError('invalid_model_file', `${name} changes a matrix of ${found}, the model has ${expected}`, {
       data: { tensor: name, shape: found, expected },
     });
   }
   if (rank < 1 || rank > ADAPTER_LIMITS.maxRank) {
-    throw new RuvLLMError('unsupported', `${name} has rank ${rank}, 1 to ${ADAPTER_LIMITS.maxRank} are supported`, {
+    throw new RuvLLMError('unsupported', `${name} has rank ${rank}, must be 1 to ${ADAPTER_LIMITS.maxRank}`, {
       data: { tensor: name, rank, limit: ADAPTER_LIMITS.maxRank },
     });
   }
@@ -71,7 +71,7 @@ export function checkSourceBytes(fileName: string, sources: readonly FactorSourc
   if (sizeBytes <= ADAPTER_LIMITS.maxBytes) return;
   throw new RuvLLMError(
     'unsupported',
-    `${fileName} has ${sizeBytes} bytes of factors, at most ${ADAPTER_LIMITS.maxBytes} are supported`,
+    `${fileName} has ${sizeBytes} bytes of factors, the limit is ${ADAPTER_LIMITS.maxBytes}`,
     { data: { sizeBytes, limitBytes: ADAPTER_LIMITS.maxBytes } },
   );
 }

@@ -36,7 +36,7 @@ export function checkAdapter({ architecture, factors }: Adapter, base: AdapterBa
   if (architecture !== base.architecture) {
     throw new RuvLLMError(
       'invalid_option',
-      `the adapter is made for ${architecture}, the model is ${base.architecture}`,
+      `the adapter is for ${architecture}, but the model is ${base.architecture}`,
       { data: { adapterArchitecture: architecture, modelArchitecture: base.architecture } },
     );
   }
@@ -55,8 +55,8 @@ export function checkAdapter({ architecture, factors }: Adapter, base: AdapterBa
     if (numCols === expected.numCols && numRows === expected.numRows) continue;
     throw new RuvLLMError(
       'invalid_option',
-      `the adapter changes a matrix ${siteOf(factor)} of ${numRows} x ${numCols}, ` +
-        `the model's is ${expected.numRows} x ${expected.numCols}`,
+      `the adapter changes ${siteOf(factor)} as a matrix of ${numRows} x ${numCols}, ` +
+        `the model has ${expected.numRows} x ${expected.numCols}`,
       {
         data: {
           tensor: siteOf(factor),
@@ -69,6 +69,6 @@ export function checkAdapter({ architecture, factors }: Adapter, base: AdapterBa
 }
 
 const unknownTarget = (target: string): RuvLLMError =>
-  new RuvLLMError('invalid_option', `an adapter has no target "${target}" (known: ${ADAPTER_TARGETS.join(', ')})`, {
+  new RuvLLMError('invalid_option', `unknown adapter target "${target}" (known: ${ADAPTER_TARGETS.join(', ')})`, {
     data: { target },
   });

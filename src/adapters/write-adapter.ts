@@ -16,7 +16,7 @@ export interface WriteAdapterOptions {
  * scale goes into B, and the file read back computes the same under another hash.
  */
 export function describeAdapterFile(adapter: Adapter, given?: WriteAdapterOptions): GgufToWrite {
-  const { name, type } = resolveOptions<Required<WriteAdapterOptions>>('an adapter file', given, {
+  const { name, type } = resolveOptions<Required<WriteAdapterOptions>>('adapter file', given, {
     name: stringOption('adapter'),
     type: choiceOption('F32', ['F32', 'F16']),
   });

@@ -46,7 +46,7 @@ test('the guard is a character that nobody uses', () => {
   expect(createControlGuards([])([used]).guard).toBe('\ue000');
   expect(createControlGuards(['\ue000x'])([used]).guard).toBe('\ue001');
   const all = used + Array.from({ length: 0x1900 }, (_, i) => String.fromCharCode(0xe000 + i)).join('');
-  expect(() => createControlGuards([])([all])).toThrow('uses all 6432 of them');
+  expect(() => createControlGuards([])([all])).toThrow('uses all 6432');
 });
 
 const piece = fc.constantFrom(

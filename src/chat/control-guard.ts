@@ -59,7 +59,7 @@ function chooseGuard(texts: Iterable<string>): string {
   for (const [first, last] of CANDIDATE_RANGES) {
     for (let unit = first; unit <= last; unit++) if (!used.has(unit)) return String.fromCharCode(unit);
   }
-  throw new RuvLLMError('template_error', `no guard character is free: the text uses all ${used.size} of them`);
+  throw new RuvLLMError('template_error', `no guard character is available: the text uses all ${used.size}`);
 }
 
 /** Prepares the search once per vocabulary; the returned function makes a guard for one conversation's texts. */

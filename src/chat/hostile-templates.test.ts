@@ -100,7 +100,7 @@ describe('source that would overflow the parser', () => {
 
   test('a long source and a long run of whitespace are refused by length', () => {
     expect(failure('x'.repeat(131_073)).message).toContain('131073 characters, limit 131072');
-    expect(failure(`a${' '.repeat(1_000)}`).message).toContain('1000 characters of whitespace at 1');
+    expect(failure(`a${' '.repeat(1_000)}`).message).toContain('1000 whitespace characters at 1');
     expect(render(`a${' '.repeat(999)}b`)).toHaveLength(1001);
   });
 

@@ -25,7 +25,7 @@ export function createMemorySource(bytes: Uint8Array, name = 'memory'): ByteSour
       if (offset < 0 || offset + target.byteLength > bytes.byteLength) {
         throw new RuvLLMError(
           'io',
-          `${name}: read of ${target.byteLength} bytes at ${offset}, only ${bytes.byteLength} there`,
+          `${name}: cannot read ${target.byteLength} bytes at byte ${offset} of ${bytes.byteLength}`,
         );
       }
       target.set(bytes.subarray(offset, offset + target.byteLength));

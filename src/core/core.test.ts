@@ -55,7 +55,7 @@ test.each([
   [{ stops: [''] }, '1 to 4 characters'],
   [{ stops: 'a' }, 'a list'],
   [{ limit: 10 }, 'from 0 to 9'],
-  [{ stops: ['a', 'b', 'c'] }, 'got a list of 3'],
+  [{ stops: ['a', 'b', 'c'] }, 'got a list of 3 items'],
   [{ count: Object.create(null) }, 'got object'],
 ])('options: %o is refused with the reason', (given, reason) => {
   expect(() => resolve(given)).toThrowError(

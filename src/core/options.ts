@@ -8,7 +8,7 @@ export type OptionReaders<T> = { [K in keyof T]-?: OptionReader<T[K]> };
 /** Short, and safe for whatever a caller may hand in: `String()` throws for an object without prototype. */
 function show(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
-  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (Array.isArray(value)) return `a list of ${value.length} items`;
   return (typeof value === 'object' && value !== null) || typeof value === 'function' ? typeof value : String(value);
 }
 

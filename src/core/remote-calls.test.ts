@@ -60,7 +60,7 @@ test('whoever waits hears of the end, and so does who comes later', async () => 
   const { remote, die } = connect();
   const waiting = remote.object.wait();
   die('exit code 1');
-  await expect(waiting).rejects.toMatchObject({ code: 'io', message: 'the thread of the adder ended: exit code 1' });
+  await expect(waiting).rejects.toMatchObject({ code: 'io', message: 'the thread for the adder ended: exit code 1' });
   await expect(remote.object.add(1, 2)).rejects.toMatchObject({ code: 'io' });
 });
 

@@ -31,7 +31,7 @@ export function serveCalls<T extends object>(
 ): (call: RemoteCall) => void {
   async function answer({ callId, method, args }: RemoteCall): Promise<RemoteReply> {
     try {
-      if (!Object.hasOwn(methods, method)) throw new RuvLLMError('internal', `there is no method ${method}`);
+      if (!Object.hasOwn(methods, method)) throw new RuvLLMError('internal', `unknown method ${method}`);
       const target = object as unknown as Readonly<Record<string, (...given: readonly unknown[]) => unknown>>;
       return { callId, value: await target[method]!(...args) };
     } catch (error) {
@@ -86,13 +86,13 @@ export function createRemote<T extends object>(
       if ('error' in reply) call?.reject(deserializeError(reply.error));
       else call?.resolve(reply.value);
     },
-    (reason) => finish(new RuvLLMError('io', `the thread of ${name} ended: ${reason}`, { data: { reason } })),
+    (reason) => finish(new RuvLLMError('io', `the thread for ${name} ended: ${reason}`, { data: { reason } })),
   );
 
   function call(method: string, args: readonly unknown[]): Promise<unknown> {
     if (ended !== null) return Promise.reject(ended);
     if (pending.size >= maxPending) {
-      const message = `${pending.size} calls wait for ${name} already`;
+      const message = `${pending.size} calls are already waiting for ${name}`;
       return Promise.reject(new RuvLLMError('overloaded', message, { data: { maxPending }, isRetryable: true }));
     }
     return new Promise((resolve, reject) => {
@@ -104,7 +104,11 @@ export function createRemote<T extends object>(
       } catch (error) {
         pending.delete(callId);
         if (pending.size === 0) transport.setBusy(false);
-        reject(new RuvLLMError('invalid_option', `${method}: what was given cannot be passed on`, { cause: error }));
+        reject(
+          new RuvLLMError('invalid_option', `${method}: the arguments cannot be sent to another thread`, {
+            cause: error,
+          }),
+        );
       }
     });
   }

@@ -31,7 +31,7 @@ export function createUuidV7({ now, randomBytes }: UuidSource): () => string {
     const random = randomBytes(RANDOM_BYTES);
     const nowMs = Math.floor(now());
     if (!(nowMs >= 0 && nowMs <= MAX_MS)) {
-      throw new RuvLLMError('internal', `a clock that says ${nowMs} ms gives no UUIDv7 (0 to ${MAX_MS})`);
+      throw new RuvLLMError('internal', `the clock reads ${nowMs} ms; a UUIDv7 requires 0 to ${MAX_MS}`);
     }
     if (nowMs > lastMs) {
       lastMs = nowMs;
@@ -62,7 +62,7 @@ export function isUuid(text: unknown): text is string {
 export function parseUuid(text: string): Uint8Array {
   if (!isUuid(text)) {
     const shown = JSON.stringify(String(text).slice(0, 80));
-    throw new RuvLLMError('invalid_option', `${shown} is not a UUID in lower case`, { data: { option: 'id' } });
+    throw new RuvLLMError('invalid_option', `${shown} is not a lower-case UUID`, { data: { option: 'id' } });
   }
   const bytes = new Uint8Array(16);
   for (let i = 0, at = 0; i < bytes.length; i++, at += 2) {

@@ -59,8 +59,9 @@ export function createAdapterTable(model: LoadedModel, cache: KvCache): AdapterT
       return entries.size;
     },
     load(id, adapter) {
-      assert(!entries.has(id), `adapter ${id} is there already`);
-      if (!model.shape.isCausal) throw new RuvLLMError('unsupported', 'this model is an encoder: it takes no adapters');
+      assert(!entries.has(id), `adapter ${id} already exists`);
+      if (!model.shape.isCausal)
+        throw new RuvLLMError('unsupported', 'this model is an encoder: adapters are not supported');
       checkAdapter(adapter, model.shape);
       const { slabBytes } = cache;
       const plan = planPlacement(adapter.factors, slabBytes);
@@ -84,7 +85,7 @@ export function createAdapterTable(model: LoadedModel, cache: KvCache): AdapterT
       if (adapters.length > MAX_STACKED_ADAPTERS) {
         throw new RuvLLMError(
           'invalid_option',
-          `${adapters.length} adapters on one request, at most ${MAX_STACKED_ADAPTERS}`,
+          `a request can use ${MAX_STACKED_ADAPTERS} adapters, got ${adapters.length}`,
           {
             data: { numAdapters: adapters.length, limit: MAX_STACKED_ADAPTERS },
           },
@@ -93,12 +94,12 @@ export function createAdapterTable(model: LoadedModel, cache: KvCache): AdapterT
       const resolved = adapters.map(({ id, scale }) => {
         const entry = entries.get(id);
         if (entry === undefined || entry.isUnloaded) {
-          throw new RuvLLMError('not_found', `there is no adapter ${id}`, { data: { adapterId: id } });
+          throw new RuvLLMError('not_found', `adapter ${id} not found`, { data: { adapterId: id } });
         }
         if (!(Math.abs(scale) <= MAX_SCALE)) {
           throw new RuvLLMError(
             'invalid_option',
-            `an adapter scaled by ${scale}, must be -${MAX_SCALE} to ${MAX_SCALE}`,
+            `an adapter scale must be -${MAX_SCALE} to ${MAX_SCALE}, got ${scale}`,
           );
         }
         return { id, scale, contentHash: entry.adapter.contentHash };

@@ -8,10 +8,10 @@ export function checkRequest(
 ): void {
   if (promptIds.length === 0) throw new RuvLLMError('empty_prompt', 'the prompt has no tokens');
   if (pooling === undefined && !isCausal) {
-    throw new RuvLLMError('unsupported', 'this model is an encoder: it embeds text and generates none');
+    throw new RuvLLMError('unsupported', 'this model is an encoder: it can embed text but not generate it');
   }
   if (pooling === undefined && !(Number.isSafeInteger(maxTokens) && maxTokens >= 1)) {
-    throw new RuvLLMError('invalid_option', `maxTokens must be an integer from 1, got ${maxTokens}`);
+    throw new RuvLLMError('invalid_option', `maxTokens must be a positive integer, got ${maxTokens}`);
   }
   if (!Number.isInteger(priority) || priority < MIN_PRIORITY || priority > MAX_PRIORITY) {
     throw new RuvLLMError('invalid_option', `priority must be ${MIN_PRIORITY} to ${MAX_PRIORITY}, got ${priority}`);
@@ -22,23 +22,27 @@ export function checkRequest(
   if (pooling !== undefined && promptIds.length > maxContext) {
     throw new RuvLLMError(
       'context_overflow',
-      `a text of ${promptIds.length} tokens exceeds the context of ${maxContext}`,
+      `a text of ${promptIds.length} tokens exceeds the context of ${maxContext}; shorten or split it`,
       { data: { promptTokens: promptIds.length, maxContext } },
     );
   }
   if (pooling === undefined && promptIds.length + maxTokens > maxContext) {
     throw new RuvLLMError(
       'context_overflow',
-      `prompt of ${promptIds.length} tokens and ${maxTokens} to generate exceed the context of ${maxContext}`,
+      `a prompt of ${promptIds.length} tokens and ${maxTokens} to generate exceed the context of ${maxContext}; shorten the prompt, lower maxTokens or load the model with a larger context`,
       { data: { promptTokens: promptIds.length, maxTokens, maxContext } },
     );
   }
   for (let position = 0; position < promptIds.length; position++) {
     const id = promptIds[position]!;
     if (!Number.isInteger(id) || id < 0 || id >= vocabSize) {
-      throw new RuvLLMError('invalid_token', `token ${id} at position ${position} is outside 0 … ${vocabSize - 1}`, {
-        data: { tokenId: id, position, vocabSize },
-      });
+      throw new RuvLLMError(
+        'invalid_token',
+        `token ${id} at position ${position} is outside the vocabulary of ${vocabSize}`,
+        {
+          data: { tokenId: id, position, vocabSize },
+        },
+      );
     }
   }
 }

@@ -77,5 +77,5 @@ test('[TT2] a vocabulary without a table fails the grammar, not the message; one
     isControl: Uint8Array.of(0),
     endIds: [],
   });
-  expect(() => broken.open(constant(1), null)).toThrow('token 0 has 5000 bytes, at most 4096');
+  expect(() => broken.open(constant(1), null)).toThrow('token 0 has 5000 bytes, the limit is 4096');
 });

@@ -108,7 +108,7 @@ export function createConstraints({
     },
     has: (source) => compiled.has(JSON.stringify(source)),
     open(source, automata) {
-      assert(createTable !== null, 'a grammar came before the vocabulary');
+      assert(createTable !== null, 'a grammar arrived before the vocabulary');
       table ??= createTable();
       return createTokenMatcher(compile(source, automata), table, { cacheBytes: MASK_BYTES });
     },

@@ -161,7 +161,7 @@ test('[E34] unloaded under a stream, it stays for that one and goes with it', as
   collect(answers, await engine.step());
   engine.loadAdapter(2, await make({ seed: 2 }));
   expect([engine.unloadAdapter(1), engine.unloadAdapter(1)]).toEqual([true, false]);
-  expect(() => add(engine, using(1))).toThrow('there is no adapter 1');
+  expect(() => add(engine, using(1))).toThrow('adapter 1 not found');
   const next = add(engine, { ...using(2), cachePrefix: false });
   expect(engine.stats()).toMatchObject({ numAdapters: 2, cache: { adapterBytes: 2 * adapterBytes } });
   await finish(engine, answers);
@@ -188,10 +188,10 @@ test('[E35] what does not fit the model or the memory is refused and leaves ever
   const before = engine.stats();
   const other = { ...model.shape, feedForwardDim: model.shape.feedForwardDim + 2 };
   expect(() => engine.loadAdapter(1, { architecture: 'qwen2', contentHash: '', factors: [] })).toThrow(
-    /made for qwen2/,
+    /adapter is for qwen2/,
   );
   const misfit = await randomAdapter(other, { seed: 1 });
-  expect(() => engine.loadAdapter(1, misfit)).toThrow(/blk\.0\.ffn_gate of \d+ x \d+, the model's is \d+ x \d+/);
+  expect(() => engine.loadAdapter(1, misfit)).toThrow(/blk\.0\.ffn_gate as a matrix of \d+ x \d+, the model has \d+ x \d+/);
   const large = await make({ seed: 1, rank: 1024, targets: ['ffn_up', 'ffn_gate', 'ffn_down'] });
   expect(() => engine.loadAdapter(1, large)).toThrow(/bytes for adapter weights do not fit/);
   expect(engine.stats()).toEqual(before);
@@ -200,10 +200,10 @@ test('[E35] what does not fit the model or the memory is refused and leaves ever
 });
 
 test.each([
-  [{ adapters: [{ id: 7, scale: 1 }] }, 'there is no adapter 7'],
-  [{ adapters: [{ id: 1, scale: NaN }] }, 'scaled by NaN'],
-  [{ adapters: [{ id: 1, scale: 1000 }] }, 'scaled by 1000, must be -100 to 100'],
-  [using(1, 1, 1, 1, 1), '5 adapters on one request, at most 4'],
+  [{ adapters: [{ id: 7, scale: 1 }] }, 'adapter 7 not found'],
+  [{ adapters: [{ id: 1, scale: NaN }] }, 'got NaN'],
+  [{ adapters: [{ id: 1, scale: 1000 }] }, 'must be -100 to 100, got 1000'],
+  [using(1, 1, 1, 1, 1), 'a request can use 4 adapters, got 5'],
 ])('[E35] a request with %j is refused', async (request, message) => {
   const { engine, make } = await open();
   engine.loadAdapter(1, await make({ seed: 1, targets: ['output'] }));

@@ -46,7 +46,7 @@ test('[E21] a full queue refuses with both numbers, and takes requests again whe
   engine.add(request(1));
   const refused = expect.objectContaining({
     code: 'overloaded',
-    message: '2 requests are waiting, the limit is 2',
+    message: '2 requests are waiting; the limit is 2',
     isRetryable: true,
     data: { numWaiting: 2, maxWaiting: 2 },
   });
@@ -64,7 +64,7 @@ test('[E21] a tenant over its limit is refused, others are not', () => {
   expect(() => engine.add(request(1))).toThrow(
     expect.objectContaining({
       code: 'overloaded',
-      message: '1 requests of this tenant are there, its limit is 1',
+      message: 'this tenant has 1 active requests; the limit is 1',
       isRetryable: true,
       data: { numRequests: 1, maxRequestsPerTenant: 1 },
     }),
@@ -90,7 +90,7 @@ test('[E22] a request whose time is over fails, waiting or running, and its page
     id: 1,
     error: {
       code: 'deadline_exceeded',
-      message: 'after 60 ms, with 0 tokens generated: the limit is 60 ms',
+      message: 'timed out after 60 ms with 0 tokens generated; the limit is 60 ms',
       isRetryable: true,
       data: { elapsedMs: 60, timeoutMs: 60, generatedTokens: 0 },
     },
@@ -193,7 +193,7 @@ for (const packed of [false, true]) {
         const { adapterBytes } = engine.stats().cache;
         expect(error).toMatchObject({
           code: 'out_of_memory',
-          message: `${slabBytes} bytes for adapter weights do not fit: beside ${adapterBytes} reserved ones, the budget of ${budgetBytes} must hold a sequence of 256 tokens`,
+          message: `${slabBytes} bytes for adapter weights do not fit: ${adapterBytes} bytes are reserved already, and the budget of ${budgetBytes} must also hold a sequence of 256 tokens`,
           data: { neededBytes: slabBytes, reservedBytes: adapterBytes, budgetBytes, maxTokens: 256 },
         });
         break;

@@ -81,7 +81,7 @@ test('a dispose in the middle of work waits for the step, then frees the model',
 });
 
 test.each([
-  ['auto', null, 'q8 would leave room for a shorter sequence than none', 160],
+  ['auto', null, 'q8 would shorten the longest sequence that fits', 160],
   ['q8', 'q8', 'a test', 0],
 ] as const)('packing %s in a budget of ten pages is reported as it is', async (kvPacking, precision, reason, least) => {
   const model = createToyModel({ limits: { numPages: 10, maxBatchTokens: 64 }, packed: true });

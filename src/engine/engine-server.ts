@@ -52,7 +52,7 @@ const MAX_UNCOMPILED = 256;
 /** Of sequences that generate nothing. */
 const NEVER: Sampler = {
   sample() {
-    throw new RuvLLMError('internal', 'a token of an embedding was sampled');
+    throw new RuvLLMError('internal', 'a token was sampled for an embedding request');
   },
 };
 
@@ -65,7 +65,7 @@ function minContextOf({ isContextGiven, kvCacheTokens, kvPacking, maxContext }: 
 
 function packingOf({ packsPages }: Engine, planned: ModelReport['kvPacking']): ModelReport['kvPacking'] {
   if (packsPages || planned.precision === null) return planned;
-  return { precision: null, reason: `${planned.precision} would leave room for a shorter sequence than none` };
+  return { precision: null, reason: `${planned.precision} would shorten the longest sequence that fits` };
 }
 
 /** The worker's side: owns the engine, answers messages, steps while there is work. */
@@ -128,7 +128,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     if (!spec.isContextGiven || maxContext >= spec.maxContext) return;
     throw new RuvLLMError(
       'out_of_memory',
-      `the memory budget holds one sequence of ${maxContext} tokens, ${spec.maxContext} were asked for`,
+      `the memory budget holds one sequence of ${maxContext} tokens, ${spec.maxContext} were requested`,
       { data: { heldTokens: maxContext, maxContext: spec.maxContext } },
     );
   }
@@ -142,7 +142,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
       looping ??= loop(engine).catch(options.onCrash);
       return;
     }
-    const message = `${MAX_UNCOMPILED} grammars wait to be compiled`;
+    const message = `${MAX_UNCOMPILED} grammars are already waiting to be compiled`;
     const error = new RuvLLMError('overloaded', message, { data: { limit: MAX_UNCOMPILED }, isRetryable: true });
     post({ type: 'events', events: [{ type: 'failed', id: request.id, error: serializeError(error) }] });
   }
@@ -177,12 +177,12 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
 
   function examine({ labels, numTop, ...request }: ExamineRequest): void {
     start(request.id, () => {
-      if (labels.length === 0) throw new RuvLLMError('empty_prompt', 'there are no tokens to look at');
-      if (loaded === null) throw new RuvLLMError('not_loaded', 'the engine has no model');
+      if (labels.length === 0) throw new RuvLLMError('empty_prompt', 'the text has no tokens');
+      if (loaded === null) throw new RuvLLMError('not_loaded', 'no model is loaded');
       const { shape } = loaded;
       const bad = labels.find((id) => !Number.isInteger(id) || id < 0 || id >= shape.vocabSize);
       if (bad !== undefined) {
-        throw new RuvLLMError('invalid_token', `token ${bad} is not in a vocabulary of ${shape.vocabSize}`);
+        throw new RuvLLMError('invalid_token', `token ${bad} is outside the vocabulary of ${shape.vocabSize}`);
       }
       const examiner = createExaminer(labels, shape.embeddingDim, Math.min(numTop, shape.vocabSize));
       const given = { maxTokens: labels.length, stopIds: new Set<number>(), retention: 'ordinary' } as const;
@@ -192,7 +192,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
 
   function start(id: number, request: () => EngineRequest): void {
     try {
-      if (engine === null || isDisposing) throw new RuvLLMError('not_loaded', 'the engine has no model');
+      if (engine === null || isDisposing) throw new RuvLLMError('not_loaded', 'no model is loaded');
       engine.add(request());
       looping ??= loop(engine).catch(options.onCrash);
     } catch (error) {
@@ -213,7 +213,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
   function loadAdapter({ id, adapter }: Extract<ClientMessage, { type: 'loadAdapter' }>): void {
     whenNoStepRuns(() => {
       try {
-        if (engine === null || isDisposing) throw new RuvLLMError('not_loaded', 'the engine has no model');
+        if (engine === null || isDisposing) throw new RuvLLMError('not_loaded', 'no model is loaded');
         post({ type: 'adapterLoaded', id, ...engine.loadAdapter(id, adapter) });
       } catch (error) {
         post({ type: 'adapterFailed', id, error: serializeError(error) });

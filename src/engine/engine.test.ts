@@ -187,7 +187,8 @@ test('[E9] what can never fit is refused with all numbers, and changes nothing',
   expect(() => engine.add(tooLong)).toThrow(
     expect.objectContaining({
       code: 'context_overflow',
-      message: 'prompt of 20 tokens and 13 to generate exceed the context of 32',
+      message:
+        'a prompt of 20 tokens and 13 to generate exceed the context of 32; shorten the prompt, lower maxTokens or load the model with a larger context',
       data: { promptTokens: 20, maxTokens: 13, maxContext: 32 },
     }),
   );
@@ -201,7 +202,10 @@ test('prompts without tokens, foreign tokens and a maxTokens of nothing are refu
   expect(add({ promptIds: [] })).toThrow(expect.objectContaining({ code: 'empty_prompt' }));
   expect(add({ maxTokens: 0 })).toThrow(expect.objectContaining({ code: 'invalid_option' }));
   expect(add({ promptIds: [3, TOY_VOCAB] })).toThrow(
-    expect.objectContaining({ code: 'invalid_token', message: 'token 61 at position 1 is outside 0 … 60' }),
+    expect.objectContaining({
+      code: 'invalid_token',
+      message: 'token 61 at position 1 is outside the vocabulary of 61',
+    }),
   );
   expect(add({ promptIds: [-1] })).toThrow(expect.objectContaining({ code: 'invalid_token' }));
   expect(add({ promptIds: [1.5] })).toThrow(expect.objectContaining({ code: 'invalid_token' }));

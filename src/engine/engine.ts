@@ -265,7 +265,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       if (timeoutMs === null || elapsedMs < timeoutMs) continue;
       totals.numExpired++;
       const generatedTokens = numGenerated(sequence);
-      const message = `after ${Math.round(elapsedMs)} ms, with ${generatedTokens} tokens generated: the limit is ${timeoutMs} ms`;
+      const message = `timed out after ${Math.round(elapsedMs)} ms with ${generatedTokens} tokens generated; the limit is ${timeoutMs} ms`;
       const data = { elapsedMs, timeoutMs, generatedTokens };
       finish(sequence);
       const error = serializeError(new RuvLLMError('deadline_exceeded', message, { data, isRetryable: true }));
@@ -300,8 +300,8 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     totals.numRefused++;
     const message =
       numWaiting >= maxWaiting
-        ? `${numWaiting} requests are waiting, the limit is ${maxWaiting}`
-        : `${numRequests} requests of this tenant are there, its limit is ${maxRequestsPerTenant}`;
+        ? `${numWaiting} requests are waiting; the limit is ${maxWaiting}`
+        : `this tenant has ${numRequests} active requests; the limit is ${maxRequestsPerTenant}`;
     const limits = numWaiting >= maxWaiting ? { numWaiting, maxWaiting } : { numRequests, maxRequestsPerTenant };
     throw new RuvLLMError('overloaded', message, { data: limits, isRetryable: true });
   }
@@ -330,11 +330,11 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       return sequences.size > 0;
     },
     add(given) {
-      assert(!sequences.has(given.id), `request id ${given.id} is there already`);
+      assert(!sequences.has(given.id), `request id ${given.id} already exists`);
       const wanted = adapters.resolve(given.adapters ?? []);
       const request = { ...given, adapters: wanted, adapterHash: adapters.cacheKey(wanted) };
       checkRequest(request, { maxContext, vocabSize: shape.vocabSize, isCausal: shape.isCausal });
-      assert(request.pooling === undefined || !request.cachePrefix, 'what is known already has no hidden states');
+      assert(request.pooling === undefined || !request.cachePrefix, 'cached tokens have no hidden states');
       refuseWhenFull(request);
       const sequence = createSequence(request, cache, pageTokens, now());
       adapters.pin(wanted);
@@ -372,7 +372,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     }),
     checkIntegrity() {
       const all = [...state.running, ...state.waiting];
-      assert(all.length === sequences.size, `${all.length} sequences in lists, ${sequences.size} known`);
+      assert(all.length === sequences.size, `${all.length} sequences in lists, ${sequences.size} registered`);
       for (const sequence of state.waiting) {
         assert(sequence.pages.pages.length === 0, `waiting sequence ${sequence.request.id} holds pages`);
       }

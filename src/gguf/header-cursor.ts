@@ -37,7 +37,7 @@ export function createHeaderCursor(source: ByteSource, endBytes: number): Header
 
   const need = (sizeBytes: number, what: string): void => {
     if (sizeBytes <= end - position) return;
-    const bound = end < source.sizeBytes ? `the header may take ${end} bytes` : `the file has ${end}`;
+    const bound = end < source.sizeBytes ? `the header limit is ${end} bytes` : `the file has ${end}`;
     invalidFile(`${source.name}: ${what} needs ${sizeBytes} bytes at byte ${position}, ${bound}`, {
       byteOffset: position,
       neededBytes: sizeBytes,
@@ -87,12 +87,9 @@ export function createHeaderCursor(source: ByteSource, endBytes: number): Header
       const start = position;
       const length = count(what);
       if (length > maxBytes) {
-        invalidFile(
-          `${source.name}: ${what} at byte ${start} is ${length} bytes long, at most ${maxBytes} are allowed`,
-          {
-            byteOffset: start,
-          },
-        );
+        invalidFile(`${source.name}: ${what} at byte ${start} is ${length} bytes long, the limit is ${maxBytes}`, {
+          byteOffset: start,
+        });
       }
       need(length, what);
       let text: string | null;

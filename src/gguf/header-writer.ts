@@ -79,7 +79,10 @@ export function createHeaderWriter(sink: ByteSink): HeaderWriter {
     string(text, what) {
       const encoded = encodeUtf8(text);
       if (encoded === null) {
-        throw new RuvLLMError('invalid_option', `${what}: ${quote(text)} holds a lone surrogate, which UTF-8 cannot`);
+        throw new RuvLLMError(
+          'invalid_option',
+          `${what}: ${quote(text)} contains a lone surrogate, which UTF-8 cannot encode`,
+        );
       }
       u64(encoded.byteLength);
       bytes(encoded);

@@ -19,7 +19,7 @@ export function readKeyValues(cursor: HeaderCursor, limits: Readonly<GgufLimits>
     const what = `metadata key ${quote(key)}`;
     const where = `${cursor.sourceName}: ${what} at byte ${byteOffset}`;
     if (key.length === 0) invalidFile(`${where} is empty`, { byteOffset });
-    if (seen.has(key)) invalidFile(`${where} is there twice`, { key, byteOffset });
+    if (seen.has(key)) invalidFile(`${where} is duplicated`, { key, byteOffset });
     seen.add(key);
     entries.push({ key, ...readValue({ cursor, limits, what }, budget) });
   }
@@ -51,7 +51,7 @@ function readArray(
   if (codec === undefined && id !== ARRAY_TYPE_ID) unknownType(context, id, byteOffset);
   const length = cursor.count(what);
   if (length > limits.maxArrayLength) {
-    invalidFile(`${where}: ${length} elements, at most ${limits.maxArrayLength} are allowed`, {
+    invalidFile(`${where}: ${length} elements, the limit is ${limits.maxArrayLength}`, {
       byteOffset,
     });
   }
@@ -67,7 +67,7 @@ function readArray(
 }
 
 function unknownType({ cursor, what }: ValueContext, id: number, byteOffset: number): never {
-  invalidFile(`${cursor.sourceName}: ${what}: value type ${id} at byte ${byteOffset} does not exist`, {
+  invalidFile(`${cursor.sourceName}: ${what}: unknown value type ${id} at byte ${byteOffset}`, {
     byteOffset,
     valueType: id,
   });

@@ -35,21 +35,21 @@ test('defaults stand in for absent keys only', () => {
   expect(metadata.number('absent', 0)).toBe(0);
   expect(metadata.boolean('absent', false)).toBe(false);
   expect(metadata.boolean('b', true)).toBe(false);
-  expect(() => metadata.number('s', 1)).toThrow('metadata key "s" must be a number below 2^53, is string');
+  expect(() => metadata.number('s', 1)).toThrow('metadata key "s" must be a number below 2^53, got string');
 });
 
 test.each<[() => unknown, string]>([
   [() => metadata.string('absent'), 'm.gguf: metadata key "absent" (a string) is missing'],
-  [() => metadata.string('n'), 'm.gguf: metadata key "n" must be a string, is number'],
-  [() => metadata.number('big'), 'must be a number below 2^53, is bigint'],
-  [() => metadata.number('b'), 'is boolean'],
-  [() => metadata.boolean('n'), 'must be true or false, is number'],
-  [() => metadata.strings('i32'), 'must be a list of strings, is Int32Array'],
-  [() => metadata.strings('bools'), 'must be a list of strings, is array of 1'],
-  [() => metadata.strings('s'), 'must be a list of strings, is string'],
-  [() => metadata.numbers('strings'), 'must be a list of numbers, is array of 2'],
-  [() => metadata.numbers('huge'), 'must be a list of numbers, is BigUint64Array'],
-  [() => metadata.numbers('n'), 'must be a list of numbers, is number'],
+  [() => metadata.string('n'), 'm.gguf: metadata key "n" must be a string, got number'],
+  [() => metadata.number('big'), 'must be a number below 2^53, got bigint'],
+  [() => metadata.number('b'), 'got boolean'],
+  [() => metadata.boolean('n'), 'must be true or false, got number'],
+  [() => metadata.strings('i32'), 'must be a list of strings, got Int32Array'],
+  [() => metadata.strings('bools'), 'must be a list of strings, got array of 1'],
+  [() => metadata.strings('s'), 'must be a list of strings, got string'],
+  [() => metadata.numbers('strings'), 'must be a list of numbers, got array of 2'],
+  [() => metadata.numbers('huge'), 'must be a list of numbers, got BigUint64Array'],
+  [() => metadata.numbers('n'), 'must be a list of numbers, got number'],
 ])('%s names the key and both kinds', (look, message) => {
   expect(look).toThrow(
     expect.objectContaining({ code: 'invalid_model_file', message: expect.stringContaining(message) }),

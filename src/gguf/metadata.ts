@@ -22,7 +22,7 @@ export function createMetadata(values: ReadonlyMap<string, MetadataValue>, sourc
     }
     const converted = convert(value);
     if (converted === undefined) {
-      invalidFile(`${sourceName}: metadata key ${quote(key)} must be ${expected}, is ${describe(value)}`, { key });
+      invalidFile(`${sourceName}: metadata key ${quote(key)} must be ${expected}, got ${describe(value)}`, { key });
     }
     return converted;
   }

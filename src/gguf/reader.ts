@@ -66,7 +66,7 @@ export function createTensorAccess(
       if (!(byteOffset >= 0) || byteOffset + target.byteLength > tensor.sizeBytes) {
         throw new RuvLLMError(
           'internal',
-          `read of ${target.byteLength} bytes at ${byteOffset} of tensor ${quote(tensor.name)}, which has ${tensor.sizeBytes}`,
+          `cannot read ${target.byteLength} bytes at byte ${byteOffset} of tensor ${quote(tensor.name)}, which has ${tensor.sizeBytes}`,
         );
       }
       source.readInto(target, tensor.offset + byteOffset);
@@ -77,7 +77,8 @@ export function createTensorAccess(
 function readVersion(name: string, cursor: HeaderCursor): number {
   const magic = cursor.u32('magic');
   const oldContainer = OLD_MAGICS.get(magic);
-  if (oldContainer !== undefined) unsupportedFile(`${name} is a ${oldContainer} file, the format before GGUF`);
+  if (oldContainer !== undefined)
+    unsupportedFile(`${name} is a ${oldContainer} file, which predates GGUF; convert it to GGUF`);
   if (magic !== MAGIC) {
     invalidFile(`${name} is not a GGUF file: it starts with 0x${magic.toString(16).padStart(8, '0')}, not "GGUF"`);
   }
@@ -93,7 +94,7 @@ function readCount(cursor: HeaderCursor, name: string, what: string, max: number
   const byteOffset = cursor.offset;
   const count = cursor.count(`number of ${what}`);
   if (count > max) {
-    invalidFile(`${name} announces ${count} ${what} at byte ${byteOffset}, at most ${max} are allowed`, { byteOffset });
+    invalidFile(`${name} declares ${count} ${what} at byte ${byteOffset}, the limit is ${max}`, { byteOffset });
   }
   return count;
 }
@@ -106,7 +107,7 @@ function readAlignment(name: string, entries: readonly MetadataEntry[], limits: 
   if (type !== 'u32' || !isPowerOfTwo || value < MIN_ALIGNMENT || value > limits.maxAlignment) {
     invalidFile(
       `${name}: metadata key "${ALIGNMENT_KEY}" must be a u32 power of two from ${MIN_ALIGNMENT} to ` +
-        `${limits.maxAlignment}, is ${type} ${typeof value === 'object' ? '' : quote(String(value))}`,
+        `${limits.maxAlignment}, got ${type} ${typeof value === 'object' ? '' : quote(String(value))}`,
       { key: ALIGNMENT_KEY },
     );
   }

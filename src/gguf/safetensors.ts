@@ -82,7 +82,7 @@ export function openSafetensors(source: ByteSource, givenLimits?: Partial<Safete
       if (!(byteOffset >= 0) || byteOffset + target.byteLength > tensor.sizeBytes) {
         throw new RuvLLMError(
           'internal',
-          `read of ${target.byteLength} bytes at ${byteOffset} of tensor ${quote(tensor.name)}, which has ${tensor.sizeBytes}`,
+          `cannot read ${target.byteLength} bytes at byte ${byteOffset} of tensor ${quote(tensor.name)}, which has ${tensor.sizeBytes}`,
         );
       }
       source.readInto(target, tensor.offset + byteOffset);
@@ -92,13 +92,14 @@ export function openSafetensors(source: ByteSource, givenLimits?: Partial<Safete
 
 function readHeaderText(source: ByteSource, maxHeaderBytes: number): { json: string; dataStart: number } {
   const { name, sizeBytes } = source;
-  if (sizeBytes < PREFIX_BYTES) invalidFile(`${name}: a safetensors file has at least 8 bytes, this one ${sizeBytes}`);
+  if (sizeBytes < PREFIX_BYTES)
+    invalidFile(`${name}: a safetensors file has at least 8 bytes, this one has ${sizeBytes}`);
   const prefix = new Uint8Array(PREFIX_BYTES);
   source.readInto(prefix, 0);
   const headerBytes = new DataView(prefix.buffer).getBigUint64(0, true);
   if (headerBytes > BigInt(Math.min(maxHeaderBytes, sizeBytes - PREFIX_BYTES))) {
     invalidFile(
-      `${name}: header of ${headerBytes} bytes at byte 0, the file has ${sizeBytes} and ${maxHeaderBytes} are allowed`,
+      `${name}: header of ${headerBytes} bytes at byte 0, the file has ${sizeBytes} and the limit is ${maxHeaderBytes}`,
       { byteOffset: 0 },
     );
   }
@@ -111,10 +112,10 @@ function readHeaderText(source: ByteSource, maxHeaderBytes: number): { json: str
 }
 
 function readMetadata(sourceName: string, value: unknown, metadata: Map<string, string>): void {
-  const fail = (what: string): never => invalidFile(`${sourceName}: ${what} in ${METADATA_KEY}`, { key: METADATA_KEY });
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return fail('no string map');
+  const fail = (what: string): never => invalidFile(`${sourceName}: ${METADATA_KEY} ${what}`, { key: METADATA_KEY });
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return fail('must map strings to strings');
   for (const [key, text] of Object.entries(value)) {
-    if (typeof text !== 'string') return fail(`${quote(key)} is not a string`);
+    if (typeof text !== 'string') return fail(`must map strings to strings; ${quote(key)} does not`);
     metadata.set(key, text);
   }
 }
@@ -122,7 +123,8 @@ function readMetadata(sourceName: string, value: unknown, metadata: Map<string, 
 function readTensorInfo(source: ByteSource, name: string, value: unknown, dataStart: number): SafetensorInfo {
   const what = `${source.name}: tensor ${quote(name)}`;
   const fail = (reason: string): never => invalidFile(`${what} ${reason}`, { tensor: name });
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return fail('is not described by an object');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return fail('must be described by an object');
   const { dtype, shape, data_offsets: range } = value as Record<string, unknown>;
   const extra = Object.keys(value).find((key) => !['dtype', 'shape', 'data_offsets'].includes(key));
   if (extra !== undefined) return fail(`has an unknown field ${quote(extra)}`);
@@ -130,12 +132,12 @@ function readTensorInfo(source: ByteSource, name: string, value: unknown, dataSt
   if (!Object.hasOwn(DTYPE_BYTES, dtype)) {
     unsupportedFile(`${what} has dtype ${quote(dtype)}, which is not supported`, { tensor: name });
   }
-  if (!isSizeList(shape)) return fail('has no shape of whole numbers');
+  if (!isSizeList(shape)) return fail('has no shape of non-negative integers');
   if (!isSizeList(range) || range.length !== 2) return fail('has no pair of data_offsets');
   const [begin, end] = range as [number, number];
   const numElements = shape.reduce((product, dim) => product * dim, 1);
   const sizeBytes = numElements * DTYPE_BYTES[dtype as SafetensorsDtype];
-  if (!Number.isSafeInteger(sizeBytes)) return fail(`has ${shape.join(' x ')} elements, more than can be counted`);
+  if (!Number.isSafeInteger(sizeBytes)) return fail(`has ${shape.join(' x ')} elements, more than 2^53 bytes`);
   if (end - begin !== sizeBytes) {
     return fail(`spans bytes ${begin} to ${end}, but ${shape.join(' x ')} of ${dtype} are ${sizeBytes} bytes`);
   }
@@ -151,7 +153,7 @@ function checkCoverage(source: ByteSource, tensors: ReadonlyMap<string, Safetens
   const inOrder = [...tensors.values()].sort((a, b) => a.offset - b.offset || a.sizeBytes - b.sizeBytes);
   for (const { name, offset, sizeBytes } of inOrder) {
     if (offset !== end) {
-      const relation = offset < end ? 'overlaps the tensor before it' : 'leaves a hole before it';
+      const relation = offset < end ? 'overlaps the previous tensor' : 'leaves a gap after the previous tensor';
       invalidFile(`${source.name}: tensor ${quote(name)} at byte ${offset} ${relation}, which ends at byte ${end}`, {
         tensor: name,
         byteOffset: offset,

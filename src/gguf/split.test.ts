@@ -42,13 +42,13 @@ describe('split files', () => {
 
   test('parts out of order, missing, repeated or short of a tensor are refused', () => {
     expect(() => openSplitGguf(sources(part(1, 2, 'b', 2), part(0, 2, 'a', 1)))).toThrow(
-      'is part 2 of 2, it was given as part 1 of 2',
+      'is part 2 of 2 but was passed as part 1 of 2',
     );
-    expect(() => openSplitGguf(sources(part(0, 2, 'a', 1)))).toThrow('is part 1 of 2, it was given as part 1 of 1');
+    expect(() => openSplitGguf(sources(part(0, 2, 'a', 1)))).toThrow('is part 1 of 2 but was passed as part 1 of 1');
     expect(() => openSplitGguf(sources(part(0, 2, 'a', 1), part(1, 2, 'a', 2)))).toThrow(
-      '"a" is in an earlier part too',
+      '"a" is also in an earlier part',
     );
-    expect(() => openSplitGguf(sources(part(0, 1, 'a', 1)))).toThrow('announces 2 tensors, its 1 parts hold 1');
+    expect(() => openSplitGguf(sources(part(0, 1, 'a', 1)))).toThrow('declares 2 tensors, its 1 parts contain 1');
     expect(() => openSplitGguf([])).toThrow('1 to 4096 files, got 0');
   });
 });

@@ -24,7 +24,7 @@ export function openSplitGguf(sources: readonly ByteSource[], limits?: Partial<G
     checkPart(part, index, parts.length);
     for (const tensor of part.tensors.values()) {
       if (tensors.has(tensor.name)) {
-        invalidFile(`${part.source.name}: tensor ${quote(tensor.name)} is in an earlier part too`, {
+        invalidFile(`${part.source.name}: tensor ${quote(tensor.name)} is also in an earlier part`, {
           tensor: tensor.name,
         });
       }
@@ -34,7 +34,9 @@ export function openSplitGguf(sources: readonly ByteSource[], limits?: Partial<G
   });
   const announced = first.metadata.number('split.tensors.count', tensors.size);
   if (announced !== tensors.size) {
-    invalidFile(`${first.source.name} announces ${announced} tensors, its ${parts.length} parts hold ${tensors.size}`);
+    invalidFile(
+      `${first.source.name} declares ${announced} tensors, its ${parts.length} parts contain ${tensors.size}`,
+    );
   }
   return { ...first, ...createTensorAccess(concatenate(sources), tensors) };
 }
@@ -43,7 +45,7 @@ function checkPart({ metadata, source }: GgufFile, index: number, numParts: numb
   const count = metadata.number('split.count', 1);
   const number = metadata.number('split.no', 0);
   if (count !== numParts || number !== index) {
-    invalidFile(`${source.name} is part ${number + 1} of ${count}, it was given as part ${index + 1} of ${numParts}`, {
+    invalidFile(`${source.name} is part ${number + 1} of ${count} but was passed as part ${index + 1} of ${numParts}`, {
       part: number,
       numParts: count,
     });
@@ -58,7 +60,10 @@ function concatenate(sources: readonly ByteSource[]): ByteSource {
     sizeBytes,
     readInto(target, offset) {
       if (!(offset >= 0) || offset + target.byteLength > sizeBytes) {
-        throw new RuvLLMError('io', `read of ${target.byteLength} bytes at ${offset}, the parts have ${sizeBytes}`);
+        throw new RuvLLMError(
+          'io',
+          `cannot read ${target.byteLength} bytes at byte ${offset}, the parts have ${sizeBytes}`,
+        );
       }
       let start = 0;
       for (const source of sources) {

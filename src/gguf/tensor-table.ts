@@ -21,7 +21,7 @@ export function measureTensor(
 ): { numElements: number; sizeBytes: number } | string {
   if (!Object.hasOwn(quantFormats, type)) return `has element type ${quote(String(type))}, which is not supported`;
   const format = quantFormats[type];
-  if (dims.length < 1 || dims.length > MAX_DIMS) return `has ${dims.length} dimensions, 1 to ${MAX_DIMS} are allowed`;
+  if (dims.length < 1 || dims.length > MAX_DIMS) return `has ${dims.length} dimensions, must have 1 to ${MAX_DIMS}`;
   let numElements = 1;
   for (const dim of dims) {
     if (!Number.isSafeInteger(dim) || dim < 1) return `has a dimension of ${dim}`;
@@ -29,7 +29,7 @@ export function measureTensor(
   }
   const sizeBytes = (numElements / format.blockSize) * format.blockBytes;
   if (!Number.isSafeInteger(numElements) || !(sizeBytes <= Number.MAX_SAFE_INTEGER)) {
-    return `has ${dims.join(' x ')} elements, more than can be counted`;
+    return `has ${dims.join(' x ')} elements, more than 2^53 bytes`;
   }
   if (dims[0]! % format.blockSize !== 0) {
     return `has ${dims[0]} columns, not a multiple of ${type}'s block of ${format.blockSize}`;
@@ -51,9 +51,9 @@ export function readTensorTable(
     const fail = (reason: string): never =>
       invalidFile(`${cursor.sourceName}: ${what} ${reason}`, { tensor: name, byteOffset: headerOffset });
     if (name.length === 0) fail('has an empty name');
-    if (tensors.has(name)) fail('is there twice');
+    if (tensors.has(name)) fail('is duplicated');
     const numDims = cursor.u32(what);
-    if (numDims < 1 || numDims > MAX_DIMS) fail(`has ${numDims} dimensions, 1 to ${MAX_DIMS} are allowed`);
+    if (numDims < 1 || numDims > MAX_DIMS) fail(`has ${numDims} dimensions, must have 1 to ${MAX_DIMS}`);
     const dims: number[] = [];
     for (let d = 0; d < numDims; d++) dims.push(cursor.count(what));
     const typeId = cursor.u32(what);

@@ -87,7 +87,9 @@ const bool = listOf({
     const byteOffset = cursor.offset;
     const value = cursor.u8(what);
     if (value > 1)
-      invalidFile(`${cursor.sourceName}: ${what}: byte ${byteOffset} is ${value}, a bool is 0 or 1`, { byteOffset });
+      invalidFile(`${cursor.sourceName}: ${what}: byte ${byteOffset} is ${value}, a bool must be 0 or 1`, {
+        byteOffset,
+      });
     return value === 1;
   },
   write(writer, value, what) {

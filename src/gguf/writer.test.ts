@@ -163,10 +163,10 @@ describe('what cannot be written is refused', () => {
         { key: 'k', type: 'u8', value: 1 },
       ],
       [],
-      'there twice',
+      'duplicated',
     ],
     ['alignment 3', [{ key: 'general.alignment', type: 'u32', value: 3 }], [], 'power of two'],
-    ['duplicate tensor', [], [tensor, tensor], 'tensor name "t" is empty or there twice'],
+    ['duplicate tensor', [], [tensor, tensor], 'tensor name "t" is empty or duplicated'],
     ['zero dimension', [], [{ ...tensor, dims: [0] }], 'tensor "t" has a dimension of 0'],
     ['half a block', [], [{ ...tensor, type: 'Q4_0' }], "not a multiple of Q4_0's block of 32"],
     ['unknown tensor type', [], [{ ...tensor, type: 'Q9' as 'F32' }], 'element type "Q9"'],
@@ -183,9 +183,7 @@ describe('what cannot be written is refused', () => {
 
   test('data of another size', () => {
     const write = (data: TensorToWrite['data']) => () => bytesOf({ metadata: [], tensors: [{ ...tensor, data }] });
-    expect(write(new Uint8Array(12))).toThrow('tensor "t": its data gave only 12 of 16 bytes');
-    expect(write(() => [new Uint8Array(16), new Uint8Array(1)])).toThrow(
-      'tensor "t": its data gave more than 16 bytes',
-    );
+    expect(write(new Uint8Array(12))).toThrow('tensor "t": its data has only 12 of 16 bytes');
+    expect(write(() => [new Uint8Array(16), new Uint8Array(1)])).toThrow('tensor "t": its data has more than 16 bytes');
   });
 });

@@ -68,14 +68,14 @@ function writeData(tensor: TensorToWrite, sizeBytes: number, sink: ByteSink): vo
   }
   if (written !== sizeBytes) {
     const relation = written > sizeBytes ? 'more than' : `only ${written} of`;
-    fail(`tensor ${quote(tensor.name)}: its data gave ${relation} ${sizeBytes} bytes`);
+    fail(`tensor ${quote(tensor.name)}: its data has ${relation} ${sizeBytes} bytes`);
   }
 }
 
 function checkedSizes(tensors: readonly TensorToWrite[]): number[] {
   const names = new Set<string>();
   return tensors.map(({ name, type, dims }) => {
-    if (name.length === 0 || names.has(name)) fail(`tensor name ${quote(name)} is empty or there twice`);
+    if (name.length === 0 || names.has(name)) fail(`tensor name ${quote(name)} is empty or duplicated`);
     names.add(name);
     const size = measureTensor(type, dims);
     return typeof size === 'string' ? fail(`tensor ${quote(name)} ${size}`) : size.sizeBytes;
@@ -84,7 +84,7 @@ function checkedSizes(tensors: readonly TensorToWrite[]): number[] {
 
 function checkedAlignment(metadata: readonly MetadataEntry[]): number {
   const keys = new Set(metadata.map(({ key }) => key));
-  if (keys.size < metadata.length || keys.has('')) fail('a metadata key is empty or there twice');
+  if (keys.size < metadata.length || keys.has('')) fail('a metadata key is empty or duplicated');
   const entry = metadata.find(({ key }) => key === 'general.alignment');
   if (entry === undefined) return DEFAULT_ALIGNMENT;
   const { type, value } = entry;
@@ -95,7 +95,7 @@ function checkedAlignment(metadata: readonly MetadataEntry[]): number {
     value > 65_536 ||
     !Number.isInteger(Math.log2(value))
   ) {
-    fail(`general.alignment must be a u32 power of two from 8 to 65536, is ${type} ${quote(String(value))}`);
+    fail(`general.alignment must be a u32 power of two from 8 to 65536, got ${type} ${quote(String(value))}`);
   }
   return value;
 }

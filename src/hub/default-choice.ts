@@ -71,5 +71,5 @@ export async function chooseDefaultModel(sources: DefaultSources): Promise<Defau
     }
   }
   const reasons = tried.map(({ choice, reference, reason }) => `${choice} ${reference}: ${reason}`.replace(' :', ':'));
-  throw new RuvLLMError('not_found', `no model could be had; ${reasons.join('; ')}`, { data: { tried: reasons } });
+  throw new RuvLLMError('not_found', `no model is available; ${reasons.join('; ')}`, { data: { tried: reasons } });
 }

@@ -55,7 +55,7 @@ async function requireFreeSpace(context: PullContext, request: BlobRequest, part
   if (free === null || free >= needed) return;
   throw new RuvLLMError(
     'disk_full',
-    `${request.label}: ${needed} bytes are still needed, ${free} are free at ${context.options.cacheRoot}`,
+    `${request.label}: ${needed} more bytes are needed, ${free} are free at ${context.options.cacheRoot}`,
     { data: { neededBytes: needed, freeBytes: free } },
   );
 }
@@ -64,7 +64,7 @@ async function requireFreeSpace(context: PullContext, request: BlobRequest, part
 function checkHeaders(request: BlobRequest, reply: HttpReply, askedFrom: number): number {
   const encoding = reply.headers.get('content-encoding') ?? 'identity';
   if (encoding !== 'identity')
-    throw fail(request, `reply is ${encoding}-encoded, which was not asked for`, { encoding });
+    throw fail(request, `the response is ${encoding}-encoded, which was not requested`, { encoding });
   const start = reply.status === 206 ? askedFrom : 0;
   if (reply.status === 206) {
     const range = reply.headers.get('content-range') ?? 'nothing';
@@ -76,13 +76,13 @@ function checkHeaders(request: BlobRequest, reply: HttpReply, askedFrom: number)
       (match[3] === '*' || Number(match[3]) === request.sizeBytes);
     if (!isAsked) {
       const wanted = `bytes ${askedFrom}-${request.sizeBytes - 1}/${request.sizeBytes}`;
-      throw fail(request, `asked for "${wanted}", the reply claims "${range.slice(0, 80)}"`, { wanted, range });
+      throw fail(request, `requested "${wanted}", the response claims "${range.slice(0, 80)}"`, { wanted, range });
     }
   }
   const length = reply.headers.get('content-length');
   const promised = request.sizeBytes - start;
   if (length !== null && Number(length) !== promised) {
-    throw fail(request, `reply announces ${length} bytes, ${promised} were promised`, {
+    throw fail(request, `the response announces ${length} bytes, expected ${promised}`, {
       announcedBytes: Number(length),
       promisedBytes: promised,
     });
@@ -102,7 +102,7 @@ async function copyBody(
   for await (const chunk of body.chunks) {
     const end = partial.doneBytes + chunk.byteLength;
     if (end > request.sizeBytes) {
-      throw fail(request, `body goes on past the ${request.sizeBytes} bytes promised (at ${end})`, {
+      throw fail(request, `the body continues past the expected ${request.sizeBytes} bytes (at ${end})`, {
         promisedBytes: request.sizeBytes,
         gotBytes: end,
       });
@@ -119,7 +119,7 @@ async function copyBody(
   if (partial.doneBytes === request.sizeBytes) return;
   throw new RuvLLMError(
     'download_failed',
-    `${request.label}: body ended after ${partial.doneBytes} of ${request.sizeBytes} bytes`,
+    `${request.label}: the body ended after ${partial.doneBytes} of ${request.sizeBytes} bytes`,
     { isRetryable: true, data: { gotBytes: partial.doneBytes, promisedBytes: request.sizeBytes } },
   );
 }
@@ -203,7 +203,7 @@ export async function downloadBlob(
     if (partial.isResumed) continue;
     throw new RuvLLMError(
       'hash_mismatch',
-      `${request.label}: ${request.hash.algorithm} is ${actual}, promised was ${request.hash.hex}`,
+      `${request.label}: ${request.hash.algorithm} is ${actual}, expected ${request.hash.hex}`,
       { data: { actual, promised: request.hash.hex, sizeBytes: request.sizeBytes } },
     );
   }

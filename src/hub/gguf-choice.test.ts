@@ -27,7 +27,9 @@ describe('chooseGgufFile', () => {
     expect(chooseGgufFile(FILES.toReversed(), any, 'r')).toBe('m-q4_k_m.gguf');
     expect(chooseGgufFile(['a-q8_0.gguf', 'a-q4_0.gguf'], any, 'r')).toBe('a-q4_0.gguf');
     expect(chooseGgufFile(['only.gguf', 'mmproj-x-q4_0.gguf'], any, 'r')).toBe('only.gguf');
-    expect(() => chooseGgufFile(['a.gguf', 'b.gguf'], any, 'r')).toThrow(/r has 2 models; name one: a\.gguf, b\.gguf/);
+    expect(() => chooseGgufFile(['a.gguf', 'b.gguf'], any, 'r')).toThrow(
+      /r has 2 models; choose one: a\.gguf, b\.gguf/,
+    );
     expect(() => chooseGgufFile(['x.bin'], any, 'r')).toThrow(/no GGUF file among its 1 files/);
   });
 

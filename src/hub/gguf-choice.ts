@@ -70,7 +70,7 @@ export function chooseGgufFile(
     if (match !== undefined) return match;
   }
   if (whole.length > 1) {
-    throw new RuvLLMError('invalid_option', `${where} has ${whole.length} models; name one: ${listed(whole)}`);
+    throw new RuvLLMError('invalid_option', `${where} has ${whole.length} models; choose one: ${listed(whole)}`);
   }
   return requireWhole(models, where);
 }
@@ -80,6 +80,6 @@ function requireWhole(candidates: readonly string[], where: string): string {
   if (whole !== undefined) return whole;
   throw new RuvLLMError(
     'unsupported',
-    `${where}: ${candidates[0]} is one piece of a split model; those are not read yet`,
+    `${where}: ${candidates[0]} is one part of a split model; split models are not supported yet`,
   );
 }

@@ -46,7 +46,7 @@ async function withDeadline<T>(
     return await work();
   } catch (error) {
     if (context.signal?.aborted === true) throw new RuvLLMError('aborted', `download from ${host} was cancelled`);
-    const reason = isLate ? `nothing came for ${limitMs} ms` : reasonOf(error);
+    const reason = isLate ? `no data for ${limitMs} ms` : reasonOf(error);
     throw new RuvLLMError('download_failed', `${host}: ${reason}`, { cause: error, isRetryable: true, data: { host } });
   } finally {
     stop();
@@ -82,7 +82,7 @@ function toReply(context: PullContext, connection: AbortController, response: Re
 function nextHop(from: URL, location: string | null): URL {
   const next = location !== null && URL.canParse(location, from) ? new URL(location, from) : null;
   if (next === null || !/^https?:$/.test(next.protocol)) {
-    throw new RuvLLMError('download_failed', `${from.host}: redirect to nowhere usable`);
+    throw new RuvLLMError('download_failed', `${from.host}: redirect without a usable address`);
   }
   if (from.protocol === 'https:' && next.protocol === 'http:' && !isLoopback(next)) {
     throw new RuvLLMError('download_failed', `${from.host}: refused a redirect from https to http://${next.host}`);
@@ -126,7 +126,7 @@ export async function toStatusError(reply: HttpReply, what: string): Promise<Ruv
   const data = { status: reply.status, host };
   if (reply.status === 404) return new RuvLLMError('not_found', `${what}: not found on ${host} (404)`, { data });
   if (reply.status === 401 || reply.status === 403) {
-    const hint = 'it does not exist, or needs a token (HF_TOKEN) with access';
+    const hint = 'it does not exist, or requires a token (HF_TOKEN) with access';
     return new RuvLLMError('download_failed', `${what}: ${host} answered ${reply.status}: ${hint}`, { data });
   }
   const after = Number(reply.headers.get('retry-after') ?? NaN);
@@ -144,13 +144,16 @@ export async function readJson(reply: HttpReply, maxBytes: number, what: string)
   let numBytes = 0;
   for await (const chunk of reply.chunks()) {
     numBytes += chunk.byteLength;
-    if (numBytes > maxBytes) throw new RuvLLMError('download_failed', `${what}: reply is over ${maxBytes} bytes`);
+    if (numBytes > maxBytes)
+      throw new RuvLLMError('download_failed', `${what}: the response exceeds ${maxBytes} bytes`);
     text += decode(decoder, chunk, what);
   }
   try {
     return JSON.parse(text + decoder.decode());
   } catch (error) {
-    throw new RuvLLMError('download_failed', `${what}: reply of ${numBytes} bytes is not JSON`, { cause: error });
+    throw new RuvLLMError('download_failed', `${what}: the response of ${numBytes} bytes is not JSON`, {
+      cause: error,
+    });
   }
 }
 
@@ -158,6 +161,6 @@ function decode(decoder: TextDecoder, chunk: Uint8Array, what: string): string {
   try {
     return decoder.decode(chunk, { stream: true });
   } catch (error) {
-    throw new RuvLLMError('download_failed', `${what}: reply is not UTF-8`, { cause: error });
+    throw new RuvLLMError('download_failed', `${what}: the response is not UTF-8`, { cause: error });
   }
 }

@@ -67,7 +67,8 @@ export function resolveHubOptions(options: HubOptions): ResolvedHubOptions {
 function checkToken(token: string | null): string | null {
   const trimmed = token?.trim() ?? '';
   // A token with a line break would end its header and start another.
-  if (!/^[\x21-\x7e]*$/.test(trimmed)) throw new RuvLLMError('invalid_option', 'the hub token holds odd characters');
+  if (!/^[\x21-\x7e]*$/.test(trimmed))
+    throw new RuvLLMError('invalid_option', 'the hub token contains characters that are not printable ASCII');
   return trimmed === '' ? null : trimmed;
 }
 

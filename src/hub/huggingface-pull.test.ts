@@ -138,7 +138,7 @@ describe('a hub that lies or fails', () => {
       },
       {},
       'hash_mismatch',
-      new RegExp(`sha256 is [0-9a-f]{64}, promised was ${OID}`),
+      new RegExp(`sha256 is [0-9a-f]{64}, expected ${OID}`),
       EMPTY,
     ],
     [
@@ -150,7 +150,7 @@ describe('a hub that lies or fails', () => {
       },
       {},
       'download_failed',
-      /body goes on past the 300000 bytes promised \(at 300004\)/,
+      /the body continues past the expected 300000 bytes \(at 300004\)/,
       EMPTY,
     ],
     [
@@ -161,7 +161,7 @@ describe('a hub that lies or fails', () => {
       },
       {},
       'download_failed',
-      /announces 300001 bytes, 300000 were promised/,
+      /announces 300001 bytes, expected 300000/,
       EMPTY,
     ],
     [
@@ -172,7 +172,7 @@ describe('a hub that lies or fails', () => {
       },
       {},
       'download_failed',
-      /announces 10 bytes, 300000 were promised/,
+      /announces 10 bytes, expected 300000/,
       EMPTY,
     ],
     [
@@ -186,7 +186,7 @@ describe('a hub that lies or fails', () => {
       },
       {},
       'download_failed',
-      /body ended after 50000 of 300000 bytes/,
+      /the body ended after 50000 of 300000 bytes/,
       PARTIAL,
     ],
     [
@@ -241,7 +241,7 @@ describe('a hub that lies or fails', () => {
     writePartial(platform, BYTES.subarray(0, 100_000));
     const error = await failure(hub.pullModel('owner/repo'));
     expect(error.code).toBe('download_failed');
-    expect(error.message).toContain(`asked for "bytes 100000-299999/300000", the reply claims "${range}"`);
+    expect(error.message).toContain(`requested "bytes 100000-299999/300000", the response claims "${range}"`);
     expect(listing(platform.cacheRoot)).toEqual(PARTIAL);
     expect(readFileSync(join(platform.cacheRoot, REPO, 'blobs', `${OID}.incomplete`)).length).toBe(100_000);
   });
@@ -252,7 +252,7 @@ describe('a hub that lies or fails', () => {
       const { hub, platform } = await setUp(undefined, [{ path, bytes: BYTES }]);
       const error = await failure(hub.pullModel('owner/repo'));
       expect(error.code).toBe('download_failed');
-      expect(error.message).toContain('refused the file name');
+      expect(error.message).toContain('unsafe file name');
       expect(listing(platform.cacheRoot)).toEqual(['(nothing)']);
     },
   );

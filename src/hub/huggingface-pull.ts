@@ -37,7 +37,7 @@ async function chooseFile(context: PullContext, reference: HubReference, commit:
     repo,
   );
   if (!isSafeRelativePath(path)) {
-    throw new RuvLLMError('download_failed', `${repo}: refused the file name ${JSON.stringify(path.slice(0, 120))}`);
+    throw new RuvLLMError('download_failed', `${repo}: unsafe file name ${JSON.stringify(path.slice(0, 120))}`);
   }
   return available.find((file) => file.path === path)!;
 }

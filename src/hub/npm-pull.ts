@@ -24,7 +24,7 @@ export function npmRepoFolder(context: Pick<PullContext, 'platform' | 'options'>
   if (folder.length > MAX_FOLDER_NAME) {
     throw new RuvLLMError(
       'invalid_option',
-      `npm model name of ${folder.length} characters, at most ${MAX_FOLDER_NAME}`,
+      `npm model name has ${folder.length} characters, the limit is ${MAX_FOLDER_NAME}`,
     );
   }
   return repoFolder(context.platform, context.options.cacheRoot, folder);
@@ -94,7 +94,8 @@ async function appendFiles(
       await appendBody(context, spec, entry, output, lock);
       next++;
     }
-    if (next === before) throw new RuvLLMError('internal', `${spec}: ${chosen[next]!.path} is gone from its archive`);
+    if (next === before)
+      throw new RuvLLMError('internal', `${spec}: ${chosen[next]!.path} is missing from its archive`);
   }
 }
 
@@ -156,7 +157,7 @@ async function assemble(
       await files.removeTree(folder);
     }
     if (output.sizeBytes < GGUF_MAGIC.length) {
-      throw new RuvLLMError('invalid_model_file', `${file}: ${output.sizeBytes} bytes are no model`);
+      throw new RuvLLMError('invalid_model_file', `${file}: ${output.sizeBytes} bytes are too few for a model`);
     }
     await output.writer.sync();
   } finally {
@@ -229,7 +230,7 @@ async function fetchModel(
   const exact = packages.map(({ found, file }) => ({ name: found.name, version: found.version, file }));
   const promised = knownSha256(formatModelReference({ kind: 'npm', packages: exact }));
   if (promised !== null && promised !== sha256) {
-    throw new RuvLLMError('hash_mismatch', `${file}: SHA-256 is ${sha256}, promised was ${promised}`, {
+    throw new RuvLLMError('hash_mismatch', `${file}: SHA-256 is ${sha256}, expected ${promised}`, {
       data: { actual: sha256, promised, sizeBytes },
     });
   }

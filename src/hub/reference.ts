@@ -43,7 +43,7 @@ function parseHuggingFace(text: string, whole: string): ModelReference {
   const [, owner, repo, file = null, quant = null] = match as unknown as [string, string, string, string?, string?];
   for (const name of [owner, repo]) if (!HUB_NAME.test(name)) refuse(whole, `"${name}" is not a hub name`);
   // The cache keeps npm models under that owner's folder names.
-  if (owner === 'npm') refuse(whole, 'the owner "npm" cannot be told from npm packages; did you mean npm:package?');
+  if (owner === 'npm') refuse(whole, 'the owner "npm" is ambiguous with npm packages; did you mean npm:package?');
   if (quant !== null && !QUANT.test(quant)) refuse(whole, `"${quant}" is not a quantization name such as Q4_K_M`);
   if (file !== null && (!isSafeRelativePath(file) || !/\.gguf$/i.test(file))) {
     refuse(whole, `"${file}" is not a .gguf file inside a repository`);
@@ -75,12 +75,13 @@ export function parseModelReference(
 ): ModelReference {
   if (typeof text !== 'string') refuse(typeof text, 'must be a string');
   if (text.trim() === '') refuse(text, 'empty');
-  if (text.length > MAX_REFERENCE_LENGTH) refuse(text, `${text.length} characters, at most ${MAX_REFERENCE_LENGTH}`);
-  if (/\p{Cc}/u.test(text)) refuse(text, 'holds control characters');
+  if (text.length > MAX_REFERENCE_LENGTH)
+    refuse(text, `${text.length} characters, the limit is ${MAX_REFERENCE_LENGTH}`);
+  if (/\p{Cc}/u.test(text)) refuse(text, 'contains control characters');
   if (isLocalFile(text)) return { kind: 'path', path: text };
   if (text.startsWith('npm:')) {
     const parts = text.slice(4).split('+');
-    if (parts.length > MAX_PACKAGES) refuse(text, `${parts.length} packages, at most ${MAX_PACKAGES}`);
+    if (parts.length > MAX_PACKAGES) refuse(text, `${parts.length} packages, the limit is ${MAX_PACKAGES}`);
     return { kind: 'npm', packages: parts.map((part) => parseNpmPackage(part, text)) };
   }
   if (text.startsWith('hf:')) return parseHuggingFace(text.slice(3), text);

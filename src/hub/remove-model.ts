@@ -116,7 +116,7 @@ async function removePartials(context: PullContext, repo: RepoFolder): Promise<R
 export async function removeModel(context: PullContext, reference: ModelReference): Promise<RemovedModel> {
   const label = formatModelReference(reference);
   if (reference.kind === 'path') {
-    throw new RuvLLMError('invalid_option', `${label} is a file of yours, not one of the model cache; it stays`);
+    throw new RuvLLMError('invalid_option', `${label} is a local file outside the model cache; it was not removed`);
   }
   const isNpm = reference.kind === 'npm';
   const repo = isNpm ? npmRepoFolder(context, reference) : hubRepoFolder(context, reference);

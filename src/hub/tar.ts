@@ -34,11 +34,11 @@ function number(header: Uint8Array, start: number, length: number, where: string
   if ((header[start]! & 0x80) !== 0) {
     let value = header[start]! & 0x7f;
     for (let i = 1; i < length; i++) value = value * 256 + header[start + i]!;
-    if (!Number.isSafeInteger(value)) fail(where, `tar header at byte ${start} holds a number beyond 2^53`);
+    if (!Number.isSafeInteger(value)) fail(where, `tar header at byte ${start} has a number beyond 2^53`);
     return value;
   }
   const digits = text(header, start, length, latin).trim();
-  if (!/^[0-7]*$/.test(digits)) fail(where, `tar header holds ${JSON.stringify(digits)} where an octal number belongs`);
+  if (!/^[0-7]*$/.test(digits)) fail(where, `tar header has ${JSON.stringify(digits)} instead of an octal number`);
   return digits === '' ? 0 : Number.parseInt(digits, 8);
 }
 
@@ -69,7 +69,7 @@ function parsePax(bytes: Uint8Array, where: string): Map<string, string> {
 
 async function readExtended(queue: ByteQueue, sizeBytes: number, where: string): Promise<Uint8Array> {
   if (sizeBytes > MAX_EXTENDED_BYTES) {
-    fail(where, `extended tar header of ${sizeBytes} bytes, at most ${MAX_EXTENDED_BYTES} are read`);
+    fail(where, `extended tar header of ${sizeBytes} bytes, the limit is ${MAX_EXTENDED_BYTES}`);
   }
   const bytes = await queue.take(sizeBytes);
   if (bytes === null) fail(where, `archive ends at byte ${queue.position} inside an extended header`);
@@ -97,7 +97,7 @@ export async function* readTar(chunks: AsyncIterable<Uint8Array>, where: string)
     for (let count = 0; ;) {
       const position = queue.position;
       const header = await queue.take(BLOCK);
-      if (header === null) fail(where, `archive ends at byte ${queue.position} without its end mark`);
+      if (header === null) fail(where, `archive ends at byte ${queue.position} without an end marker`);
       if (header.every((byte) => byte === 0)) return;
       checkSum(header, where, position);
       if (++count > MAX_ENTRIES) fail(where, `more than ${MAX_ENTRIES} entries`);
@@ -115,12 +115,11 @@ export async function* readTar(chunks: AsyncIterable<Uint8Array>, where: string)
       if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0 || queue.position + sizeBytes > MAX_ARCHIVE_BYTES) {
         fail(
           where,
-          `entry ${JSON.stringify(path.slice(0, 120))} claims ${sizeBytes} bytes, at most ${MAX_ARCHIVE_BYTES}`,
+          `entry ${JSON.stringify(path.slice(0, 120))} claims ${sizeBytes} bytes, the limit is ${MAX_ARCHIVE_BYTES}`,
         );
       }
       const isFile = type === '0' || type === '\0' || type === '7';
-      if (isFile && !isSafeRelativePath(path))
-        fail(where, `refused the entry name ${JSON.stringify(path.slice(0, 120))}`);
+      if (isFile && !isSafeRelativePath(path)) fail(where, `unsafe entry name ${JSON.stringify(path.slice(0, 120))}`);
       const end = queue.position + sizeBytes;
       if (isFile) yield { path, sizeBytes, body: () => queue.read(end) };
       const missing = await queue.skip(end - queue.position + padding(sizeBytes));

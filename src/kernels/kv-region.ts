@@ -65,17 +65,23 @@ export function isPacked({ precision }: KvRegion): boolean {
 /** Throws unless `kv` is of the kind an operation works on, and `packed`, where there is some, its counterpart. */
 export function checkRegions(what: string, kv: KvRegion, packed: KvRegion | null): void {
   if (isPacked(kv)) {
-    throw new RuvLLMError('internal', `${what} on ${kv.precision} pages: they are made by packPages, never written`);
+    throw new RuvLLMError(
+      'internal',
+      `${what} on ${kv.precision} pages: packed pages are read-only, only packPages creates them`,
+    );
   }
   if (packed === null) return;
   if (!isPacked(packed) || packed.numKvHeads !== kv.numKvHeads || packed.headDim !== kv.headDim) {
     throw new RuvLLMError(
       'internal',
-      `${what}: packed pages are ${packed.precision} of ${packed.numKvHeads} heads of ${packed.headDim} values beside ` +
+      `${what}: packed pages are ${packed.precision} of ${packed.numKvHeads} heads of ${packed.headDim} values, full-precision pages ` +
         `${kv.precision} of ${kv.numKvHeads} heads of ${kv.headDim}`,
     );
   }
   if (kv.headDim % 4 !== 0) {
-    throw new RuvLLMError('unsupported', `${what}: packed pages with heads of ${kv.headDim} values, not in fours`);
+    throw new RuvLLMError(
+      'unsupported',
+      `${what}: packed pages require heads of a multiple of 4 values, got ${kv.headDim}`,
+    );
   }
 }

@@ -16,20 +16,21 @@ import {
 
 /** Throws where a row shall see everything and a window at once. */
 export function checkWindow({ seesAll = false, window }: AttentionOp): void {
-  if (seesAll && window !== 0) throw new RuvLLMError('unsupported', `attention to all with a window of ${window}`);
+  if (seesAll && window !== 0)
+    throw new RuvLLMError('unsupported', `bidirectional attention cannot have a window, got ${window}`);
 }
 
 /** Throws where a rank is beyond what packs keep scratch for. */
 export function checkLowRank({ rank }: LowRankDeltaOp): void {
   if (rank < 1 || rank > MAX_RANK) {
-    throw new RuvLLMError('unsupported', `a low-rank delta of rank ${rank}: from 1 to ${MAX_RANK}`);
+    throw new RuvLLMError('unsupported', `the rank of a low-rank delta must be 1 to ${MAX_RANK}, got ${rank}`);
   }
 }
 
 /** Throws where a vector is longer than packs keep scratch for, or bytes come without scales. */
 export function checkDistances({ dim, format, scales }: Pick<DistancesOp, 'dim' | 'format' | 'scales'>): void {
   if (dim < 1 || dim > MAX_VECTOR_DIM) {
-    throw new RuvLLMError('unsupported', `vectors of ${dim} values: from 1 to ${MAX_VECTOR_DIM}`);
+    throw new RuvLLMError('unsupported', `vectors must have 1 to ${MAX_VECTOR_DIM} values, got ${dim}`);
   }
   if ((format === 'int8') !== (scales !== null)) {
     throw new RuvLLMError('internal', `${format} vectors with${scales === null ? 'out' : ''} scales`);
@@ -40,19 +41,20 @@ export function checkDistances({ dim, format, scales }: Pick<DistancesOp, 'dim' 
 export function checkTopLogits({ k, vocabSize }: TopLogitsOp): void {
   const most = Math.min(MAX_TOP, vocabSize);
   if (!(k >= 1 && k <= most)) {
-    throw new RuvLLMError('unsupported', `the ${k} best of ${vocabSize} logits: from 1 to ${most}`);
+    throw new RuvLLMError('unsupported', `the number of top logits must be 1 to ${most}, got ${k}`);
   }
 }
 
 /** Throws where a graph is larger than packs can walk, or their own memory is too small for it. */
 export function checkGraph(width: number, degree: number, { numNodes, laneBytes }: GraphLanes): void {
   if (!(width >= 1 && width <= MAX_GRAPH_WIDTH)) {
-    throw new RuvLLMError('unsupported', `a search ${width} wide: from 1 to ${MAX_GRAPH_WIDTH}`);
+    throw new RuvLLMError('unsupported', `the search width must be 1 to ${MAX_GRAPH_WIDTH}, got ${width}`);
   }
   if (degree > MAX_GRAPH_DEGREE || numNodes > MAX_GRAPH_NODES) {
-    const limits = `at most ${MAX_GRAPH_NODES} and ${MAX_GRAPH_DEGREE}`;
+    const limits = `the limits are ${MAX_GRAPH_NODES} and ${MAX_GRAPH_DEGREE}`;
     throw new RuvLLMError('unsupported', `a graph of ${numNodes} nodes with ${degree} neighbours each: ${limits}`);
   }
   const neededBytes = graphLaneBytes(numNodes, width, degree);
-  if (laneBytes < neededBytes) throw new RuvLLMError('internal', `lanes of ${laneBytes} bytes, not ${neededBytes}`);
+  if (laneBytes < neededBytes)
+    throw new RuvLLMError('internal', `lanes have ${laneBytes} bytes, ${neededBytes} are required`);
 }

@@ -134,7 +134,7 @@ export function describeEncoderOps(makeFactory: () => KernelPackFactory): void {
         ]);
         await expect(step).rejects.toMatchObject({
           code: 'unsupported',
-          message: 'attention to all with a window of 4',
+          message: 'bidirectional attention cannot have a window, got 4',
         });
       });
     });

@@ -134,7 +134,7 @@ export function describeLowRank(makeFactory: () => KernelPackFactory): void {
         for (const rank of [0, MAX_RANK + 1]) {
           await expect(run(fixture, { ...delta, rank }, x, new Float32Array(54), null)).rejects.toMatchObject({
             code: 'unsupported',
-            message: expect.stringContaining(`rank ${rank}:`),
+            message: expect.stringContaining(`got ${rank}`),
           });
         }
       });

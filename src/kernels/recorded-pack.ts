@@ -149,7 +149,7 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
     const { numCols } = weights[0]!;
     if (numTokens > parts.maxTokens) {
       // The rounded activations would run over the caller's memory.
-      throw new RuvLLMError('internal', `matmul of ${numTokens} tokens, this pack was made for ${parts.maxTokens}`);
+      throw new RuvLLMError('internal', `matmul of ${numTokens} tokens, this pack was created for ${parts.maxTokens}`);
     }
     const layoutsOf = weights.map((weight) => (weight as PackedMatrix).layout);
     const roundings = new Map(layoutsOf.map((layout) => [layout.activation, tileOf(layout, numTokens)]));
@@ -224,7 +224,7 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
       if (rowsPerStrip === 0 || numCols > parts.maxCols) {
         throw new RuvLLMError(
           'unsupported',
-          `${name} has ${numCols} columns, this pack was made for ${parts.maxCols} and ${groupRows} rows in ${parts.staging.sizeBytes} bytes`,
+          `${name} has ${numCols} columns, this pack was created for ${parts.maxCols} and ${groupRows} rows in ${parts.staging.sizeBytes} bytes`,
         );
       }
       const matrix = placeMatrix(source);
@@ -294,7 +294,7 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
         throw new RuvLLMError(
           'unsupported',
           `attention with ${numHeads} heads over ${kv.numKvHeads} KV heads of ${kv.headDim} values: at most ` +
-            `${MAX_HEAD_GROUP} heads a KV head and ${MAX_HEAD_DIM} values, in fours`,
+            `${MAX_HEAD_GROUP} heads per KV head and ${MAX_HEAD_DIM} values, a multiple of 4, are supported`,
         );
       }
       const words: Word[] = [...kvWords(kv, layer), q, out, numHeads, sequences, numSequences, pageTables];

@@ -62,7 +62,7 @@ test.each([
   ['gelu', 'norm and activation, 17 rows: value 3 of row 0'],
 ] as const)('one wrong value of %s is found and named', async (operation, fault) => {
   expect(await findKernelFault(sabotaged(operation), reference, 1)).toMatch(
-    new RegExp(`^${fault}.* is .*, the reference says `),
+    new RegExp(`^${fault}.* is .*, the reference has `),
   );
 });
 

@@ -171,7 +171,7 @@ function findDifference({ place, values }: Solution, { place: known, values: exp
     for (let i = 0; i < width; i++) {
       const [value, wanted] = [values[ours * width + i]!, expected[row * width + i]!];
       if (Math.abs(value - wanted) <= TOLERANCE * peak) continue; // a comparison that is false for NaN
-      return `${name}, ${place.tokens.length} rows: value ${i} of row ${token} is ${value}, the reference says ${wanted}`;
+      return `${name}, ${place.tokens.length} rows: value ${i} of row ${token} is ${value}, the reference has ${wanted}`;
     }
   }
   return null;

@@ -34,7 +34,7 @@ test('no two namespaces have the same bytes', () => {
 
 test('fields that are too long or no Unicode are refused with the numbers', () => {
   expect(() => encodeNamespace({ ...base, tenant: 'é'.repeat(513) })).toThrow(
-    expect.objectContaining({ code: 'invalid_option', message: '"tenant" has 1026 bytes, at most 1024' }),
+    expect.objectContaining({ code: 'invalid_option', message: '"tenant" has 1026 bytes, the limit is 1024' }),
   );
   expect(encodeNamespace({ ...base, tenant: 'é'.repeat(512) }).length).toBeGreaterThan(1024);
   expect(() => encodeNamespace({ ...base, tenant: 'a\ud800' })).toThrow(/"tenant" is not valid Unicode/);

@@ -31,7 +31,7 @@ export function encodeNamespace(namespace: CacheNamespace): Uint8Array {
     }
     const bytes = encoder.encode(text ?? '');
     if (bytes.length > MAX_FIELD_BYTES) {
-      throw new RuvLLMError('invalid_option', `"${field}" has ${bytes.length} bytes, at most ${MAX_FIELD_BYTES}`, {
+      throw new RuvLLMError('invalid_option', `"${field}" has ${bytes.length} bytes, the limit is ${MAX_FIELD_BYTES}`, {
         data: { option: field, sizeBytes: bytes.length, limitBytes: MAX_FIELD_BYTES },
       });
     }

@@ -299,13 +299,13 @@ export function createKvCache(given: KvCacheOptions): KvCache {
       const needed = `${sizeBytes} bytes for adapter weights do not fit`;
       if (!leavesRoom(sizeBytes)) {
         const data = { neededBytes: sizeBytes, reservedBytes: pool.reservedBytes(), budgetBytes, maxTokens };
-        const message = `${needed}: beside ${data.reservedBytes} reserved ones, the budget of ${budgetBytes} must hold a sequence of ${maxTokens} tokens`;
+        const message = `${needed}: ${data.reservedBytes} bytes are reserved already, and the budget of ${budgetBytes} must also hold a sequence of ${maxTokens} tokens`;
         throw new RuvLLMError('out_of_memory', message, { data });
       }
       if (!makeRoomFor(() => pool.canReserve(sizeBytes))) {
         const { usedBytes } = pool;
         const data = { neededBytes: sizeBytes, usedBytes, budgetBytes };
-        const message = `${needed}: ${usedBytes} of the budget of ${budgetBytes} are in use`;
+        const message = `${needed}: ${usedBytes} bytes of the budget of ${budgetBytes} are in use`;
         throw new RuvLLMError('out_of_memory', message, { data, isRetryable: true });
       }
       return pool.reserve(sizeBytes);
@@ -344,7 +344,10 @@ export function createKvCache(given: KvCacheOptions): KvCache {
     checkIntegrity(sequences) {
       tree.checkIntegrity();
       pool.checkIntegrity([...[...sequences].map(({ pages }) => pages), ...tree.owners()]);
-      assert(pool.peakBytes <= pool.budgetBytes, `${pool.peakBytes} bytes were used of ${pool.budgetBytes}`);
+      assert(
+        pool.peakBytes <= pool.budgetBytes,
+        `peak of ${pool.peakBytes} bytes exceeds the budget of ${pool.budgetBytes}`,
+      );
     },
     dispose() {
       spill?.writeSome(Infinity);

@@ -5,7 +5,7 @@ import type { SlabTable } from './slab-table.ts';
 import type { KvPage, PackTicket, PageTier, Reservation } from './types.ts';
 
 function checkEqual(what: string, has: number, recounted: number): void {
-  assert(has === recounted, `${what}: ${has} by the books, ${recounted} counted`);
+  assert(has === recounted, `${what}: ${has} recorded, ${recounted} counted`);
 }
 
 /** Throws unless each live page has as many references as `owners` and open tickets hold, and no other page has any. */
@@ -26,7 +26,7 @@ export function checkReferences(
   }
   for (const page of counts.keys()) {
     const isThere = table.pageAt(page.tier, page.index) === page;
-    assert(isThere, `${page.tier} page ${page.index} has an owner and ${page.numRefs} references, but no place`);
+    assert(isThere, `${page.tier} page ${page.index} has an owner and ${page.numRefs} references, but no slot`);
   }
 }
 
@@ -45,7 +45,7 @@ export function checkSlabs(
   for (const [id, slab] of table.slabs) {
     checkEqual('id of a slab', slab.id, id);
     checkPlaces(layout, slab, held.targets);
-    checkEqual(`pinned places of slab ${id}`, slab.numPinned, held.numPinned.get(id) ?? 0);
+    checkEqual(`pinned slots of slab ${id}`, slab.numPinned, held.numPinned.get(id) ?? 0);
     const sum = sums[slab.tier];
     sum.numUsed += slab.numUsed;
     if (slab.isTail) continue;
@@ -67,12 +67,12 @@ function checkShelves(table: SlabTable): void {
   for (const tier of ['float', 'packed'] as const) {
     for (const [holes, slab] of table.tiers[tier].shelf.entries()) {
       const isKnown = slab.tier === tier && table.slabs.get(slab.id) === slab;
-      assert(isKnown, `slab ${slab.id} is filed in the ${tier} tier, but not of it`);
+      assert(isKnown, `slab ${slab.id} is filed in the ${tier} tier but does not belong to it`);
       checkEqual(`holes of slab ${slab.id}`, holes, slab.capacity - slab.numUsed);
       numFiled++;
     }
   }
-  checkEqual('slabs on the shelves', numFiled, table.slabs.size);
+  checkEqual('filed slabs', numFiled, table.slabs.size);
 }
 
 /** Places of open tickets: how many in each slab, and the page each packed one is held for. */
@@ -97,17 +97,17 @@ function checkPlaces(layout: SlabLayout, slab: Slab, targets: ReadonlyMap<number
   const { id, tier, pages, numTouched, capacity } = slab;
   const free = new Set(slab.freeSlots);
   checkEqual(`free slots of slab ${id}`, slab.freeSlots.length, free.size);
-  assert(numTouched <= capacity, `slab ${id} for ${capacity} pages has used ${numTouched} places`);
+  assert(numTouched <= capacity, `slab ${id} for ${capacity} pages has used ${numTouched} slots`);
   let numUsed = 0;
   for (let slot = 0; slot < numTouched; slot++) {
     const index = layout.tiers[tier].indexOf(id, slot);
     const page = pages[slot];
-    assert((page === undefined) === free.has(slot), `${tier} place ${index} is both free and taken, or neither`);
+    assert((page === undefined) === free.has(slot), `${tier} slot ${index} is both free and taken, or neither`);
     if (!page) continue;
     numUsed++;
     const isHere = page.tier === tier && page.index === index;
     const isTarget = tier === 'packed' && targets.get(index) === page;
-    assert(isHere || isTarget, `${tier} place ${index} has ${page.tier} page ${page.index} in it`);
+    assert(isHere || isTarget, `${tier} slot ${index} holds ${page.tier} page ${page.index}`);
   }
   checkEqual(`pages of slab ${id}`, slab.numUsed, numUsed);
   assert(numUsed > 0, `slab ${id} is empty but not free`);
@@ -120,11 +120,11 @@ function checkSlabIds(layout: SlabLayout, table: SlabTable, reservations: Iterab
   checkEqual('reserved slabs', table.numReservedSlabs, reserved.length);
   const seen = new Set<number>();
   for (const id of [...table.slabs.keys(), ...reserved, ...returned]) {
-    assert(!seen.has(id), `slab ${id} is two things at once`);
+    assert(!seen.has(id), `slab ${id} is in two states at once`);
     seen.add(id);
     assert(
       id < firstFresh || id === layout.numSlabs,
-      `slab ${id} is in use, but those from ${firstFresh} on never were`,
+      `slab ${id} is in use, but slabs from ${firstFresh} on were never used`,
     );
   }
   seen.delete(layout.numSlabs); // the tail, used or not

@@ -196,7 +196,7 @@ test('[RT13] what fails while pages are evicted leaves a whole tree, and the tre
     () => fake.tree.drop('a'),
     () => evict(() => {}),
   ];
-  for (const use of uses) expect(() => evict(use)).toThrow(/used by what it called while evicting/);
+  for (const use of uses) expect(() => evict(use)).toThrow(/a callback used the prefix tree/);
   expect(evict(() => {})).toBe(3);
 });
 

@@ -34,7 +34,7 @@ export interface PrefixTreeOptions {
 export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
   const { pageTokens, retain, release, value = valueOfPage, sessionCalls = SESSION_CALLS } = options;
   if (!Number.isSafeInteger(pageTokens) || pageTokens < 1) {
-    throw new RuvLLMError('invalid_option', `a page has at least 1 token, got ${pageTokens}`);
+    throw new RuvLLMError('invalid_option', `a page must hold at least 1 token, got ${pageTokens}`);
   }
   const roots = new Map<string, RadixNode>();
   let numPages = 0;
@@ -45,7 +45,7 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
   let isEvicting = false;
 
   function locateIn(root: RadixNode, tokens: ArrayLike<number>, numTokens: number): Location {
-    assert(!isEvicting, 'the prefix tree was used by what it called while evicting');
+    assert(!isEvicting, 'a callback used the prefix tree during an eviction');
     assert(
       Number.isSafeInteger(numTokens) && numTokens >= 0 && numTokens <= tokens.length,
       `${numTokens} tokens of a sequence of ${tokens.length}`,
@@ -151,7 +151,7 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
       return count;
     },
     evict({ retention, isEnough, onEvict }) {
-      assert(!isEvicting, 'the prefix tree was used by what it called while evicting');
+      assert(!isEvicting, 'a callback used the prefix tree during an eviction');
       isEvicting = true;
       try {
         return evictLeaves(roots, {
@@ -202,7 +202,7 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
       }
     },
     drop(namespace) {
-      assert(!isEvicting, 'the prefix tree was used by what it called while evicting');
+      assert(!isEvicting, 'a callback used the prefix tree during an eviction');
       const root = roots.get(namespace);
       if (root === undefined) return;
       roots.delete(namespace);

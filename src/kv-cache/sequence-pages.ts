@@ -167,7 +167,7 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
     for (let numKept = numFound; ; numKept = pages.length * pageTokens) {
       if (tryGrowTo(Math.min(numTokens, numKept + maxNew), numSpare)) return numKept;
       const last = pages.pop();
-      assert(last !== undefined, `no room for ${numTokens} tokens, with all pages free`);
+      assert(last !== undefined, `no memory for ${numTokens} tokens with all pages free`);
       pool.release(last);
       numPublished = Math.min(numPublished, pages.length);
     }
@@ -211,7 +211,7 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
     },
     numMissingPages,
     attach(tokens, maxNew, numOthers) {
-      assert(pages.length === 0, 'a sequence that holds pages looks for more');
+      assert(pages.length === 0, 'a sequence that holds pages looked up its prefix again');
       const known = tokens.slice(0, -1); // the last token is always computed: its logits are wanted
       if (numOthers > 0 && isRefusedStill(known)) return null;
       let numFound = find(known);

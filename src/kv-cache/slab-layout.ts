@@ -40,7 +40,7 @@ function required(max: number): OptionReader<number> {
 /** Checks the options of a pool and cuts its region into slabs. */
 export function createSlabLayout(given: PagePoolOptions): SlabLayout {
   const options = resolveOptions<Omit<Required<PagePoolOptions>, 'slabPages'> & { slabPages: number | null }>(
-    'a page pool',
+    'page pool',
     given,
     {
       numPages: required(MAX_PAGES),

@@ -151,7 +151,7 @@ export function createSlabTable(layout: SlabLayout, copyPage: PagePoolOptions['c
         .filter((tier) => tiers[tier].numSlabs > numNeededSlabs(tier))
         .map((tier) => tiers[tier].shelf.emptiest()!)
         .sort((a, b) => a.numUsed * layout.tiers[a.tier].pageBytes - b.numUsed * layout.tiers[b.tier].pageBytes);
-      assert(candidates.length > 0, `${count} empty slabs asked, ${numEmptySlabs()} can be had`);
+      assert(candidates.length > 0, `${count} empty slabs requested, ${numEmptySlabs()} available`);
       emptySlab(candidates[0]!);
     }
   }
@@ -192,13 +192,13 @@ export function createSlabTable(layout: SlabLayout, copyPage: PagePoolOptions['c
     pageAt: (tier, index) => slabAt(tier, index)?.pages[layout.tiers[tier].slotOf(index)],
     take(tier, page) {
       const slab = tiers[tier].shelf.fullest(null) ?? openEmpty(tier) ?? openTail(tier);
-      assert(slab !== undefined, `no place for a ${tier} page`);
+      assert(slab !== undefined, `no slot for a ${tier} page`);
       return setPlace(slab, page);
     },
     give(tier, index) {
       const slab = slabAt(tier, index);
       const slot = layout.tiers[tier].slotOf(index);
-      assert(slab?.pages[slot] !== undefined, `${tier} page ${index} is free already`);
+      assert(slab?.pages[slot] !== undefined, `${tier} page ${index} is already free`);
       clearPlace(slab, slot);
     },
     pin(tier, index) {

@@ -52,14 +52,14 @@ test('[UP10] allocate and reserve without room say the numbers and change nothin
   expect(() => pool.allocate('packed', 8)).toThrow(
     expect.objectContaining({
       code: 'out_of_memory',
-      message: '8 packed KV pages asked, 7 can be had; 384 of 640 bytes are used',
+      message: '8 packed KV pages requested, 7 available; 384 of 640 bytes are used',
       data: { neededPages: 8, freePages: 7, usedBytes: 384, budgetBytes: 640 },
     }),
   );
   expect(() => pool.reserve(257)).toThrow(
     expect.objectContaining({
       code: 'out_of_memory',
-      message: '257 bytes asked for an adapter, 256 can be had in slabs of 256; 384 of 640 bytes are used',
+      message: '257 bytes requested for an adapter, 256 available in slabs of 256; 384 of 640 bytes are used',
       data: { neededBytes: 257, freeBytes: 256, usedBytes: 384, budgetBytes: 640 },
     }),
   );
@@ -251,11 +251,11 @@ test('[UP13] leaked, unowned and displaced pages are found', () => {
   const { pool } = smallPool();
   const pages = pool.allocate('float', 2);
   pool.checkIntegrity([pages]);
-  expect(() => pool.checkIntegrity([])).toThrow(/references to float page 0: 1 by the books, 0 counted/);
-  expect(() => pool.checkIntegrity([pages, pages])).toThrow(/references to float page 0: 1 by the books, 2 counted/);
+  expect(() => pool.checkIntegrity([])).toThrow(/references to float page 0: 1 recorded, 0 counted/);
+  expect(() => pool.checkIntegrity([pages, pages])).toThrow(/references to float page 0: 1 recorded, 2 counted/);
   const stranger: KvPage = { tier: 'float', index: 3, numRefs: 1 };
-  expect(() => pool.checkIntegrity([pages, [stranger]])).toThrow(/float page 3 has an owner .* but no place/);
+  expect(() => pool.checkIntegrity([pages, [stranger]])).toThrow(/float page 3 has an owner .* but no slot/);
   const moved = pages[1] as { index: number };
   moved.index = 2;
-  expect(() => pool.checkIntegrity([pages])).toThrow(/float place 1 has float page 2 in it/);
+  expect(() => pool.checkIntegrity([pages])).toThrow(/float slot 1 holds float page 2/);
 });

@@ -58,7 +58,7 @@ export function createUnifiedPool(options: PagePoolOptions): PagePool {
     numFreePages: (tier) => table.numFreePlaces(tier),
     canAllocate: (tier, count) => isCount(count) && count <= table.numFreePlaces(tier),
     allocate(tier, count) {
-      assert(isCount(count), `${count} KV pages asked`);
+      assert(isCount(count), `${count} KV pages requested`);
       if (!pool.canAllocate(tier, count)) throw noPages(tier, count);
       table.makeRoom(tier, count);
       const pages: KvPage[] = [];
@@ -77,10 +77,10 @@ export function createUnifiedPool(options: PagePoolOptions): PagePool {
       dropReference(recordOf(page, 'release'));
     },
     beginPack(pages) {
-      assert(new Set(pages).size === pages.length, `a page is twice among ${pages.length} pages to pack`);
+      assert(new Set(pages).size === pages.length, `a page is listed twice among ${pages.length} pages to pack`);
       const records = pages.map((page) => {
         const record = recordOf(page, 'pack');
-        assert(page.tier === 'float', `pack of page ${page.index}, which is packed already`);
+        assert(page.tier === 'float', `pack of page ${page.index}, which is already packed`);
         assert(!packing.has(page), `pack of float page ${page.index}, which is being packed`);
         return record;
       });
@@ -101,7 +101,7 @@ export function createUnifiedPool(options: PagePoolOptions): PagePool {
       return ticket;
     },
     finishPack(ticket) {
-      closeTicket(ticket, 'end of packing');
+      closeTicket(ticket, 'finishing of packing');
       ticket.moves.forEach(({ from, to }, i) => {
         const page = ticket.pages[i] as PageRecord;
         table.give('float', from);
@@ -119,7 +119,7 @@ export function createUnifiedPool(options: PagePoolOptions): PagePool {
     },
     canReserve: (sizeBytes) => isCount(sizeBytes) && numSlabsFor(sizeBytes) <= table.numFreeSlabs(),
     reserve(sizeBytes) {
-      assert(isCount(sizeBytes), `${sizeBytes} bytes asked for an adapter`);
+      assert(isCount(sizeBytes), `${sizeBytes} bytes requested for an adapter`);
       if (!pool.canReserve(sizeBytes)) throw noSlabs(sizeBytes);
       const count = numSlabsFor(sizeBytes);
       table.makeSlabs(count);
@@ -134,7 +134,7 @@ export function createUnifiedPool(options: PagePoolOptions): PagePool {
     },
     unreserve(reservation) {
       const { sizeBytes, slabs } = reservation;
-      assert(reservations.delete(reservation), `no reservation of ${sizeBytes} bytes to give back`);
+      assert(reservations.delete(reservation), `no reservation of ${sizeBytes} bytes to release`);
       // Backwards, so that the same slabs come out in the order they had.
       for (let i = slabs.length - 1; i >= 0; i--) table.giveSlab(slabs[i]!.offset / layout.slabBytes);
     },
@@ -153,7 +153,7 @@ export function createUnifiedPool(options: PagePoolOptions): PagePool {
     const { usedBytes, budgetBytes } = pool;
     return new RuvLLMError(
       'out_of_memory',
-      `${count} ${tier} KV pages asked, ${freePages} can be had; ${usedBytes} of ${budgetBytes} bytes are used`,
+      `${count} ${tier} KV pages requested, ${freePages} available; ${usedBytes} of ${budgetBytes} bytes are used`,
       { data: { neededPages: count, freePages, usedBytes, budgetBytes } },
     );
   }
@@ -163,7 +163,7 @@ export function createUnifiedPool(options: PagePoolOptions): PagePool {
     const { usedBytes, budgetBytes } = pool;
     return new RuvLLMError(
       'out_of_memory',
-      `${sizeBytes} bytes asked for an adapter, ${freeBytes} can be had in slabs of ${layout.slabBytes}; ` +
+      `${sizeBytes} bytes requested for an adapter, ${freeBytes} available in slabs of ${layout.slabBytes}; ` +
         `${usedBytes} of ${budgetBytes} bytes are used`,
       { data: { neededBytes: sizeBytes, freeBytes, usedBytes, budgetBytes } },
     );

@@ -178,7 +178,7 @@ test.each<[string, RandomBertOptions, string, RegExp]>([
     'an encoder that sees only what came before',
     { metadata: [{ key: 'bert.attention.causal', type: 'bool', value: true }] },
     'unsupported',
-    /"bert\.attention\.causal" is true, bert is computed with false/,
+    /"bert\.attention\.causal" is true, bert requires false/,
   ],
   [
     'a norm without a bias',

@@ -33,7 +33,7 @@ function readConfig(file: ModelFile) {
   if (maxContextTokens > shape.contextLength) {
     throw new RuvLLMError(
       'invalid_option',
-      `a context of ${maxContextTokens} tokens, the model has ${shape.contextLength} positions`,
+      `a context of ${maxContextTokens} tokens exceeds the model's ${shape.contextLength} positions`,
       { data: { maxContextTokens, contextLength: shape.contextLength } },
     );
   }

@@ -107,7 +107,7 @@ test.each<[string, Partial<RandomModelOptions>, string, RegExp]>([
     'values of another length than keys',
     { metadata: [u32('attention.value_length', 32)] },
     'unsupported',
-    /keys of 16 values beside values of 32/,
+    /a key size of 16 with a value size of 32 is not supported/,
   ],
   [
     'heads that do not divide',
@@ -132,7 +132,7 @@ test.each<[string, Partial<RandomModelOptions>, string, RegExp]>([
     'a wrong shape',
     { metadata: [u32('feed_forward_length', 128)] },
     'invalid_model_file',
-    /blk\.0\.ffn_gate\.weight has shape \[96, 160\], its model needs \[96, 128\]/,
+    /blk\.0\.ffn_gate\.weight has shape \[96, 160\], the model requires \[96, 128\]/,
   ],
   [
     'heads that differ',
@@ -150,7 +150,7 @@ test.each<[string, Partial<RandomModelOptions>, string, RegExp]>([
     'a decoder that sees everything',
     { metadata: [{ key: 'llama.attention.causal', type: 'bool', value: false }] },
     'unsupported',
-    /"llama\.attention\.causal" is false, llama is computed with true/,
+    /"llama\.attention\.causal" is false, llama requires true/,
   ],
   [
     'a missing tensor',
@@ -172,7 +172,7 @@ test('a system that refuses the memory is out_of_memory with the bytes, other fa
   const { totalBytes } = planModel(open({}), createReferencePackFactory(), testLimits);
   await expect(load(new RangeError('Array buffer allocation failed'))).rejects.toMatchObject({
     code: 'out_of_memory',
-    message: `the system refused ${totalBytes} bytes: Array buffer allocation failed`,
+    message: `cannot allocate ${totalBytes} bytes: Array buffer allocation failed`,
   });
   await expect(load(new TypeError('a bug'))).rejects.toThrow('a bug');
 });

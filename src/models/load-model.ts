@@ -42,7 +42,7 @@ export async function loadModel(
   const { limits, numThreads, maxContextTokens, memoryLimitBytes, weightStore, onProgress } = resolveOptions<
     Required<LoadModelOptions>
   >('loadModel', options, {
-    limits: instanceOption('the limits of a step', (value): value is ModelLimits => typeof value === 'object'),
+    limits: instanceOption('an object of step limits', (value): value is ModelLimits => typeof value === 'object'),
     numThreads: integerOption(1, 1, 1024),
     maxContextTokens: optional(integerOption(1, 1, 2 ** 27)),
     memoryLimitBytes: optional(integerOption(0, 0, Number.MAX_SAFE_INTEGER)),
@@ -168,7 +168,7 @@ function fillPack(
 }
 
 function refusedMemory(neededBytes: number, cause: RangeError): RuvLLMError {
-  return new RuvLLMError('out_of_memory', `the system refused ${neededBytes} bytes: ${cause.message}`, {
+  return new RuvLLMError('out_of_memory', `cannot allocate ${neededBytes} bytes: ${cause.message}`, {
     cause,
     data: { neededBytes },
   });

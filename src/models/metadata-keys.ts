@@ -45,9 +45,13 @@ export function readWindowedLayers(file: ModelFile, defaultGroupSize: number): r
   if (typeof listed === 'object') {
     const layers = Array.from(listed as ArrayLike<unknown>, Boolean);
     if (layers.length >= numLayers) return layers.slice(0, numLayers);
-    throw new RuvLLMError('invalid_model_file', `${architecture}.${key} has ${layers.length} of ${numLayers} layers`, {
-      data: { numListed: layers.length, numLayers },
-    });
+    throw new RuvLLMError(
+      'invalid_model_file',
+      `${architecture}.${key} lists ${layers.length} layers, the model has ${numLayers}`,
+      {
+        data: { numListed: layers.length, numLayers },
+      },
+    );
   }
   const groupSize = checked(file, key, readNumber(file, key, defaultGroupSize), MAX_GROUP_SIZE);
   return Array.from({ length: numLayers }, (_, layer) => groupSize === 0 || layer % groupSize < groupSize - 1);

@@ -96,7 +96,7 @@ function checkCausality({ isCausal }: Architecture, shape: DecoderShape): void {
   const key = `${shape.architecture}.attention.causal`;
   throw new RuvLLMError(
     'unsupported',
-    `metadata key "${key}" is ${shape.isCausal}, ${shape.architecture} is computed with ${isCausal}`,
+    `metadata key "${key}" is ${shape.isCausal}, ${shape.architecture} requires ${isCausal}`,
     { data: { key, value: shape.isCausal } },
   );
 }
@@ -112,14 +112,14 @@ function checkPacked(precision: PackedKvPrecision, { headDim }: DecoderShape, kv
     );
   }
   if (headDim % 4 !== 0) {
-    throw new RuvLLMError('unsupported', `${precision} pages with heads of ${headDim} values, not in fours`, {
+    throw new RuvLLMError('unsupported', `${precision} pages require heads of a multiple of 4 values, got ${headDim}`, {
       data: { headDim },
     });
   }
   if (kvBytes > MAX_PACKED_REGION_BYTES) {
     throw new RuvLLMError(
       'unsupported',
-      `${precision} pages in a region of ${kvBytes} bytes: page ids reach ${MAX_PACKED_REGION_BYTES}`,
+      `${precision} pages can address ${MAX_PACKED_REGION_BYTES} bytes, the KV region has ${kvBytes}`,
       { data: { kvBytes, limitBytes: MAX_PACKED_REGION_BYTES } },
     );
   }

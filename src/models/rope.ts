@@ -30,7 +30,7 @@ export function readRope(file: ModelFile, pairing: RopeOp['pairing']): RopeVaria
   const stretch = Object.hasOwn(scalings, type) ? scalings[type] : undefined; // a file may name "toString"
   if (stretch === undefined) {
     const known = Object.keys(scalings).join(', ');
-    throw new RuvLLMError('unsupported', `rope scaling "${type.slice(0, 80)}" (known: ${known})`, {
+    throw new RuvLLMError('unsupported', `rope scaling "${type.slice(0, 80)}" is not supported (known: ${known})`, {
       data: { type: type.slice(0, 80) },
     });
   }
@@ -50,7 +50,7 @@ export function readRope(file: ModelFile, pairing: RopeOp['pairing']): RopeVaria
 
 /** A rotation without any scaling: what layers with a window use beside scaled global ones. */
 export function plainRope(rotaryDim: number, base: number, pairing: RopeOp['pairing']): RopeVariant {
-  positive('the base of a rope', base);
+  positive('the rope base', base);
   return { pairing, rotaryDim, frequencies: plainFrequencies(rotaryDim, base), magnitude: 1 };
 }
 

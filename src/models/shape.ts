@@ -23,9 +23,13 @@ export function readShape(gguf: GgufFile): DecoderShape {
   const headDim = count('attention.key_length', MAX_HEAD_DIM, defaultHeadDim);
   const valueDim = count('attention.value_length', MAX_HEAD_DIM, defaultHeadDim);
   if (headDim !== valueDim) {
-    throw new RuvLLMError('unsupported', `${architecture}: keys of ${headDim} values beside values of ${valueDim}`, {
-      data: { keyLength: headDim, valueLength: valueDim },
-    });
+    throw new RuvLLMError(
+      'unsupported',
+      `${architecture}: a key size of ${headDim} with a value size of ${valueDim} is not supported`,
+      {
+        data: { keyLength: headDim, valueLength: valueDim },
+      },
+    );
   }
   if (numHeads % numKvHeads !== 0 || headDim % 2 !== 0) {
     throw new RuvLLMError(

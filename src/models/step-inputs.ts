@@ -23,16 +23,19 @@ export function checkBatch(batch: StepBatch, bounds: StepBounds): void {
   const numRows = batch.tokenIds.length;
   const { maxBatchTokens, maxSequences, maxLogitRows, numPages } = limits;
   assert(numRows >= 1 && numRows <= maxBatchTokens, `${numRows} rows in a step, limit ${maxBatchTokens}`);
-  assert(batch.positions.length === numRows && batch.slots.length === numRows, 'positions or slots are not one a row');
+  assert(
+    batch.positions.length === numRows && batch.slots.length === numRows,
+    'positions and slots need one entry per row',
+  );
   assert(batch.sequences.length <= maxSequences, `${batch.sequences.length} sequences, limit ${maxSequences}`);
   const { hiddenRows = [] } = batch;
   assert(hiddenRows.length <= maxBatchTokens, `${hiddenRows.length} hidden rows, limit ${maxBatchTokens}`);
   assert(batch.logitRows.length <= maxLogitRows, `${batch.logitRows.length} rows with logits, limit ${maxLogitRows}`);
   const { numTop = 0 } = batch;
-  assert(isBelow(numTop, Math.min(MAX_TOP, vocabSize) + 1), `the ${numTop} best of ${vocabSize} logits`);
+  assert(isBelow(numTop, Math.min(MAX_TOP, vocabSize) + 1), `the top ${numTop} of ${vocabSize} logits`);
   each(batch.tokenIds, (id) => {
     if (isBelow(id, vocabSize)) return;
-    throw new RuvLLMError('invalid_token', `token ${id} is not in a vocabulary of ${vocabSize}`, {
+    throw new RuvLLMError('invalid_token', `token ${id} is outside the vocabulary of ${vocabSize}`, {
       data: { token: id, vocabSize },
     });
   });
@@ -45,14 +48,18 @@ export function checkBatch(batch: StepBatch, bounds: StepBounds): void {
   if (!isCausal) assert(batch.logitRows.length === 0, 'an encoder has no logits');
   for (const { firstRow, numRows: length, contextTokens, pageIds } of batch.sequences) {
     if (contextTokens > maxContextTokens) {
-      throw new RuvLLMError('context_overflow', `a context of ${contextTokens} tokens, limit ${maxContextTokens}`, {
-        data: { contextTokens, maxContextTokens },
-      });
+      throw new RuvLLMError(
+        'context_overflow',
+        `a context of ${contextTokens} tokens exceeds the limit of ${maxContextTokens}`,
+        {
+          data: { contextTokens, maxContextTokens },
+        },
+      );
     }
     assert(length >= 1 && isBelow(firstRow, numRows) && firstRow + length <= numRows, `rows ${firstRow} + ${length}`);
     assert(contextTokens >= length, `${length} rows in a context of ${contextTokens}`);
     // The keys of later tokens would not be there yet.
-    assert(isCausal || contextTokens === length, `${length} of ${contextTokens} tokens in a step of an encoder`);
+    assert(isCausal || contextTokens === length, `an encoder step with ${length} of ${contextTokens} tokens`);
     const needed = Math.ceil(contextTokens / PAGE_TOKENS);
     assert(pageIds.length >= needed, `${pageIds.length} pages for a context of ${contextTokens}`);
     const firstWritten = Math.floor((contextTokens - length) / PAGE_TOKENS);
@@ -61,7 +68,7 @@ export function checkBatch(batch: StepBatch, bounds: StepBounds): void {
       if (id >= 0) assert(isBelow(id, numPages), `page ${id} of ${numPages}`);
       else {
         assert(isBelow(~id, endOfPackedPages), `packed page ${~id} of ${endOfPackedPages}`);
-        assert(page < firstWritten, `rows from page ${firstWritten} on are written to packed page ${~id}`);
+        assert(page < firstWritten, `packed page ${~id} is read-only, the step writes from page ${firstWritten} on`);
       }
     }
   }

@@ -20,7 +20,7 @@ export function createTopRows(pack: KernelPack, buffers: ActivationBuffers, voca
     },
     read(row) {
       const { numRows, k } = known;
-      assert(row >= 0 && row < numRows, `best logits of row ${row}, the step asked for ${numRows} rows`);
+      assert(row >= 0 && row < numRows, `top logits of row ${row}, the step requested ${numRows} rows`);
       const { arena } = pack;
       const [max, sumExp, numBad] = arena.f32(stats + row * TOP_STATS * 4, TOP_STATS);
       return {

@@ -68,5 +68,5 @@ test('a shape may end in ones, and nothing else may differ', () => {
   ]) {
     expect(read).toThrowError(expect.objectContaining({ code: 'invalid_model_file' }));
   }
-  expect(() => loader.vector('b', 2)).toThrowError('tensor b has shape [3], its model needs [2]');
+  expect(() => loader.vector('b', 2)).toThrowError('tensor b has shape [3], the model requires [2]');
 });

@@ -103,7 +103,7 @@ function checkedTensor(gguf: GgufFile, name: string, expected: readonly number[]
   if (dims.length !== expected.length || dims.some((dim, i) => dim !== expected[i])) {
     throw new RuvLLMError(
       'invalid_model_file',
-      `tensor ${name} has shape [${tensor.dims.join(', ')}], its model needs [${expected.join(', ')}]`,
+      `tensor ${name} has shape [${tensor.dims.join(', ')}], the model requires [${expected.join(', ')}]`,
       { data: { tensor: name, shape: tensor.dims.join(' x '), expected: expected.join(' x ') } },
     );
   }

@@ -61,7 +61,7 @@ test('rowBytes counts whole blocks', () => {
 
 test.each([-256, 1, 100, 128, 255.5, NaN, Infinity, 2 ** 60])('rowBytes refuses a Q4_K row of %s values', (numCols) => {
   expect(() => rowBytes('Q4_K', numCols)).toThrow(
-    `a row of ${numCols} values is not a whole number of Q4_K blocks of 256`,
+    `a row of ${numCols} values is not a multiple of the Q4_K block size 256`,
   );
   expect(codeOf(() => rowBytes('Q4_K', numCols))).toBe('invalid_model_file');
 });
@@ -80,7 +80,7 @@ test.each(names)('%s: quantizeRow refuses what would be read back as NaN or infi
   const { blockSize } = quantFormats[name];
   for (const value of [NaN, Infinity, -Infinity]) {
     const values = new Float32Array(blockSize).fill(value, blockSize - 1);
-    expect(() => quantizeRow(name, values)).toThrow(`value ${value} at index ${blockSize - 1} cannot be written`);
+    expect(() => quantizeRow(name, values)).toThrow(`value ${value} at index ${blockSize - 1} cannot be stored`);
   }
 });
 

@@ -9,7 +9,7 @@ export function rowBytes(type: TensorTypeName, numCols: number): number {
   if (numCols < 0 || numCols % blockSize !== 0 || !Number.isSafeInteger(numBytes)) {
     throw new RuvLLMError(
       'invalid_model_file',
-      `a row of ${numCols} values is not a whole number of ${type} blocks of ${blockSize}`,
+      `a row of ${numCols} values is not a multiple of the ${type} block size ${blockSize}`,
       { data: { type, numCols, blockSize } },
     );
   }
@@ -43,7 +43,8 @@ export function dequantizeRow(
 export function quantizeRow(type: TensorTypeName, values: Float32Array): Uint8Array {
   const format = quantFormats[type];
   const out = new Uint8Array(rowBytes(type, values.length));
-  if (format.quantize === undefined) throw new RuvLLMError('unsupported', `cannot write ${type}`, { data: { type } });
+  if (format.quantize === undefined)
+    throw new RuvLLMError('unsupported', `quantizing to ${type} is not supported`, { data: { type } });
   checkFinite(type, values, values);
   format.quantize(values, 0, out, 0, values.length / format.blockSize);
   const readBack = new Float32Array(values.length);
@@ -54,7 +55,7 @@ export function quantizeRow(type: TensorTypeName, values: Float32Array): Uint8Ar
 
 function checkFits(what: string, offset: number, needed: number, length: number): void {
   if (Number.isSafeInteger(offset) && offset >= 0 && offset + needed <= length) return;
-  throw new RuvLLMError('invalid_option', `${what} ${offset} to ${offset + needed} of an array of ${length}`, {
+  throw new RuvLLMError('invalid_option', `${what} ${offset} to ${offset + needed} exceed an array of ${length}`, {
     data: { offset, needed, length },
   });
 }
@@ -62,7 +63,7 @@ function checkFits(what: string, offset: number, needed: number, length: number)
 function checkFinite(type: TensorTypeName, checked: Float32Array, values: Float32Array): void {
   const index = checked.findIndex((value) => !Number.isFinite(value));
   if (index === -1) return;
-  throw new RuvLLMError('invalid_option', `value ${values[index]} at index ${index} cannot be written as ${type}`, {
+  throw new RuvLLMError('invalid_option', `value ${values[index]} at index ${index} cannot be stored as ${type}`, {
     data: { type, index },
   });
 }

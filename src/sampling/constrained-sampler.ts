@@ -21,8 +21,7 @@ export function createConstrainedSampler(
   let masked = new Float32Array(0);
   let numLeft = maxTokens;
   let ending: readonly number[] | null = null;
-  if (endIds.length === 0)
-    throw new RuvLLMError('unsupported', 'a grammar needs a model with a token that ends a text');
+  if (endIds.length === 0) throw new RuvLLMError('unsupported', 'a grammar requires a model with an end-of-text token');
   requireRoom(matcher, maxTokens);
 
   function mask(logits: Float32Array): Float32Array {
@@ -39,7 +38,7 @@ export function createConstrainedSampler(
       }
     }
     if (numAllowed === 0)
-      throw new RuvLLMError('unsupported', 'the vocabulary cannot spell what the grammar wants next');
+      throw new RuvLLMError('unsupported', 'the vocabulary cannot spell any text the grammar allows next');
     return masked;
   }
 
@@ -51,7 +50,7 @@ export function createConstrainedSampler(
     if (next.isEnded || canClose(next, numLeft - 1)) return tokenId;
     const tokens = matcher.closingTokens();
     if (tokens === null || tokens.length > numLeft) {
-      throw new RuvLLMError('internal', `no completion in the ${numLeft} tokens that were kept for it`);
+      throw new RuvLLMError('internal', `no completion fits in the ${numLeft} tokens left`);
     }
     ending = tokens.length === 0 ? [endIds[0]!] : tokens;
     return ending[0]!;
@@ -91,7 +90,7 @@ function requireRoom(matcher: TokenMatcher, maxTokens: number): void {
   const what = tokens === null ? `${matcher.closingBytes()} bytes` : `${tokens.length} tokens`;
   throw new RuvLLMError(
     'invalid_option',
-    `option "maxTokens" is ${maxTokens}, the shortest text the grammar allows takes ${what}`,
+    `option "maxTokens" is ${maxTokens}, but the shortest text the grammar allows takes ${what}`,
     { data: { option: 'maxTokens', maxTokens, neededTokens: tokens?.length ?? matcher.closingBytes() } },
   );
 }

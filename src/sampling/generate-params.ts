@@ -64,11 +64,11 @@ function readLogitBias(value: unknown, name: string): ReadonlyMap<number, number
     return fail('must be an object or a Map from token id to number');
   }
   const size = value instanceof Map ? value.size : Object.keys(value).length;
-  if (size > MAX_BIASES) fail(`has ${size} entries, at most ${MAX_BIASES} are allowed`);
+  if (size > MAX_BIASES) fail(`has ${size} entries, the limit is ${MAX_BIASES}`);
   const biases = new Map<number, number>();
   for (const [key, bias] of value instanceof Map ? value : Object.entries(value)) {
     const id = typeof key === 'string' && /^\d{1,10}$/.test(key) ? Number(key) : key;
-    if (!Number.isInteger(id) || id < 0 || id > INT32_MAX) fail(`has a key that is no token id: ${String(key)}`);
+    if (!Number.isInteger(id) || id < 0 || id > INT32_MAX) fail(`has a key that is not a token id: ${String(key)}`);
     if (typeof bias !== 'number' || !(Math.abs(bias) <= MAX_BIAS)) {
       fail(`of token ${id} must be a number from ${-MAX_BIAS} to ${MAX_BIAS}, got ${String(bias)}`);
     }

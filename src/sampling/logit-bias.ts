@@ -9,7 +9,7 @@ export const LOGIT_BIAS: SamplerStep = {
   apply({ values, count }, { logitBias }) {
     for (const [id, bias] of logitBias) {
       if (id < 0 || id >= count) {
-        throw new RuvLLMError('invalid_token', `logit bias for token ${id}, vocabulary has ${count}`, {
+        throw new RuvLLMError('invalid_token', `logit bias for token ${id}, but the vocabulary has ${count}`, {
           data: { tokenId: id, vocabSize: count },
         });
       }

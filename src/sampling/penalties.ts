@@ -20,7 +20,7 @@ export const PENALTIES: SamplerStep = {
     for (let i = start; i < history.length; i++) {
       const id = history[i] as number;
       if (!(id >= 0 && id < count)) {
-        throw new RuvLLMError('invalid_token', `history has token ${id} at ${i}, vocabulary has ${count}`, {
+        throw new RuvLLMError('invalid_token', `history has token ${id} at ${i}, but the vocabulary has ${count}`, {
           data: { tokenId: id, index: i, vocabSize: count },
         });
       }

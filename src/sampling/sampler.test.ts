@@ -249,8 +249,10 @@ test('NaN, +Infinity and nothing finite are refused with the numbers', () => {
 
 test('ids outside the vocabulary are refused', () => {
   const logits = Float32Array.of(1, 2);
-  expect(() => sampler({ logitBias: { 2: 1 } }).sample(logits, [])).toThrow('token 2, vocabulary has 2');
-  expect(() => sampler({ presencePenalty: 1 }).sample(logits, [0, 9])).toThrow('token 9 at 1, vocabulary has 2');
+  expect(() => sampler({ logitBias: { 2: 1 } }).sample(logits, [])).toThrow('token 2, but the vocabulary has 2');
+  expect(() => sampler({ presencePenalty: 1 }).sample(logits, [0, 9])).toThrow(
+    'token 9 at 1, but the vocabulary has 2',
+  );
 });
 
 test('log-probabilities are those of the raw logits, best first', () => {

@@ -19,7 +19,7 @@ const MEMO_SLOTS = 1 << 18;
  * turning all merges into numbers up front would cost a quarter of a second at start, for pairs a text never meets.
  */
 export function createMergeTable(vocabulary: Vocabulary, merges: readonly string[]): MergeTable {
-  if (merges.length > MAX_MERGES) throw invalidVocabulary(`${merges.length} merges, at most ${MAX_MERGES}`);
+  if (merges.length > MAX_MERGES) throw invalidVocabulary(`${merges.length} merges, the limit is ${MAX_MERGES}`);
   const ranks = new Map<string, number>();
   // Backwards, so that a pair listed twice keeps its first rank.
   for (let rank = merges.length - 1; rank >= 0; rank--) ranks.set(merges[rank]!, rank);

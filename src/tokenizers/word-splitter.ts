@@ -43,7 +43,7 @@ export function createWordSplitter(patterns: readonly string[]): WordSplitter {
       for (const pattern of compiled) pieces = splitBy(pattern, pieces);
     } catch (error) {
       // The engine's backtracking stack is finite: tens of megabytes of one script without a break overflow it.
-      const message = `text of ${text.length} characters has a stretch too long to split into words`;
+      const message = `text of ${text.length} characters contains a run too long to split into words`;
       throw new RuvLLMError('invalid_text', message, { cause: error });
     }
     return pieces;

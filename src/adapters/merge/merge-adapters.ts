@@ -83,7 +83,7 @@ function mergeSite(
   if (numRows * numCols > MAX_DENSE_VALUES) {
     throw new RuvLLMError(
       'unsupported',
-      `${siteOf(shares[0]!.factors)} is ${numRows} x ${numCols}: this method forms whole matrices of at most ${MAX_DENSE_VALUES} values`,
+      `${siteOf(shares[0]!.factors)} is ${numRows} x ${numCols}, this merge method is limited to matrices of ${MAX_DENSE_VALUES} values`,
       { data: { numRows, numCols, limit: MAX_DENSE_VALUES } },
     );
   }
@@ -155,13 +155,13 @@ function checkInputs(inputs: readonly MergeInput[]): void {
     throw new RuvLLMError('invalid_option', `merge: ${message}`);
   };
   if (inputs.length < 1 || inputs.length > MAX_ADAPTERS)
-    fail(`${inputs.length} adapters, 1 to ${MAX_ADAPTERS} can be merged`);
+    fail(`takes 1 to ${MAX_ADAPTERS} adapters, got ${inputs.length}`);
   const sizes = new Map<string, string>();
   for (const { adapter, weight = 1 } of inputs) {
     const { architecture } = inputs[0]!.adapter;
     if (adapter.architecture !== architecture)
-      fail(`one is made for ${architecture}, another for ${adapter.architecture}`);
-    if (!Number.isFinite(weight) || Math.abs(weight) > 1000) fail(`a weight of ${weight}`);
+      fail(`one adapter is for ${architecture}, another for ${adapter.architecture}`);
+    if (!Number.isFinite(weight) || Math.abs(weight) > 1000) fail(`weights must be -1000 to 1000, got ${weight}`);
     for (const factors of adapter.factors) {
       const [site, size] = [siteOf(factors), `${factors.numRows} x ${factors.numCols}`];
       const known = sizes.get(site) ?? size;

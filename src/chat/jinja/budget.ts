@@ -32,7 +32,7 @@ export function createBudget(limits: TemplateLimits, now: () => number): Budget 
   let depth = 0;
 
   const exceed = (limit: keyof TemplateLimits, what: string, used: number): never => {
-    const message = `chat template stopped: ${what} ${used}, limit ${limits[limit]} (${limit})`;
+    const message = `chat template stopped: ${used} ${what}, limit ${limits[limit]} (${limit})`;
     throw new RuvLLMError('template_error', message, { data: { limit, used, max: limits[limit] } });
   };
   const readClock = (): void => {

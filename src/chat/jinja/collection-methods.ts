@@ -32,7 +32,7 @@ export const LIST_METHODS: ReadonlyMap<string, ListMethod> = new Map<string, Lis
     (_budget, self, args) => {
       const index = integerArgument(args, 0, 'index', -1);
       const at = index < 0 ? index + self.length : index;
-      if (at < 0 || at >= self.length) throw templateError(`pop(${index}) of a list of ${self.length}`);
+      if (at < 0 || at >= self.length) throw templateError(`pop(${index}): a list of ${self.length} has no such index`);
       return self.splice(at, 1)[0];
     },
   ],
@@ -43,7 +43,7 @@ export const LIST_METHODS: ReadonlyMap<string, ListMethod> = new Map<string, Lis
 function keyArgument(args: CallArguments): Key {
   const key = argument(args, 0, 'key');
   if (typeof key === 'string' || typeof key === 'number') return key;
-  throw templateError(`a mapping has no key of type ${typeName(key)}`);
+  throw templateError(`mapping keys must be strings or numbers, got ${typeName(key)}`);
 }
 
 /** Python's dict methods that chat templates call. */

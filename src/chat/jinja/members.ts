@@ -40,7 +40,7 @@ export function readItem(context: RenderContext, object: Value, key: Value): Val
 
 /** Python's `object[start:stop:step]`. */
 export function readSlice({ budget }: RenderContext, object: Value, bounds: readonly Value[]): Value {
-  if (typeof object !== 'string' && !Array.isArray(object)) throw templateError(`${typeName(object)} has no slices`);
+  if (typeof object !== 'string' && !Array.isArray(object)) throw templateError(`${typeName(object)} cannot be sliced`);
   for (const bound of bounds) {
     if (bound !== undefined && bound !== null && !Number.isSafeInteger(bound)) {
       throw templateError(`slice bounds must be integers, got ${typeName(bound)}`);

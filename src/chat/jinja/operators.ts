@@ -7,7 +7,7 @@ import type { Value } from './values.ts';
 export type BinaryOperator = (budget: Budget, left: Value, right: Value) => Value;
 
 function mismatch(operator: string, left: Value, right: Value): never {
-  throw templateError(`operator "${operator}" between ${typeName(left)} and ${typeName(right)}`);
+  throw templateError(`operator "${operator}" does not take ${typeName(left)} and ${typeName(right)}`);
 }
 
 function isNumeric(value: Value): value is number | boolean {

@@ -71,8 +71,8 @@ test('a mapping key never hides behind a method when indexed, nor a method behin
 });
 
 test('operators between types that have none are refused with both types', () => {
-  expect(() => render("{{ 'a' + 1 }}")).toThrow('operator "+" between string and number');
-  expect(() => render("{{ 'a' + none }}")).toThrow('operator "+" between string and none');
+  expect(() => render("{{ 'a' + 1 }}")).toThrow('operator "+" does not take string and number');
+  expect(() => render("{{ 'a' + none }}")).toThrow('operator "+" does not take string and none');
   expect(() => render('{{ 1 / 0 }}')).toThrow('1 / 0 is not a finite number');
   expect(() => render('{{ range(1, 5, 0) }}')).toThrow('step is 0');
 });

@@ -65,7 +65,7 @@ export function parseTemplate(source: string, limits: TemplateLimits): ProgramNo
   }
   const run = new RegExp(`\\s{${MAX_WHITESPACE_RUN}}`).exec(source);
   if (run !== null) {
-    fail(`over ${MAX_WHITESPACE_RUN} characters of whitespace at ${run.index}`, { offset: run.index });
+    fail(`more than ${MAX_WHITESPACE_RUN} whitespace characters at ${run.index}`, { offset: run.index });
   }
   try {
     const tokens = tokenize(source, { lstrip_blocks: true, trim_blocks: true });

@@ -10,7 +10,7 @@ export function chargeSearch(budget: Budget, haystack: string, needle: string): 
 }
 
 export function splitText(budget: Budget, text: string, separator: string): string[] {
-  if (separator === '') throw templateError('split() with an empty separator');
+  if (separator === '') throw templateError('split() requires a non-empty separator');
   chargeSearch(budget, text, separator);
   const parts = text.split(separator);
   budget.items(parts.length);

@@ -94,7 +94,7 @@ export function toJson(context: RenderContext, value: Value, style: JsonStyle): 
     if (item === null || item === undefined) return 'null';
     if (typeof item === 'string') return writeText(item);
     if (typeof item === 'boolean' || typeof item === 'number') return JSON.stringify(item);
-    if (typeof item === 'function') throw templateError('a function has no JSON form');
+    if (typeof item === 'function') throw templateError('a function cannot be written as JSON');
     budget.enter();
     let text: string;
     if (Array.isArray(item)) {

@@ -90,7 +90,7 @@ export function toValue(budget: Budget, input: unknown, mapText: (text: string) 
   if (typeof input === 'string') return mapText(input);
   if (input === null || input === undefined || typeof input === 'boolean') return input;
   if (typeof input === 'number' && Number.isFinite(input)) return input;
-  if (typeof input !== 'object') throw templateError(`a ${typeof input} cannot be handed to a template`);
+  if (typeof input !== 'object') throw templateError(`a ${typeof input} cannot be passed to a template`);
   budget.enter();
   let value: Value;
   if (Array.isArray(input)) {

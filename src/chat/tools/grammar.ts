@@ -70,7 +70,7 @@ function argumentsGrammar(tool: ToolSpec, spelling: ParameterSpelling | undefine
         tool.name,
         'properties',
         pointerTo(name),
-        'the format of the model cannot write the name',
+        "the model's tool-call format cannot write this name",
       );
     }
     checkReferences(tool.name, pointerTo(name), own);

@@ -35,20 +35,20 @@ describe('normalizeToolMessages', () => {
   });
 
   test.each<[string, ChatMessage[], string]>([
-    ['a result of no call', [result('a')], 'messages[0]: result of "a", which is no call before it'],
+    ['a result of no call', [result('a')], 'messages[0]: result of "a", which is not a call before it'],
     [
       'an unknown id',
       [asks, result('z')],
-      'messages[1]: result of "z", but the unanswered calls before it are of [a, b]',
+      'messages[1]: result of "z", but the calls before it are [a, b], each answered once',
     ],
     ['a second result', [asks, result('a'), result('a')], 'messages[2]: result of "a"'],
-    ['an id used twice', [{ ...asks, toolCalls: [A, A] }], 'messages[0].toolCalls[1]: id "a" is no text or used twice'],
+    ['an id used twice', [{ ...asks, toolCalls: [A, A] }], 'messages[0].toolCalls[1]: id "a" must be a string'],
     [
       'arguments that are no object',
       [{ ...asks, toolCalls: [{ ...A, arguments: '[1]' }] }],
-      'arguments are no JSON object: "[1]"',
+      'arguments must be a JSON object, got "[1]"',
     ],
-    ['calls of the user', [{ ...asks, role: 'user' }], 'only the assistant calls tools, not "user"'],
+    ['calls of the user', [{ ...asks, role: 'user' }], 'only the assistant can call tools, not "user"'],
     ['no name', [{ ...asks, toolCalls: [{ ...A, name: '' }] }], 'messages[0].toolCalls[0] has no name'],
   ])('%s is refused', (_, messages, message) => {
     expect(() => normalizeToolMessages(messages)).toThrow(message);
@@ -120,7 +120,7 @@ test('content of parts is joined, and what is no text is refused', () => {
   ).toBe('ab');
   expect(joinContent(null)).toBe('');
   expect(() => joinContent([{ type: 'image_url' }], 'messages[2].content')).toThrow(
-    'messages[2].content[0]: only parts of text are read, got "image_url"',
+    'messages[2].content[0]: only text parts are supported, got "image_url"',
   );
-  expect(() => joinContent(5)).toThrow('content must be a text or a list of parts, got number');
+  expect(() => joinContent(5)).toThrow('content must be a string or a list of parts, got number');
 });

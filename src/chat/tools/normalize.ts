@@ -10,13 +10,16 @@ function checkCalls(calls: readonly ToolCall[], i: number): ToolCall[] {
       throw new RuvLLMError('invalid_option', `${where} has no name`);
     }
     if (typeof call.id !== 'string' || ids.has(call.id)) {
-      throw new RuvLLMError('invalid_option', `${where}: id "${call.id}" is no text or used twice in one turn`);
+      throw new RuvLLMError('invalid_option', `${where}: id "${call.id}" must be a string, unique within its turn`);
     }
     ids.add(call.id);
     const text = call.arguments.trim() === '' ? '{}' : call.arguments;
     if (!isJsonObject(text)) {
       const shown = JSON.stringify(text.slice(0, 80));
-      throw new RuvLLMError('invalid_option', `${where} ("${call.name}"): arguments are no JSON object: ${shown}`);
+      throw new RuvLLMError(
+        'invalid_option',
+        `${where} ("${call.name}"): arguments must be a JSON object, got ${shown}`,
+      );
     }
     return { ...call, arguments: text };
   });
@@ -34,7 +37,7 @@ function orderResults(calls: readonly ToolCall[], results: readonly ChatMessage[
         const known = calls.map((one) => one.id).join(', ');
         throw new RuvLLMError(
           'invalid_option',
-          `messages[${first + i}]: result of "${id ?? 'no call'}", but the unanswered calls before it are of [${known}]`,
+          `messages[${first + i}]: result of "${id ?? 'no call'}", but the calls before it are [${known}], each answered once`,
         );
       }
       open.delete(call.id);
@@ -55,14 +58,17 @@ export function normalizeToolMessages(messages: readonly ChatMessage[]): ChatMes
       if (message.toolCallId !== undefined) {
         throw new RuvLLMError(
           'invalid_option',
-          `messages[${i}]: result of "${message.toolCallId}", which is no call before it`,
+          `messages[${i}]: result of "${message.toolCallId}", which is not a call before it`,
         );
       }
       normal.push(message);
       continue;
     }
     if (message.role !== 'assistant') {
-      throw new RuvLLMError('invalid_option', `messages[${i}]: only the assistant calls tools, not "${message.role}"`);
+      throw new RuvLLMError(
+        'invalid_option',
+        `messages[${i}]: only the assistant can call tools, not "${message.role}"`,
+      );
     }
     const toolCalls = checkCalls(message.toolCalls, i);
     let end = i + 1;

@@ -69,11 +69,11 @@ export function checkParameterList(tool: string, schema: Schema | null): asserts
   const refuse = (keyword: string, reason: string): never => {
     throw unsupportedSchema(tool, keyword, '', reason);
   };
-  if (schema === null) return refuse('$ref', 'only local references without keywords beside them');
+  if (schema === null) return refuse('$ref', 'only local references without sibling keywords are supported');
   for (const keyword of BEYOND_A_LIST) {
     const value = schema[keyword];
     if (value === undefined || (isNothing(value) && keyword !== 'not' && keyword !== 'if')) continue;
-    refuse(keyword, 'the format of the model writes arguments one by one');
+    refuse(keyword, "the model's tool-call format writes arguments one by one");
   }
   const properties = isObject(schema['properties']) ? schema['properties'] : {};
   const required = new Set<unknown>(Array.isArray(schema['required']) ? schema['required'] : []);
@@ -84,10 +84,10 @@ export function checkParameterList(tool: string, schema: Schema | null): asserts
   const { minProperties = 0, maxProperties = Infinity } = schema;
   const numNames = Object.keys(properties).length;
   if (!(Number(minProperties) <= required.size)) {
-    refuse('minProperties', `${String(minProperties)}, and ${required.size} are required`);
+    refuse('minProperties', `${String(minProperties)} is more than the ${required.size} required properties`);
   }
   if (!(Number(maxProperties) >= numNames)) {
-    refuse('maxProperties', `${String(maxProperties)}, and there are ${numNames}`);
+    refuse('maxProperties', `${String(maxProperties)} is less than the ${numNames} properties`);
   }
 }
 
@@ -108,17 +108,17 @@ export function readTextRule(tool: string, pointer: string, schema: Schema): Tex
     throw unsupportedSchema(tool, keyword, pointer, reason);
   };
   for (const keyword of BEYOND_A_TEXT) {
-    if (schema[keyword] !== undefined) refuse(keyword, 'the format of the model writes strings without quotes');
+    if (schema[keyword] !== undefined) refuse(keyword, "the model's tool-call format writes strings without quotes");
   }
   const readLength = (keyword: string, absent: number): number => {
     const value = schema[keyword];
     if (value === undefined) return absent;
-    if (!Number.isSafeInteger(value) || (value as number) < 0) return refuse(keyword, 'a count expected');
+    if (!Number.isSafeInteger(value) || (value as number) < 0) return refuse(keyword, 'must be a non-negative integer');
     return value as number;
   };
   const minLength = readLength('minLength', 0);
   const maxLength = readLength('maxLength', Infinity);
-  if (minLength > maxLength) refuse('maxLength', `${maxLength}, and minLength is ${minLength}`);
+  if (minLength > maxLength) refuse('maxLength', `${maxLength} is less than minLength ${minLength}`);
   const listed = [schema['enum'], 'const' in schema ? [schema['const']] : undefined].filter(Array.isArray);
   if (listed.length === 0) return { values: null, minLength, maxLength };
   const values = listed[0]!.filter((value): value is string => {

@@ -98,7 +98,12 @@ function rawNode({ tool, name, schema, end, stop }: ParameterGrammar): Structure
     const writable = values.filter((value) => !value.includes(stop) && !value.includes(end) && value.isWellFormed());
     if (writable.length > 0) return choice(writable.map((value) => text(value + end)));
     const keyword = 'const' in schema ? 'const' : 'enum';
-    throw unsupportedSchema(tool, keyword, pointerTo(name), 'the format of the model can write none of the values');
+    throw unsupportedSchema(
+      tool,
+      keyword,
+      pointerTo(name),
+      "the model's tool-call format can write none of the values",
+    );
   }
   const at = end.indexOf(stop);
   if (minLength > 0 || maxLength < Infinity) {

@@ -19,7 +19,8 @@ export function openCheckpointTensors(files: readonly SafetensorsFile[], ignored
   const left = new Map<string, { file: SafetensorsFile; info: SafetensorInfo }>();
   for (const file of files) {
     for (const info of file.tensors.values()) {
-      if (left.has(info.name)) invalidFile(`${file.source.name}: tensor ${quote(info.name)} is in an earlier file too`);
+      if (left.has(info.name))
+        invalidFile(`${file.source.name}: tensor ${quote(info.name)} is also in an earlier file`);
       if (!ignored.test(info.name)) left.set(info.name, { file, info });
     }
   }
@@ -32,7 +33,7 @@ export function openCheckpointTensors(files: readonly SafetensorsFile[], ignored
       const expected = dims.toReversed();
       if (found.info.shape.join() !== expected.join()) {
         const shape = found.info.shape.join(' x ');
-        invalidFile(`tensor ${quote(from)} is ${shape}, config.json says ${expected.join(' x ')}`, { tensor: from });
+        invalidFile(`tensor ${quote(from)} is ${shape}, config.json implies ${expected.join(' x ')}`, { tensor: from });
       }
       return { name, dims, readRows: createFloatReader(found.file, found.info) };
     },
@@ -40,7 +41,7 @@ export function openCheckpointTensors(files: readonly SafetensorsFile[], ignored
     refuseRest(what) {
       const [unknown] = left.keys();
       if (unknown !== undefined)
-        unsupportedFile(`tensor ${quote(unknown)} has no place in a ${what} model`, { tensor: unknown });
+        unsupportedFile(`tensor ${quote(unknown)} does not belong in a ${what} model`, { tensor: unknown });
     },
   };
 }
@@ -55,7 +56,7 @@ const FLOAT_DTYPES: Partial<Record<SafetensorsDtype, 'F32' | 'F16' | 'BF16'>> = 
 function createFloatReader(file: SafetensorsFile, info: SafetensorInfo): FloatTensor['readRows'] {
   const type = FLOAT_DTYPES[info.dtype];
   if (type === undefined)
-    unsupportedFile(`tensor ${quote(info.name)} has dtype ${info.dtype}; F32, F16 and BF16 are read`);
+    unsupportedFile(`tensor ${quote(info.name)} has dtype ${info.dtype}; supported are F32, F16 and BF16`);
   const format = quantFormats[type];
   const numCols = info.shape.at(-1)!;
   return (firstRow, out) => {

@@ -52,7 +52,9 @@ export function readHfLlamaConfig(config: unknown, name: string): HfLlamaConfig 
   const numKvHeads = size(config, 'num_key_value_heads', numHeads);
   const headLength = size(config, 'head_dim', embeddingLength / numHeads);
   if (numHeads % numKvHeads !== 0 || headLength % 2 !== 0) {
-    invalidFile(`config.json: ${numHeads} heads of ${headLength} and ${numKvHeads} KV heads do not divide`);
+    invalidFile(
+      `config.json: ${numHeads} heads must be a multiple of ${numKvHeads} KV heads, and the head size ${headLength} must be even`,
+    );
   }
   const contextLength = size(config, 'max_position_embeddings');
   const shape: LlamaShape = {
@@ -102,7 +104,7 @@ function readRope(config: Json): Pick<HfLlamaConfig, 'linearRopeFactor' | 'ropeS
 export function size(config: Json, key: string, defaultValue?: number): number {
   const value = config[key] ?? defaultValue;
   if (!Number.isSafeInteger(value) || (value as number) < 1 || (value as number) > MAX_SIZE) {
-    invalidFile(`config.json: ${key} must be a whole number from 1 to ${MAX_SIZE}, is ${show(value)}`, { key });
+    invalidFile(`config.json: ${key} must be an integer from 1 to ${MAX_SIZE}, got ${show(value)}`, { key });
   }
   return value as number;
 }
@@ -110,7 +112,7 @@ export function size(config: Json, key: string, defaultValue?: number): number {
 export function positive(config: Json, key: string, defaultValue?: number): number {
   const value = config[key] ?? defaultValue;
   if (typeof value !== 'number' || !(value > 0 && value < Infinity)) {
-    invalidFile(`config.json: ${key} must be a positive number, is ${show(value)}`, { key });
+    invalidFile(`config.json: ${key} must be a positive number, got ${show(value)}`, { key });
   }
   return value;
 }

@@ -71,7 +71,7 @@ function detectPreTokenizer(json: Json): string {
   if (kinds === 'ByteLevel' && steps[0]!['use_regex'] !== false) return 'gpt-2';
   if (kinds === 'Digits, ByteLevel' && steps[0]!['individual_digits'] === true) return 'smollm';
   const shown = typeof pattern === 'string' ? quote(pattern) : kinds;
-  return unsupportedFile(`tokenizer.json: unknown splitting rule ${shown}; name it with the option "preTokenizer"`);
+  return unsupportedFile(`tokenizer.json: unknown pre-tokenizer ${shown}; set the option "preTokenizer"`);
 }
 
 const BYTE_TOKEN = /^<0x[0-9A-F]{2}>$/;
@@ -90,7 +90,8 @@ export function spmEntries(vocabulary: HfVocabulary, model: Json): MetadataEntry
   let numScored = 0;
   for (const [left, right] of merges) {
     const id = ids.get(left + right);
-    if (id === undefined) invalidFile(`tokenizer.json: the merge of ${quote(left)} and ${quote(right)} is not a token`);
+    if (id === undefined)
+      invalidFile(`tokenizer.json: the merge of ${quote(left)} and ${quote(right)} is not in the vocabulary`);
     if (isScored[id] === 1) continue;
     isScored[id] = 1;
     scores[id] = 0 - numScored++;

@@ -118,7 +118,7 @@ describe('what is refused', () => {
       'a merge to nowhere',
       { ...spm, model: { ...spm.model, merges: [['x', 'x']] } },
       'invalid_model_file',
-      'merge of "x" and "x" is not a token',
+      'merge of "x" and "x" is not in the vocabulary',
     ],
     [
       'merges that are no list',

@@ -26,7 +26,7 @@ export function convertHfTokenizer(
   const model = tokenizerJson['model'];
   if (!isJsonObject(model)) invalidFile('tokenizer.json: model is not an object');
   if (model['type'] !== 'BPE')
-    unsupportedFile(`tokenizer.json: model type ${quote(String(model['type']))}; only BPE is`);
+    unsupportedFile(`tokenizer.json: model type ${quote(String(model['type']))} is not supported; only BPE is`);
   const vocabulary = readVocabulary(tokenizerJson, model, config.shape.vocabSize);
   const kind = isSentencePiece(tokenizerJson, model)
     ? spmEntries(vocabulary, model)

@@ -27,10 +27,11 @@ export function convertWordPiece(
   const model = tokenizerJson['model'];
   if (!isJsonObject(model)) invalidFile('tokenizer.json: model is not an object');
   if (model['type'] !== 'WordPiece') {
-    unsupportedFile(`tokenizer.json: model type ${quote(String(model['type']))}; only WordPiece is`);
+    unsupportedFile(`tokenizer.json: model type ${quote(String(model['type']))} is not supported; only WordPiece is`);
   }
   const prefix = model['continuing_subword_prefix'] ?? '##';
-  if (typeof prefix !== 'string' || prefix === '') invalidFile(`tokenizer.json: a prefix of ${show(prefix)}`);
+  if (typeof prefix !== 'string' || prefix === '')
+    invalidFile(`tokenizer.json: continuing_subword_prefix must be a non-empty string, got ${show(prefix)}`);
   const { spellings, types } = readVocabulary(tokenizerJson, model, vocabSize);
   const mark = (spelling: string, id: number): string => {
     if (types[id] !== tokenTypes.normal) return spelling;
@@ -83,10 +84,10 @@ function readVocabulary(json: Json, model: Json, vocabSize: number): { spellings
 /** Said only where it is not what everybody assumes. */
 function normalizerEntries(normalizer: unknown): MetadataEntry[] {
   if (!isJsonObject(normalizer) || normalizer['type'] !== 'BertNormalizer') {
-    unsupportedFile('tokenizer.json: the normalizer is no BertNormalizer');
+    unsupportedFile('tokenizer.json: the normalizer is not a BertNormalizer');
   }
   for (const step of REQUIRED_STEPS) {
-    if (normalizer[step] === false) unsupportedFile(`tokenizer.json: a normalizer without ${step}`);
+    if (normalizer[step] === false) unsupportedFile(`tokenizer.json: the normalizer must enable ${step}`);
   }
   const isLowercase = normalizer['lowercase'] !== false;
   const stripsAccents = normalizer['strip_accents'] ?? isLowercase;

@@ -18,12 +18,12 @@ const FIRST_PIECE_ID = FIRST_BYTE_ID + 256;
  */
 export function readLlama2cTokenizer(source: ByteSource, vocabSize: number): MetadataEntry[] {
   if (vocabSize < FIRST_PIECE_ID) {
-    unsupportedFile(`${source.name}: a vocabulary of ${vocabSize} has no room for the 256 byte tokens`);
+    unsupportedFile(`${source.name}: a vocabulary of ${vocabSize} tokens is too small for the 256 byte tokens`);
   }
   const cursor = createHeaderCursor(source, source.sizeBytes);
   const longest = cursor.u32('longest token');
   if (longest > MAX_TOKEN_BYTES)
-    invalidFile(`${source.name}: longest token of ${longest} bytes, at most 65536 allowed`);
+    invalidFile(`${source.name}: longest token of ${longest} bytes exceeds the limit of 65536`);
   cursor.need(vocabSize * 8, `vocabulary of ${vocabSize}`);
   const scores = new Float32Array(vocabSize);
   const scoreBits = new Uint32Array(scores.buffer);
@@ -34,15 +34,18 @@ export function readLlama2cTokenizer(source: ByteSource, vocabSize: number): Met
     scoreBits[id] = cursor.u32(`score of token ${id}`);
     const length = cursor.u32(`length of token ${id}`);
     if (length > longest) {
-      invalidFile(`${source.name}: token ${id} at byte ${byteOffset} has ${length} bytes, the longest has ${longest}`, {
-        byteOffset,
-      });
+      invalidFile(
+        `${source.name}: token ${id} at byte ${byteOffset} has ${length} bytes, the header allows ${longest}`,
+        {
+          byteOffset,
+        },
+      );
     }
     const bytes = cursor.bytes(length, `token ${id}`);
     const token = readToken(id, bytes);
     if (token === null) invalidFile(`${source.name}: token ${id} at byte ${byteOffset} is not UTF-8`, { byteOffset });
     if (typeof token === 'number') {
-      unsupportedFile(`${source.name}: token ${id} at byte ${byteOffset} should stand for byte ${token}`, {
+      unsupportedFile(`${source.name}: token ${id} at byte ${byteOffset} must be the byte token of ${token}`, {
         byteOffset,
       });
     }

@@ -161,19 +161,19 @@ describe('what is refused', () => {
   };
   const t = tokenizer(hex);
   test.each<[string, Uint8Array, Uint8Array, string, string]>([
-    ['a short header', new Uint8Array(27), t, 'invalid_model_file', 'at least 28 bytes, this one 27'],
+    ['a short header', new Uint8Array(27), t, 'invalid_model_file', 'at least 28 bytes, this one has 27'],
     ['a newer version', header(0, 0x616b3432), t, 'unsupported', 'checkpoint version 40'],
     [
       'a file cut short',
       checkpoint().subarray(0, -4),
       t,
       'invalid_model_file',
-      `asks for ${28 + NUM_FLOATS * 4} bytes, the file has ${24 + NUM_FLOATS * 4}`,
+      `describes ${28 + NUM_FLOATS * 4} bytes, the file has ${24 + NUM_FLOATS * 4}`,
     ],
-    ['dim 0', header(0, 0), t, 'invalid_model_file', 'dim is 0 at byte 0'],
-    ['2^31-1 layers', header(2, 2 ** 31 - 1), t, 'invalid_model_file', 'n_layers is 2147483647 at byte 8'],
+    ['dim 0', header(0, 0), t, 'invalid_model_file', 'dim at byte 0 must be 1 to 131072, got 0'],
+    ['2^31-1 layers', header(2, 2 ** 31 - 1), t, 'invalid_model_file', 'n_layers at byte 8 must be'],
     ['heads that do not divide', header(3, 3), t, 'invalid_model_file', '3 heads and 2 KV heads do not divide'],
-    ['vocabulary -2^31', header(5, -(2 ** 31)), t, 'invalid_model_file', 'vocab_size is -2147483648'],
+    ['vocabulary -2^31', header(5, -(2 ** 31)), t, 'invalid_model_file', 'vocab_size at byte 20 must be'],
     ['a tokenizer cut short', checkpoint(), t.subarray(0, -1), 'invalid_model_file', 'token 260 needs 2 bytes'],
     ['a tokenizer too long', checkpoint(), Uint8Array.of(...t, 0), 'invalid_model_file', '261 tokens end at byte'],
     [
@@ -195,7 +195,7 @@ describe('what is refused', () => {
       checkpoint(),
       tokenizer(hex, { 100: [65, 66] }),
       'unsupported',
-      'token 100 at byte 1402 should stand for byte 97',
+      'token 100 at byte 1402 must be the byte token of 97',
     ],
     ['an empty tokenizer', checkpoint(), new Uint8Array(0), 'invalid_model_file', 'longest token needs 4 bytes'],
   ])('%s', (_what, model, vocabulary, code, message) => {

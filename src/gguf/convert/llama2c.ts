@@ -47,7 +47,7 @@ export function convertLlama2c(
 
 function readShape(source: ByteSource, name: string): { shape: LlamaShape; hasClassifier: boolean } {
   if (source.sizeBytes < HEADER_BYTES) {
-    invalidFile(`${source.name}: a checkpoint has at least ${HEADER_BYTES} bytes, this one ${source.sizeBytes}`);
+    invalidFile(`${source.name}: a checkpoint has at least ${HEADER_BYTES} bytes, this one has ${source.sizeBytes}`);
   }
   const bytes = new Uint8Array(HEADER_BYTES);
   source.readInto(bytes, 0);
@@ -60,7 +60,7 @@ function readShape(source: ByteSource, name: string): { shape: LlamaShape; hasCl
   const read = (index: number, what: string, max: number): number => {
     const value = view.getInt32(index * 4, true);
     if (value < 1 || value > max) {
-      invalidFile(`${source.name}: ${what} is ${value} at byte ${index * 4}, 1 to ${max} are allowed`, {
+      invalidFile(`${source.name}: ${what} at byte ${index * 4} must be 1 to ${max}, got ${value}`, {
         byteOffset: index * 4,
       });
     }
@@ -73,7 +73,9 @@ function readShape(source: ByteSource, name: string): { shape: LlamaShape; hasCl
   const numHeads = read(3, 'n_heads', MAX_DIM);
   const numKvHeads = read(4, 'n_kv_heads', MAX_DIM);
   if (embeddingLength % (2 * numHeads) !== 0 || numHeads % numKvHeads !== 0) {
-    invalidFile(`${source.name}: dim ${embeddingLength}, ${numHeads} heads and ${numKvHeads} KV heads do not divide`);
+    invalidFile(
+      `${source.name}: dim ${embeddingLength}, ${numHeads} heads and ${numKvHeads} KV heads do not divide evenly`,
+    );
   }
   const shape: LlamaShape = {
     name,
@@ -121,7 +123,7 @@ function layOutTensors(source: ByteSource, shape: LlamaShape, hasClassifier: boo
   take('rotation table', [headLength, shape.contextLength]);
   const classifier = hasClassifier ? [take('output.weight', [dim, vocabSize])] : [];
   if (offset !== source.sizeBytes) {
-    invalidFile(`${source.name}: its header asks for ${offset} bytes, the file has ${source.sizeBytes}`);
+    invalidFile(`${source.name}: the header describes ${offset} bytes, the file has ${source.sizeBytes}`);
   }
   const layers = Array.from({ length: numLayers }, (_, layer) => kinds.map((kind) => kind[layer]!));
   return [embedding, ...layers.flat(), norm, ...classifier];

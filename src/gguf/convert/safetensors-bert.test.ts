@@ -180,7 +180,7 @@ describe('what is refused', () => {
       { num_attention_heads: 3 },
       shapes,
       'invalid_model_file',
-      '8 values do not divide into 3',
+      'hidden_size 8 does not divide into 3',
     ],
     ['no layers', { num_hidden_layers: 0 }, shapes, 'invalid_model_file', 'num_hidden_layers'],
     ['a missing bias', {}, without(`${layer}output.dense.bias`), 'invalid_model_file', 'output.dense.bias" is missing'],
@@ -189,9 +189,9 @@ describe('what is refused', () => {
       {},
       { ...shapes, 'encoder.extra': [1] },
       'unsupported',
-      '"encoder.extra" has no place in a BERT',
+      '"encoder.extra" does not belong in a BERT',
     ],
-    ['another shape', { vocab_size: 10 }, shapes, 'invalid_model_file', 'is 9 x 8, config.json says 10 x 8'],
+    ['another shape', { vocab_size: 10 }, shapes, 'invalid_model_file', 'is 9 x 8, config.json implies 10 x 8'],
   ])('%s', (_what, change, given, code, message) => {
     const run = (): unknown => convert({ config: { ...config, ...change }, files: [shard(given)] });
     expect(run).toThrow(expect.objectContaining({ code, message: expect.stringContaining(message) }));
@@ -199,12 +199,12 @@ describe('what is refused', () => {
 
   test.each<[string, object, string, string]>([
     ['another tokenizer', { model: { type: 'Unigram' } }, 'unsupported', 'only WordPiece'],
-    ['another normalizer', { normalizer: { type: 'NFC' } }, 'unsupported', 'no BertNormalizer'],
+    ['another normalizer', { normalizer: { type: 'NFC' } }, 'unsupported', 'not a BertNormalizer'],
     [
       'a normalizer that keeps control characters',
       { normalizer: { ...tokenizerJson.normalizer, clean_text: false } },
       'unsupported',
-      'without clean_text',
+      'must enable clean_text',
     ],
     [
       'a token beyond the vocabulary',

@@ -86,7 +86,7 @@ function readConfig(config: unknown): BertShape {
   const embeddingLength = size(given, 'hidden_size');
   const numHeads = size(given, 'num_attention_heads');
   if (embeddingLength % (2 * numHeads) !== 0) {
-    invalidFile(`config.json: ${embeddingLength} values do not divide into ${numHeads} heads of an even size`);
+    invalidFile(`config.json: hidden_size ${embeddingLength} does not divide into ${numHeads} heads of even size`);
   }
   return {
     embeddingLength,

@@ -171,18 +171,24 @@ describe('what is refused', () => {
     ['attention biases', { attention_bias: true }, shapes, 'unsupported', 'attention_bias'],
     ['a quantized checkpoint', { quantization_config: {} }, shapes, 'unsupported', 'quantization_config'],
     ['another rotation', { rope_scaling: { rope_type: 'yarn' } }, shapes, 'unsupported', 'rope_scaling "yarn"'],
-    ['hidden_size 0', { hidden_size: 0 }, shapes, 'invalid_model_file', 'hidden_size must be a whole number'],
+    ['hidden_size 0', { hidden_size: 0 }, shapes, 'invalid_model_file', 'hidden_size must be an integer'],
     ['2^40 layers', { num_hidden_layers: 2 ** 40 }, shapes, 'invalid_model_file', 'num_hidden_layers'],
-    ['heads that do not divide', { num_key_value_heads: 3 }, shapes, 'invalid_model_file', 'do not divide'],
+    [
+      'heads that do not divide',
+      { num_key_value_heads: 3 },
+      shapes,
+      'invalid_model_file',
+      'must be a multiple of 3 KV heads',
+    ],
     ['a missing tensor', {}, without('model.norm.weight'), 'invalid_model_file', '"model.norm.weight" is missing'],
     ['no output matrix', {}, without('lm_head.weight'), 'invalid_model_file', '"lm_head.weight" is missing'],
-    ['a tensor too many', {}, { ...shapes, 'model.extra': [1] }, 'unsupported', 'tensor "model.extra" has no place'],
+    ['a tensor too many', {}, { ...shapes, 'model.extra': [1] }, 'unsupported', 'tensor "model.extra" does not belong'],
     [
       'a tensor of another shape',
       { vocab_size: 7 },
       shapes,
       'invalid_model_file',
-      '"model.embed_tokens.weight" is 6 x 8, config.json says 7 x 8',
+      '"model.embed_tokens.weight" is 6 x 8, config.json implies 7 x 8',
     ],
   ])('%s', (_what, change, given, code, message) => {
     const run = (): unknown => convert({ config: { ...config, ...change }, files: [shard(given)] });
@@ -191,9 +197,9 @@ describe('what is refused', () => {
 
   test('the same tensor in two shards, a dtype that is not a float', () => {
     expect(() => convert({ config, files: [file, shard({ 'model.norm.weight': [8] })] })).toThrow(
-      'is in an earlier file too',
+      'is also in an earlier file',
     );
     const ints = shard(shapes, 'I16');
-    expect(() => convert({ config, files: [ints] })).toThrow('has dtype I16; F32, F16 and BF16 are read');
+    expect(() => convert({ config, files: [ints] })).toThrow('has dtype I16; supported are F32, F16 and BF16');
   });
 });

@@ -172,7 +172,7 @@ function allocate(addon: NativeAddon, sizeBytes: number): ArrayBuffer {
   try {
     return addon.createArena(sizeBytes);
   } catch (cause) {
-    throw new RuvLLMError('out_of_memory', `the system refused ${sizeBytes} bytes for the model`, {
+    throw new RuvLLMError('out_of_memory', `cannot allocate ${sizeBytes} bytes for the model`, {
       cause,
       data: { neededBytes: sizeBytes },
     });

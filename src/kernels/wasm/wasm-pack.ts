@@ -60,9 +60,13 @@ async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions
     roundings.reduce((a, b) => a + b, 0);
   const totalBytes = ownBytes + options.arenaBytes;
   if (totalBytes > MAX_MEMORY) {
-    throw new RuvLLMError('out_of_memory', `the model needs ${totalBytes} bytes, WASM memory ends at ${MAX_MEMORY}`, {
-      data: { neededBytes: totalBytes, limitBytes: MAX_MEMORY },
-    });
+    throw new RuvLLMError(
+      'out_of_memory',
+      `the model needs ${totalBytes} bytes, WASM memory is limited to ${MAX_MEMORY}`,
+      {
+        data: { neededBytes: totalBytes, limitBytes: MAX_MEMORY },
+      },
+    );
   }
   const pages = Math.ceil(totalBytes / WASM_PAGE);
   const memory = allocateMemory(pages);
@@ -139,7 +143,7 @@ function allocateMemory(pages: number): WebAssembly.Memory {
   try {
     return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
   } catch (cause) {
-    throw new RuvLLMError('out_of_memory', `the system refused ${pages * WASM_PAGE} bytes of WASM memory`, {
+    throw new RuvLLMError('out_of_memory', `cannot allocate ${pages * WASM_PAGE} bytes of WASM memory`, {
       cause,
       data: { neededBytes: pages * WASM_PAGE },
     });

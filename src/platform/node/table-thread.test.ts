@@ -21,7 +21,7 @@ function open(program: string, greeting = 'ready', deadlineMs = 60_000) {
   return { thread, started };
 }
 
-const refusal = `{ code: 'unsupported', message: 'token 7 has 5000 bytes, at most 4096', data: {}, isRetryable: false }`;
+const refusal = `{ code: 'unsupported', message: 'token 7 has 5000 bytes, the limit is 4096', data: {}, isRetryable: false }`;
 
 test.each([
   ['ends', 'process.exit(3)'],
@@ -47,7 +47,7 @@ test('[TT2] what is wrong with the vocabulary is an error, and so is a model tha
   const { thread } = open(`parentPort.postMessage({ error: ${refusal} })`);
   await expect(thread.build([1])).rejects.toMatchObject({
     code: 'unsupported',
-    message: 'token 7 has 5000 bytes, at most 4096',
+    message: 'token 7 has 5000 bytes, the limit is 4096',
   });
   const hanging = open('for (;;);');
   const refused = expect(hanging.thread.build([1])).rejects.toMatchObject({ code: 'not_loaded' });

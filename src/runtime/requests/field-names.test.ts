@@ -42,9 +42,9 @@ test.each([
 test('[S4] a call of an earlier turn is named as the wire names it', () => {
   const error = new RuvLLMError(
     'invalid_option',
-    'messages[1].toolCalls[0] ("toolCalls[0]"): arguments are no JSON object',
+    'messages[1].toolCalls[0] ("toolCalls[0]"): arguments must be a JSON object',
   );
   expect(describeFailure(error).message).toBe(
-    'messages[1].tool_calls[0] ("toolCalls[0]"): arguments are no JSON object',
+    'messages[1].tool_calls[0] ("toolCalls[0]"): arguments must be a JSON object',
   );
 });

@@ -91,7 +91,7 @@ export function recordGrammar(source: GrammarSource, limits: Partial<GrammarLimi
 
 function compileWith(source: GrammarSource, fuel: Fuel): CompiledGrammar {
   const compile = Object.hasOwn(COMPILERS, source.type) ? COMPILERS[source.type] : null;
-  if (compile === null) throw malformed('type', '/type', `one of ${Object.keys(COMPILERS).join(', ')} expected`);
+  if (compile === null) throw malformed('type', '/type', `must be one of ${Object.keys(COMPILERS).join(', ')}`);
   try {
     return (compile as Compile<GrammarSource['type']>)(source, fuel);
   } catch (error) {

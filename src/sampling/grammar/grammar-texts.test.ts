@@ -101,7 +101,7 @@ ws     ::= | " " | "\n" [ \t]{0,20}
   });
   test.each([
     ['root ::= x', /rule x.*not defined/],
-    ['a ::= "a"', /no rule root/],
+    ['a ::= "a"', /rule root is missing/],
     ['root ::= "a', /not closed/],
     ['root ::= ("a"', /character 13.*opened at character 9/],
     ['root ::= "a"{3,1}', /from 3 down to 1/],

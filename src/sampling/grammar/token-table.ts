@@ -63,7 +63,7 @@ function spellTokens(vocabulary: TokenVocabulary): Map<number, Spelling> {
     if (ends.has(id)) continue;
     const bytes = vocabulary.bytes(id);
     if (bytes.length > MAX_TOKEN_BYTES) {
-      throw new RuvLLMError('unsupported', `token ${id} has ${bytes.length} bytes, at most ${MAX_TOKEN_BYTES}`);
+      throw new RuvLLMError('unsupported', `token ${id} has ${bytes.length} bytes, the limit is ${MAX_TOKEN_BYTES}`);
     }
     if (bytes.length > 0) texts.set(id, vocabulary.isControl(id) ? markControl(bytes) : bytes);
   }

@@ -182,7 +182,7 @@ describe('chat completions', () => {
     const { ask } = setUp(['ok']);
     expect((await ask(CHAT, { messages: [...messages, result] })).error.message).toContain('result of "x"');
     expect((await ask(CHAT, { messages: [...messages, call('{"a'), result] })).error.message).toContain(
-      'no JSON object',
+      'must be a JSON object',
     );
     expect((await ask(CHAT, { messages: [...messages, call('{}'), result] })).choices[0].message.content).toBe('ok');
   });

@@ -246,11 +246,7 @@ export function complementDfa(dfa: Dfa, fuel: Fuel): Dfa {
 export function dfaOfLengths(minimum: number, maximum: number, fuel: Fuel): Dfa {
   const last = Number.isFinite(maximum) ? maximum : minimum;
   if (last >= fuel.limits.maxStates) {
-    throw unsupported(
-      'maxLength',
-      null,
-      `a length of ${last} beside a pattern is over ${fuel.limits.maxStates} states`,
-    );
+    throw unsupported('maxLength', null, `a length of ${last} with a pattern exceeds ${fuel.limits.maxStates} states`);
   }
   const states: DraftState[] = [];
   for (let n = 0; n <= last; n++) {

@@ -56,7 +56,7 @@ function readProperty(reader: RegexReader, isNegated: boolean): CodeRanges {
 
 function readHex(reader: RegexReader, digits: number): number {
   const text = reader.codes.slice(reader.at, reader.at + digits).join('');
-  if (!new RegExp(`^[0-9a-fA-F]{${digits}}$`).test(text)) throw reader.fail(`${digits} hexadecimal digits expected`);
+  if (!new RegExp(`^[0-9a-fA-F]{${digits}}$`).test(text)) throw reader.fail(`expected ${digits} hexadecimal digits`);
   reader.at += digits;
   return Number.parseInt(text, 16);
 }
@@ -101,7 +101,7 @@ export function readEscapedSet(reader: RegexReader, inClass: boolean): CodeRange
   else if (next === 'u') code = readUnicodeEscape(reader);
   else if (next === 'c') {
     const letter = reader.codes[reader.at++] ?? '';
-    if (!/^[A-Za-z]$/.test(letter)) throw reader.fail('\\c needs a letter');
+    if (!/^[A-Za-z]$/.test(letter)) throw reader.fail('\\c requires a letter');
     code = letter.codePointAt(0)! % 32;
   } else if (/[A-Za-z0-9]/.test(next)) throw reader.fail(`unknown escape \\${next}`);
   return normalizeRanges([code, code]);
@@ -136,7 +136,7 @@ export function readClass(reader: RegexReader): CodeRanges {
     reader.at++;
     const to = readMember();
     if (to.length !== 2 || to[0] !== to[1]) pairs.push(...from, 45, 45, ...to);
-    else if (to[0]! < from[0]!) throw reader.fail('a range out of order');
+    else if (to[0]! < from[0]!) throw reader.fail('the range is out of order');
     else pairs.push(from[0]!, to[0]!);
   }
   reader.at++;

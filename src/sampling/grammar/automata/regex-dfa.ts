@@ -21,7 +21,7 @@ function buildNfa(root: RegexNode, isSearch: boolean, fuel: Fuel): NfaNode[] {
   const add = (node: Partial<NfaNode>): number => {
     fuel.burn(1, 'a pattern');
     if (nodes.length >= fuel.limits.maxStates * 4) {
-      throw unsupported('pattern', null, `repetitions spell out to more than ${fuel.limits.maxStates * 4} parts`);
+      throw unsupported('pattern', null, `repetitions expand to more than ${fuel.limits.maxStates * 4} parts`);
     }
     return nodes.push({ ranges: null, next: -1, free: [], anchor: null, ...node }) - 1;
   };

@@ -26,7 +26,7 @@ const notLineEnd: CodeRanges = [0, 9, 11, 12, 14, 0x2027, 0x202a, ANY[1]!, ANY[2
 /** Reads an ECMA-262 pattern in its Unicode reading; look-around, back references and word boundaries are refused. */
 export function parseRegex(pattern: string, limits: GrammarLimits): RegexNode {
   if (pattern.length > limits.maxSourceLength) {
-    throw malformed('pattern', 0, `${pattern.length} characters, at most ${limits.maxSourceLength}`);
+    throw malformed('pattern', 0, `${pattern.length} characters, the limit is ${limits.maxSourceLength}`);
   }
   const reader: RegexReader = {
     codes: [...pattern],

@@ -26,13 +26,14 @@ export function arrayAlternative(formulas: Formulas, atoms: readonly Atom[]): Ar
       if (atom.min > 0 || atom.max < Infinity) contains.push(atom);
     }
   }
-  if (contains.length > MAX_CONTAINS) throw unsupported('contains', null, `more than ${MAX_CONTAINS} at one place`);
+  if (contains.length > MAX_CONTAINS)
+    throw unsupported('contains', null, `more than ${MAX_CONTAINS} apply to one array`);
   const counted = Math.max(min, ...contains.map((one) => one.min));
   if (contains.length > 0 && counted > MAX_COUNTED) {
-    throw unsupported('contains', null, `beside a minimum of ${counted} items, at most ${MAX_COUNTED}`);
+    throw unsupported('contains', null, `with a minimum of ${counted} items, the limit is ${MAX_COUNTED}`);
   }
   if (unique !== null && min > MAX_COUNTED)
-    throw unsupported('uniqueItems', unique, `beside minItems ${min}, at most ${MAX_COUNTED}`);
+    throw unsupported('uniqueItems', unique, `with minItems ${min}, the limit is ${MAX_COUNTED}`);
   const goalAt = (index: number): Formula =>
     formulas.and(
       atoms.flatMap((atom) => {
@@ -73,8 +74,9 @@ export function objectAlternative(formulas: Formulas, atoms: readonly Atom[]): O
   min = Math.max(min, required.size);
   if (min > max) return null;
   if (somes.length > MAX_SOMES)
-    throw unsupported('not', null, `more than ${MAX_SOMES} negated property maps at one place`);
-  if (min > MAX_COUNTED + required.size) throw unsupported('minProperties', null, `${min}, at most ${MAX_COUNTED}`);
+    throw unsupported('not', null, `more than ${MAX_SOMES} negated property maps apply to one object`);
+  if (min > MAX_COUNTED + required.size)
+    throw unsupported('minProperties', null, `${min}, the limit is ${MAX_COUNTED}`);
 
   const classes: KeyClass[] = [];
   const automaton = nameAutomaton(formulas, [...names], required, keys, somes, classes);

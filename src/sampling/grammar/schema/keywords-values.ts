@@ -72,7 +72,7 @@ function readTypes(reader: SchemaReader, value: unknown, place: SchemaPlace): Fo
   const parts = (Array.isArray(value) ? (value as unknown[]) : [value]).map((name) => {
     if (name === 'integer') return formulas.atom({ kind: 'number', set: WHOLE });
     if (typeof name === 'string' && Object.hasOwn(TYPE, name)) return formulas.types(TYPE[name as keyof typeof TYPE]);
-    throw malformed('type', `${place.pointer}/type`, `${JSON.stringify(name)} is no type`);
+    throw malformed('type', `${place.pointer}/type`, `${JSON.stringify(name)} is not a type`);
   });
   return formulas.or(parts);
 }
@@ -121,7 +121,7 @@ export const VALUE_KEYWORDS: readonly (readonly [string, KeywordReader])[] = [
     'multipleOf',
     ({ formulas }, value, place) => {
       const step = readNumber(value, place, 'multipleOf');
-      if (step <= 0) throw malformed('multipleOf', `${place.pointer}/multipleOf`, `${step} is not above 0`);
+      if (step <= 0) throw malformed('multipleOf', `${place.pointer}/multipleOf`, `must be above 0, got ${step}`);
       return formulas.whenTyped({ kind: 'number', set: { ...ALL_NUMBERS, step: parseDecimal(String(step)) } });
     },
   ],

@@ -7,7 +7,7 @@ const at = (place: SchemaPlace, keyword: string): string => `${place.pointer}/${
 /** A count such as `minLength`: a whole number from 0 on, 2.0 included. */
 export function readCount(value: unknown, place: SchemaPlace, keyword: string): number {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < 0) {
-    throw malformed(keyword, at(place, keyword), 'must be a whole number, 0 or more');
+    throw malformed(keyword, at(place, keyword), 'must be a non-negative integer');
   }
   return value;
 }

@@ -84,7 +84,8 @@ export function checkSize(root: unknown, limits: GrammarLimits, what = 'schema')
     for (const value of level) {
       count += typeof value === 'string' ? 1 + value.length : 1;
       if (count > limits.maxSourceLength) throw malformed(what, '', `larger than ${limits.maxSourceLength} characters`);
-      if (typeof value === 'number' && !Number.isFinite(value)) throw malformed(what, '', `${value} is no JSON number`);
+      if (typeof value === 'number' && !Number.isFinite(value))
+        throw malformed(what, '', `${value} is not a JSON number`);
       if (Array.isArray(value)) for (const item of value as unknown[]) next.push(item);
       else if (isObject(value)) {
         for (const [key, item] of Object.entries(value)) {
@@ -92,7 +93,7 @@ export function checkSize(root: unknown, limits: GrammarLimits, what = 'schema')
           next.push(item);
         }
       } else if (!['string', 'number', 'boolean'].includes(typeof value) && value !== null) {
-        throw malformed(what, '', `a ${typeof value} is no JSON value`);
+        throw malformed(what, '', `a ${typeof value} is not a JSON value`);
       }
     }
     level = next;
@@ -163,7 +164,7 @@ export function openSchema(value: unknown, limits: GrammarLimits): SchemaDocumen
       const key = part.replaceAll('~1', '/').replaceAll('~0', '~');
       const { value: container } = place;
       if (typeof container !== 'object' || container === null || !Object.hasOwn(container, key)) {
-        throw fail(`there is no ${pointer}`);
+        throw fail(`${pointer} not found`);
       }
       place = step(place, key);
     }
@@ -189,13 +190,13 @@ export function openSchema(value: unknown, limits: GrammarLimits): SchemaDocumen
         return followPointer(resource, decoded, (reason) => malformed(keyword, at, reason));
       }
       const target = anchors.get(`${uri}#${decoded}`);
-      if (target === undefined) throw malformed(keyword, at, `there is no anchor ${JSON.stringify(decoded)}`);
+      if (target === undefined) throw malformed(keyword, at, `anchor ${JSON.stringify(decoded)} not found`);
       const isDynamic = isObject(target.value) && own(target.value, '$dynamicAnchor') === decoded;
       if (keyword === '$dynamicRef' && isDynamic && dynamicAnchors.get(decoded)!.length > 1) {
         throw unsupported(
           keyword,
           at,
-          `more than one $dynamicAnchor ${JSON.stringify(decoded)}: the target depends on the way`,
+          `more than one $dynamicAnchor ${JSON.stringify(decoded)}: the target depends on the path taken`,
         );
       }
       return target;

@@ -71,7 +71,8 @@ export function createSolver(reader: SchemaReader): Solver {
       objects: distinct(termsOf(goal, TYPE.object).map((atoms) => objectAlternative(formulas, atoms))),
     };
     // Which values are different has to be known here already, and so what the items may be.
-    if (expanding.has(goal.id)) throw unsupported('uniqueItems', null, 'items that contain such arrays again');
+    if (expanding.has(goal.id))
+      throw unsupported('uniqueItems', null, 'cannot be enforced on items that contain such arrays again');
     expanding.add(goal.id);
     const arrays = made.arrays.filter(canBeUnique);
     expanding.delete(goal.id);
@@ -82,7 +83,8 @@ export function createSolver(reader: SchemaReader): Solver {
 
   const canBeUnique = (array: ArrayAlternative): boolean => {
     if (array.unique === null) return true;
-    if (array.contains.length > 0) throw unsupported('uniqueItems', array.unique, 'cannot be enforced beside contains');
+    if (array.contains.length > 0)
+      throw unsupported('uniqueItems', array.unique, 'cannot be enforced together with contains');
     const goals = array.max <= array.prefix.length ? array.prefix.slice(0, array.max) : [...array.prefix, array.rest];
     for (const goal of goals) checkOpen(goal, array.unique);
     return solver.unique.complete({ array, numItems: 0, read: [] }) !== null;
@@ -96,7 +98,7 @@ export function createSolver(reader: SchemaReader): Solver {
     const isOpenArray = (array: ArrayAlternative): boolean =>
       array.max === Infinity && array.contains.length === 0 && solver.cost(array.rest) < Infinity;
     if (!found.objects.every(isOpenObject)) {
-      throw unsupported('uniqueItems', pointer, 'cannot be enforced on objects that take no further properties');
+      throw unsupported('uniqueItems', pointer, 'cannot be enforced on objects without additional properties');
     }
     if (found.arrays.some((array) => array.unique !== null)) {
       throw unsupported('uniqueItems', pointer, 'cannot be enforced on arrays that have unique items themselves');
@@ -203,7 +205,7 @@ export function createSolver(reader: SchemaReader): Solver {
         if (cost !== objectCost(object, solver.cost)) continue;
         return `{${solver.writeObject(planObject(formulas, object, EMPTY_OBJECT, solver.cost)!, true, maxBytes)}`;
       }
-      throw unsupported('schema', null, 'no witness of the expected size');
+      throw unsupported('schema', null, 'no value of the expected size found');
     },
     writeArray(plan, isFirst, maxBytes) {
       if (plan.bytes > maxBytes) return null;

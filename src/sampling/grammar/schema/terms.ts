@@ -38,7 +38,7 @@ export function createTermReader(
   const checkGuarded = (node: number, chain: readonly number[]): void => {
     if (guarded.has(node)) return;
     const { pointer } = reader.placeOf(node);
-    if (chain.includes(node)) throw unsupported('$ref', pointer, 'the schema refers to itself in place, without end');
+    if (chain.includes(node)) throw unsupported('$ref', pointer, 'the schema refers to itself in place endlessly');
     if (chain.length > MAX_CHAIN) throw unsupported('$ref', pointer, `more than ${MAX_CHAIN} references in a row`);
     for (const next of inPlace(reader.read(node), [])) checkGuarded(next, [...chain, node]);
     guarded.add(node);
@@ -158,7 +158,7 @@ export function createTermReader(
       terms.push([...atoms.values()].map((atom) => atom.atom));
       const { maxAlternatives } = fuel.limits;
       if (terms.length > maxAlternatives) {
-        throw unsupported('anyOf/oneOf/not', null, `more than ${maxAlternatives} alternatives when multiplied out`);
+        throw unsupported('anyOf/oneOf/not', null, `more than ${maxAlternatives} alternatives when expanded`);
       }
       return;
     }

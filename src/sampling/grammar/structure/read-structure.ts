@@ -43,12 +43,12 @@ export function readStructure(root: unknown, compileSchema: (schema: unknown) =>
     }
   };
   const readText = (value: unknown, pointer: string, isEmptyAllowed: boolean): Uint8Array => {
-    if (typeof value !== 'string') return fail(pointer, `a text expected, not ${typeof value}`);
-    if (!isEmptyAllowed && value === '') fail(pointer, 'a text of at least one character expected');
+    if (typeof value !== 'string') return fail(pointer, `must be a string, got ${typeof value}`);
+    if (!isEmptyAllowed && value === '') fail(pointer, 'must not be empty');
     // A lone surrogate has no bytes in UTF-8.
-    if (/\p{Surrogate}/u.test(value)) fail(pointer, 'half a surrogate pair');
+    if (/\p{Surrogate}/u.test(value)) fail(pointer, 'contains a lone surrogate');
     const bytes = encoder.encode(value);
-    if (bytes.length > limits.maxTextBytes) fail(pointer, `${bytes.length} bytes, at most ${limits.maxTextBytes}`);
+    if (bytes.length > limits.maxTextBytes) fail(pointer, `${bytes.length} bytes, the limit is ${limits.maxTextBytes}`);
     fuel.burn(1 + bytes.length, 'a structure');
     return bytes;
   };
@@ -63,12 +63,12 @@ export function readStructure(root: unknown, compileSchema: (schema: unknown) =>
     return search;
   };
   const readList = (value: unknown, pointer: string, depth: number, least: number): Part[] => {
-    if (!Array.isArray(value)) return fail(pointer, 'a list expected');
-    if (value.length < least) fail(pointer, 'an empty list');
+    if (!Array.isArray(value)) return fail(pointer, 'must be a list');
+    if (value.length < least) fail(pointer, 'must not be empty');
     return value.map((item, i) => read(item, `${pointer}/${i}`, depth + 1));
   };
   const readCount = (value: unknown, pointer: string): number => {
-    if (!Number.isSafeInteger(value) || (value as number) < 0) fail(pointer, 'a count expected');
+    if (!Number.isSafeInteger(value) || (value as number) < 0) fail(pointer, 'must be a non-negative integer');
     return value as number;
   };
   const readBounds = (node: JsonObject, until: TextSearch, without: TextSearch | null, pointer: string) => {
@@ -76,9 +76,9 @@ export function readStructure(root: unknown, compileSchema: (schema: unknown) =>
     if (minLength === undefined && maxLength === undefined) return null;
     const min = minLength === undefined ? 0 : readCount(minLength, `${pointer}/minLength`);
     const max = maxLength === undefined ? Infinity : readCount(maxLength, `${pointer}/maxLength`);
-    if (min > max) fail(pointer, `minLength is ${min}, maxLength ${max}`);
+    if (min > max) fail(pointer, `minLength ${min} exceeds maxLength ${max}`);
     const bounds: RawBounds | null = createRawBounds(min, max, { until, without });
-    return bounds ?? fail(`${pointer}/until`, 'no character is left to fill the text with');
+    return bounds ?? fail(`${pointer}/until`, 'no character is allowed before it');
   };
   const textPart = (bytes: Uint8Array): TextPart => ({ kind: 'text', id: ++numNodes, least: bytes.length, bytes });
   const compile = (schema: unknown): CompiledGrammar => {
@@ -102,7 +102,7 @@ export function readStructure(root: unknown, compileSchema: (schema: unknown) =>
       const until = createTextSearch(readText(node['until'], `${pointer}/until`, false));
       const without = readWithout(node, pointer);
       if (without !== null && overlaps(without.bytes, until.bytes)) {
-        fail(`${pointer}/without`, 'it could end inside "until"');
+        fail(`${pointer}/without`, 'must not overlap the start of "until"');
       }
       const untilText = textPart(until.bytes);
       const bounds = readBounds(node, until, without, pointer);
@@ -122,22 +122,22 @@ export function readStructure(root: unknown, compileSchema: (schema: unknown) =>
       const separator = textPart(readText(node['separator'], `${pointer}/separator`, true));
       const min = readCount(node['min'], `${pointer}/min`);
       const max = node['max'] === null ? Infinity : readCount(node['max'], `${pointer}/max`);
-      if (min > max) fail(pointer, `min is ${min}, max ${max}`);
+      if (min > max) fail(pointer, `min ${min} exceeds max ${max}`);
       const item = read(node['item'], `${pointer}/item`, depth + 1);
       // Endlessly many of them would fit between two bytes.
-      if (item.least + separator.least === 0) fail(pointer, 'an item that may be empty, without a separator');
+      if (item.least + separator.least === 0) fail(pointer, 'an item that may be empty requires a separator');
       const least = min === 0 ? 0 : min * item.least + (min - 1) * separator.least;
       return { kind: 'repeat', id: ++numNodes, least, item, separator, min, max };
     },
     free(node, pointer, depth) {
       const branches = node['branches'];
-      if (!Array.isArray(branches)) return fail(`${pointer}/branches`, 'a list expected');
+      if (!Array.isArray(branches)) return fail(`${pointer}/branches`, 'must be a list');
       const { endsAfterBranch } = node;
-      if (typeof endsAfterBranch !== 'boolean') return fail(`${pointer}/endsAfterBranch`, 'a boolean expected');
+      if (typeof endsAfterBranch !== 'boolean') return fail(`${pointer}/endsAfterBranch`, 'must be a boolean');
       const triggers: Uint8Array[] = [];
       const parts = branches.map((branch: unknown, i) => {
         const at = `${pointer}/branches/${i}`;
-        if (!isObject(branch)) return fail(at, 'an object expected');
+        if (!isObject(branch)) return fail(at, 'must be an object');
         checkMembers(branch, ['trigger', 'node'], [], at);
         triggers.push(readText(branch['trigger'], `${at}/trigger`, false));
         return read(branch['node'], `${at}/node`, depth + 1);
@@ -147,13 +147,13 @@ export function readStructure(root: unknown, compileSchema: (schema: unknown) =>
   };
 
   function read(node: unknown, pointer: string, depth: number): Part {
-    if (!isObject(node)) return fail(pointer, 'a node expected');
+    if (!isObject(node)) return fail(pointer, 'must be a node');
     if (depth > limits.maxDepth) fail(pointer, `nested deeper than ${limits.maxDepth} nodes`);
     if (numNodes >= limits.maxNodes) fail(pointer, `more than ${limits.maxNodes} nodes`);
     fuel.burn(1, 'a structure');
     const kind = node['kind'];
     if (typeof kind !== 'string' || !Object.hasOwn(readers, kind)) {
-      return fail(`${pointer}/kind`, `one of ${Object.keys(readers).join(', ')} expected`);
+      return fail(`${pointer}/kind`, `must be one of ${Object.keys(readers).join(', ')}`);
     }
     const [needed, optional] = MEMBERS[kind as Kind];
     checkMembers(node, ['kind', ...needed], optional, pointer);

@@ -154,7 +154,7 @@ test('[G22] JSON without a text writes that text with escapes', () => {
     expect((begun + rest).indexOf('</p>')).toBe((begun + rest).length - 4);
   }
   expect(() => compile({ kind: 'json', schema: {}, without: ', ' })).toThrow(/outside strings/);
-  expect(() => compile({ kind: 'raw', until: '>b', without: 'a>' })).toThrow(/inside "until"/);
+  expect(() => compile({ kind: 'raw', until: '>b', without: 'a>' })).toThrow(/overlap the start of "until"/);
 });
 
 test('[G28] raw text has as many characters as its bounds say, not counting what ends it', () => {
@@ -216,26 +216,29 @@ test('[G9] a minimum of a billion items costs nothing until it is written', () =
 test('[G8] what is malformed, too large or nested too deeply gets one error with the place and the numbers', () => {
   const nested = (depth: number): StructureNode => (depth === 0 ? text('x') : sequence(nested(depth - 1)));
   const cases: [unknown, RegExp, Partial<GrammarLimits>?][] = [
-    [null, /\/root: a node expected/],
-    [{ kind: 'any' }, /\/root\/kind: one of text, json, raw/],
-    [{ kind: 'toString' }, /\/root\/kind: one of/],
+    [null, /\/root: must be a node/],
+    [{ kind: 'any' }, /\/root\/kind: must be one of text, json, raw/],
+    [{ kind: 'toString' }, /\/root\/kind: must be one of/],
     [{ kind: 'text' }, /"text" is missing/],
     [{ kind: 'text', text: 'x', more: 1 }, /"more" is unknown/],
-    [{ kind: 'text', text: 7 }, /\/root\/text: a text expected, not number/],
-    [text('a\ud800b'), /half a surrogate pair/],
-    [text('12345'), /\/root\/text: 5 bytes, at most 4/, { maxTextBytes: 4 }],
-    [{ ...raw('b'), minLength: 2, maxLength: 1 }, /minLength is 2, maxLength 1/],
-    [{ ...raw('b'), maxLength: -1 }, /\/root\/maxLength: a count expected/],
-    [raw(''), /\/root\/until: a text of at least one character/],
-    [{ kind: 'choice', items: [] }, /\/root\/items: an empty list/],
+    [{ kind: 'text', text: 7 }, /\/root\/text: must be a string, got number/],
+    [text('a\ud800b'), /contains a lone surrogate/],
+    [text('12345'), /\/root\/text: 5 bytes, the limit is 4/, { maxTextBytes: 4 }],
+    [{ ...raw('b'), minLength: 2, maxLength: 1 }, /minLength 2 exceeds maxLength 1/],
+    [{ ...raw('b'), maxLength: -1 }, /\/root\/maxLength: must be a non-negative integer/],
+    [raw(''), /\/root\/until: must not be empty/],
+    [{ kind: 'choice', items: [] }, /\/root\/items: must not be empty/],
     [sequence(text('a'), text('b'), text('c')), /\/root\/items\/2: more than 2 nodes/, { maxNodes: 2 }],
     [nested(12), /nested deeper than 8 nodes/, { maxDepth: 8 }],
     [text('x'.repeat(200)), /structure at the root: larger than 100 characters/, { maxSourceLength: 100 }],
-    [{ kind: 'repeat', item: text(''), separator: '', min: 0, max: null }, /may be empty, without a separator/],
-    [{ kind: 'repeat', item: text('a'), separator: '', min: 3, max: 2 }, /min is 3, max 2/],
-    [{ kind: 'repeat', item: text('a'), separator: '', min: -1, max: 2 }, /\/root\/min: a count expected/],
-    [{ kind: 'free', branches: [{ trigger: '', node: text('a') }], endsAfterBranch: true }, /\/0\/trigger: a text of/],
-    [{ kind: 'free', branches: [], endsAfterBranch: 1 }, /a boolean expected/],
+    [{ kind: 'repeat', item: text(''), separator: '', min: 0, max: null }, /may be empty requires a separator/],
+    [{ kind: 'repeat', item: text('a'), separator: '', min: 3, max: 2 }, /min 3 exceeds max 2/],
+    [
+      { kind: 'repeat', item: text('a'), separator: '', min: -1, max: 2 },
+      /\/root\/min: must be a non-negative integer/,
+    ],
+    [{ kind: 'free', branches: [{ trigger: '', node: text('a') }], endsAfterBranch: true }, /\/0\/trigger: must not be empty/],
+    [{ kind: 'free', branches: [], endsAfterBranch: 1 }, /must be a boolean/],
     [{ kind: 'json', schema: { type: 'string', minLength: 2, maxLength: 1 } }, /no value satisfies it/],
   ];
   for (const [root, message, limits] of cases) {

@@ -38,7 +38,7 @@ const HEX_ESCAPES = new Map([
 export function parseGbnf(text: string, fuel: Fuel): GbnfGrammar {
   const { maxSourceLength, maxDepth } = fuel.limits;
   if (text.length > maxSourceLength)
-    throw malformed('GBNF', 0, `${text.length} characters, at most ${maxSourceLength}`);
+    throw malformed('GBNF', 0, `${text.length} characters, the limit is ${maxSourceLength}`);
   const codes = [...text];
   let at = 0;
   const rules: GbnfSymbol[][][] = [];
@@ -66,7 +66,7 @@ export function parseGbnf(text: string, fuel: Fuel): GbnfGrammar {
   const readName = (): string => {
     const from = at;
     while (at < codes.length && NAME.test(codes[at]!)) at++;
-    if (at === from) throw fail('a rule name expected');
+    if (at === from) throw fail('expected a rule name');
     return codes.slice(from, at).join('');
   };
   const readCode = (): number => {
@@ -81,7 +81,7 @@ export function parseGbnf(text: string, fuel: Fuel): GbnfGrammar {
       return code;
     }
     const hex = codes.slice(at, at + digits).join('');
-    if (hex.length !== digits || !/^[0-9a-fA-F]+$/.test(hex)) throw fail(`${digits} hexadecimal digits expected`);
+    if (hex.length !== digits || !/^[0-9a-fA-F]+$/.test(hex)) throw fail(`expected ${digits} hexadecimal digits`);
     at += digits;
     return Number.parseInt(hex, 16);
   };
@@ -95,7 +95,7 @@ export function parseGbnf(text: string, fuel: Fuel): GbnfGrammar {
       const isRange = codes[at] === '-' && codes[at + 1] !== ']';
       if (isRange) at++;
       const to = isRange ? readCode() : from;
-      if (to < from) throw fail('a range out of order');
+      if (to < from) throw fail('the range is out of order');
       pairs.push(from, to);
     }
     at++;
@@ -129,7 +129,7 @@ export function parseGbnf(text: string, fuel: Fuel): GbnfGrammar {
     }
     if (NAME.test(next)) return [{ rule: ruleOf(readName()) }];
     throw next === '<'
-      ? unsupported('GBNF', null, `a token by name at character ${at}`)
+      ? unsupported('GBNF', null, `a named token at character ${at}`)
       : fail(`unexpected ${JSON.stringify(next)}`);
   };
   const readBounds = (): [number, number] | null => {
@@ -144,7 +144,7 @@ export function parseGbnf(text: string, fuel: Fuel): GbnfGrammar {
     }
     if (codes[at] !== '{') return null;
     const match = /^\{\s*(\d{1,9})\s*(,\s*(\d{0,9})\s*)?\}/.exec(codes.slice(at, at + 64).join(''));
-    if (match === null) throw fail('a repetition such as {2}, {2,} or {2,5} expected');
+    if (match === null) throw fail('expected a repetition such as {2}, {2,} or {2,5}');
     at += match[0].length;
     const min = Number(match[1]);
     const max = match[2] === undefined ? min : match[3] === '' ? Infinity : Number(match[3]);
@@ -220,6 +220,6 @@ export function parseGbnf(text: string, fuel: Fuel): GbnfGrammar {
     if (at < codes.length && !/[\r\n]/.test(codes[at]!)) throw fail(`unexpected ${JSON.stringify(codes[at])}`);
   }
   for (const name of numbers.keys()) if (!defined.has(name)) throw malformed('GBNF', `rule ${name}`, 'is not defined');
-  if (!defined.has('root')) throw malformed('GBNF', 0, 'there is no rule root');
+  if (!defined.has('root')) throw malformed('GBNF', 0, 'rule root is missing');
   return { rules, names, root: numbers.get('root')! };
 }
