@@ -10,6 +10,7 @@ export const { expect } = chai;
 // Only tests whose full name starts with this run.
 const prefix = process.env.PLAIN_VITEST_PREFIX ?? '';
 const tests = [];
+const cleanups = [];
 let path = [];
 
 function each(declare) {
@@ -36,6 +37,11 @@ export function test(title, body) {
 test.each = each(test);
 test.skipIf = (isSkipped) => (isSkipped ? () => {} : test);
 
+/** When all tests are done, whatever group it stands in. */
+export function afterAll(body) {
+  cleanups.push(body);
+}
+
 setImmediate(async () => {
   let numFailed = 0;
   for (const { name, body } of tests) {
@@ -46,6 +52,7 @@ setImmediate(async () => {
       console.log(`FAIL ${name}\n     ${error instanceof Error ? error.message : String(error)}`);
     }
   }
+  for (const cleanUp of cleanups) await cleanUp();
   console.log(`${tests.length - numFailed} passed, ${numFailed} failed`);
   process.exitCode = numFailed === 0 && tests.length > 0 ? 0 : 1;
 });

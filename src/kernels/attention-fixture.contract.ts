@@ -33,7 +33,9 @@ const scaleOf = ({ headDim }: Shape): number => 1 / Math.sqrt(headDim);
 /** Cheaper than so many draws; no width divides the period, so that no two rows are alike. */
 function manyNormals(length: number, seed: number, scale = 1): Float32Array {
   const period = normals(4099, seed, scale);
-  return Float32Array.from({ length }, (_, i) => period[i % period.length]!);
+  const values = new Float32Array(length);
+  for (let at = 0; at < length; at += period.length) values.set(period.subarray(0, length - at), at);
+  return values;
 }
 
 const made = new Map<string, Sequence[]>();

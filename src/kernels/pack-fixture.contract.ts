@@ -39,15 +39,52 @@ export async function withPack(
 }
 
 /**
- * The same with a small arena, which is cheaper to make and to collect. Starting a thread takes longer than most bodies:
- * the short form has one, unless the test names a number. Programs of all operations have the same bits on 1 to 8.
+ * The same with a small arena, which is cheaper to make and to collect. In the short form tests that name no options take
+ * turns on one pack until its arena is full, because making a pack takes longer than most bodies, and starting a thread
+ * longer still: it has one thread. Programs of all operations have the same bits on 1 to 8.
  */
-export function withSmallPack(
+export async function withSmallPack(
   factory: KernelPackFactory,
   body: (fixture: PackFixture) => Promise<void>,
   options: Partial<KernelPackOptions> = {},
 ): Promise<void> {
-  return withPack(factory, body, { arenaBytes: 2 ** 23, numThreads: campaign({ short: 1, long: 2 }), ...options });
+  const isShared = campaign({ short: Object.keys(options).length === 0, long: false });
+  if (isShared) return withSharedPack(factory, body);
+  const numThreads = campaign({ short: 1, long: 2 });
+  return withPack(factory, body, { arenaBytes: SMALL_ARENA, numThreads, ...options });
+}
+
+const SMALL_ARENA = 2 ** 23;
+/** Memory that no test touches costs nothing. */
+const SHARED_ARENA = 2 ** 27;
+
+let shared: { readonly factory: KernelPackFactory; readonly pack: KernelPack } | null = null;
+
+async function withSharedPack(
+  factory: KernelPackFactory,
+  body: (fixture: PackFixture) => Promise<void>,
+): Promise<void> {
+  if (shared?.factory !== factory) {
+    await disposeSharedPack();
+    const options = { arenaBytes: SHARED_ARENA, numThreads: 1, maxTokens: 64, maxCols: 4096 };
+    shared = { factory, pack: await factory.create(options) };
+  }
+  const { pack } = shared;
+  let isReusable = false;
+  try {
+    await body(createFixture(pack));
+    await pack.sync(); // the next test must not run operations of this one
+    isReusable = pack.arena.sizeBytes - pack.arena.usedBytes >= SMALL_ARENA;
+  } finally {
+    if (!isReusable) await disposeSharedPack();
+  }
+}
+
+/** To be called after the last test of a pack. */
+export async function disposeSharedPack(): Promise<void> {
+  const pack = shared?.pack;
+  shared = null;
+  await pack?.dispose();
 }
 
 function createFixture(pack: KernelPack): PackFixture {
@@ -92,13 +129,23 @@ function createFixture(pack: KernelPack): PackFixture {
   };
 }
 
-/** A random matrix as bytes and as the numbers they mean. */
-export function randomMatrix(
-  type: TensorTypeName,
-  numRows: number,
-  numCols: number,
-  seed: number,
-): { bytes: Uint8Array; values: Float32Array; rowBytes: number } {
+interface RandomMatrix {
+  readonly bytes: Uint8Array;
+  readonly values: Float32Array;
+  readonly rowBytes: number;
+}
+
+const randomMatrices = new Map<string, RandomMatrix>();
+
+/** A random matrix as bytes and as the numbers they mean; made once for all packs, so that nothing may write to it. */
+export function randomMatrix(type: TensorTypeName, numRows: number, numCols: number, seed: number): RandomMatrix {
+  const key = `${type} ${numRows} ${numCols} ${seed}`;
+  let matrix = randomMatrices.get(key);
+  if (matrix === undefined) randomMatrices.set(key, (matrix = makeRandomMatrix(type, numRows, numCols, seed)));
+  return matrix;
+}
+
+function makeRandomMatrix(type: TensorTypeName, numRows: number, numCols: number, seed: number): RandomMatrix {
   const format = quantFormats[type];
   const bytes = randomBlocks(type, numRows * numCols, seed);
   const values = new Float32Array(numRows * numCols);
@@ -113,7 +160,7 @@ export function expectClose(
   tolerance: (index: number) => number,
   what: string,
 ): void {
-  expect(actual.length, what).toBe(expected.length);
+  expectSameLength(actual, expected, what);
   for (let i = 0; i < expected.length; i++) {
     const error = Math.abs(actual[i]! - expected[i]!);
     if (!(error <= tolerance(i))) {
@@ -124,9 +171,16 @@ export function expectClose(
 
 /** Fails at the first value that is not the same to the last bit. */
 export function expectSameBits(actual: Float32Array, expected: Float32Array, what: string): void {
-  expect(actual.length, what).toBe(expected.length);
+  expectSameLength(actual, expected, what);
   for (let i = 0; i < expected.length; i++) {
     if (!Object.is(actual[i], expected[i])) expect.fail(`${what}: [${i}] is ${actual[i]}, expected ${expected[i]}`);
+  }
+}
+
+/** Cheaper than `expect(…).toBe(…)`, which hundreds of thousands of rows pass. */
+function expectSameLength(actual: ArrayLike<number>, expected: ArrayLike<number>, what: string): void {
+  if (actual.length !== expected.length) {
+    expect.fail(`${what}: ${actual.length} values, expected ${expected.length}`);
   }
 }
 

@@ -33,6 +33,16 @@ interface Case {
   readonly tolerances: Float64Array;
 }
 
+const cases = new Map<string, Case>();
+
+/** Made once for all packs: nothing may write to it. */
+function caseOf(type: TensorTypeName, numCols: number, seed: number): Case {
+  const key = `${type} ${numCols} ${seed}`;
+  let plain = cases.get(key);
+  if (plain === undefined) cases.set(key, (plain = makeCase(type, numCols, seed)));
+  return plain;
+}
+
 /** The plain computation at full size; smaller cases are its upper left corner. */
 function makeCase(type: TensorTypeName, numCols: number, seed: number): Case {
   const { bytes, values, rowBytes } = randomMatrix(type, MAX_ROWS, numCols, seed);
@@ -40,14 +50,15 @@ function makeCase(type: TensorTypeName, numCols: number, seed: number): Case {
   x.fill(0, 0, Math.min(32, numCols)); // a block of zeros must not divide by zero
   const expected = new Float64Array(MAX_TOKENS * MAX_ROWS);
   const tolerances = new Float64Array(MAX_TOKENS * MAX_ROWS);
+  const norms = Float64Array.from({ length: MAX_ROWS }, (_, r) => norm(values, r * numCols, (r + 1) * numCols));
   for (let t = 0; t < MAX_TOKENS; t++) {
     const row = roundRow(x.slice(t * numCols, (t + 1) * numCols), activationRounding[type]);
+    const size = (8 + Math.sqrt(numCols)) * EPSILON * norm(row);
     for (let r = 0; r < MAX_ROWS; r++) {
       let sum = 0;
-      for (let i = 0; i < numCols; i++) sum += values[r * numCols + i]! * row[i]!;
+      for (let i = 0, at = r * numCols; i < numCols; i++, at++) sum += values[at]! * row[i]!;
       expected[t * MAX_ROWS + r] = sum;
-      tolerances[t * MAX_ROWS + r] =
-        (8 + Math.sqrt(numCols)) * EPSILON * norm(values, r * numCols, (r + 1) * numCols) * norm(row);
+      tolerances[t * MAX_ROWS + r] = size * norms[r]!;
     }
   }
   return { type, numCols, bytes, rowBytes, x, expected, tolerances };
@@ -70,7 +81,7 @@ export function describeMatmul(makeFactory: () => KernelPackFactory): void {
     test('equals the plain product for every number of tokens, rows and columns', async () => {
       await withSmallPack(makeFactory(), async ({ pack, put, output, matrix }) => {
         for (const { numCols, tokens, rows } of shapes) {
-          const { bytes, rowBytes, x, expected, tolerances } = makeCase(type, numCols, numCols);
+          const { bytes, rowBytes, x, expected, tolerances } = caseOf(type, numCols, numCols);
           const offset = put(x);
           for (const numRows of rows) {
             const weight = matrix(type, numRows, numCols, bytes.subarray(0, numRows * rowBytes));
@@ -127,7 +138,7 @@ export function describeMatmul(makeFactory: () => KernelPackFactory): void {
     test('gives a token the same bits alone as in a batch', async () => {
       const numCols = blockSize === 1 ? 99 : 3 * blockSize;
       const numRows = 13;
-      const { bytes, rowBytes, x } = makeCase(type, numCols, 5);
+      const { bytes, rowBytes, x } = caseOf(type, numCols, 5);
       await withSmallPack(makeFactory(), async ({ pack, put, output, matrix }) => {
         const weight = matrix(type, numRows, numCols, bytes.subarray(0, numRows * rowBytes));
         for (const numTokens of tokenCounts) {
@@ -161,7 +172,7 @@ export function describeMatmul(makeFactory: () => KernelPackFactory): void {
   test('matmul writes several outputs of different types, with and without bias and accumulation', async () => {
     const numCols = 512;
     const types: TensorTypeName[] = ['Q4_K', 'F32', 'Q8_0', 'Q6_K', 'F16', 'Q4_0'];
-    const cases = types.map((type) => makeCase(type, numCols, 7));
+    const cases = types.map((type) => caseOf(type, numCols, 7));
     const { x } = cases[0]!;
     for (const numTokens of [1, 3, 8]) {
       await withSmallPack(makeFactory(), async ({ pack, put, output, matrix }) => {
@@ -199,7 +210,7 @@ export function describeMatmul(makeFactory: () => KernelPackFactory): void {
   });
 
   test('matmul leaves its input alone and does nothing for no tokens', async () => {
-    const { bytes, x } = makeCase('Q8_0', 64, 3);
+    const { bytes, x } = caseOf('Q8_0', 64, 3);
     await withSmallPack(makeFactory(), async ({ pack, put, output, matrix }) => {
       const weight = matrix('Q8_0', MAX_ROWS, 64, bytes);
       const input = put(x);

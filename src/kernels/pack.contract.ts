@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import type { TensorTypeName } from '../core/tensor-type.ts';
 import { ARENA_ALIGNMENT, type KernelPackFactory } from './contract.ts';
 import { describeAttentionEdges } from './pack-attention-edges.contract.ts';
@@ -7,7 +7,7 @@ import { describeDistances } from './pack-distances.contract.ts';
 import { describeElementwise } from './pack-elementwise.contract.ts';
 import { describeEncoderOps } from './pack-encoder.contract.ts';
 import { describeExtremes } from './pack-extremes.contract.ts';
-import { allTypes, randomMatrix, withSmallPack } from './pack-fixture.contract.ts';
+import { allTypes, disposeSharedPack, randomMatrix, withSmallPack } from './pack-fixture.contract.ts';
 import { describeGraph } from './pack-graph.contract.ts';
 import { describeLowRank } from './pack-low-rank.contract.ts';
 import { describeMatmul } from './pack-matmul.contract.ts';
@@ -20,6 +20,7 @@ import { describeTopLogits } from './pack-top-logits.contract.ts';
 /** What every kernel pack must do; run by each of them. */
 export function describeKernelPack(name: string, makeFactory: () => KernelPackFactory): void {
   describe(name, () => {
+    afterAll(disposeSharedPack);
     describeArena(makeFactory);
     describeElementwise(makeFactory);
     describeMatmul(makeFactory);

@@ -8,5 +8,7 @@ export function createNormal(random: Random): () => number {
 /** `length` normal values times `scale`; the same for the same seed. */
 export function normals(length: number, seed: number, scale = 1): Float32Array {
   const normal = createNormal(createRandom(seed));
-  return Float32Array.from({ length }, () => normal() * scale);
+  const values = new Float32Array(length);
+  for (let i = 0; i < length; i++) values[i] = normal() * scale;
+  return values;
 }

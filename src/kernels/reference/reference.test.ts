@@ -1,4 +1,5 @@
 import { describeKernelPack } from '../pack.contract.ts';
 import { createReferencePackFactory } from './reference-pack.ts';
 
-describeKernelPack('reference', createReferencePackFactory);
+const factory = createReferencePackFactory();
+describeKernelPack('reference', () => factory);
