@@ -191,7 +191,9 @@ test('[E35] what does not fit the model or the memory is refused and leaves ever
     /adapter is for qwen2/,
   );
   const misfit = await randomAdapter(other, { seed: 1 });
-  expect(() => engine.loadAdapter(1, misfit)).toThrow(/blk\.0\.ffn_gate as a matrix of \d+ x \d+, the model has \d+ x \d+/);
+  expect(() => engine.loadAdapter(1, misfit)).toThrow(
+    /blk\.0\.ffn_gate as a matrix of \d+ x \d+, the model has \d+ x \d+/,
+  );
   const large = await make({ seed: 1, rank: 1024, targets: ['ffn_up', 'ffn_gate', 'ffn_down'] });
   expect(() => engine.loadAdapter(1, large)).toThrow(/bytes for adapter weights do not fit/);
   expect(engine.stats()).toEqual(before);

@@ -82,7 +82,12 @@ export function createRequestPipeline(options: RequestPipelineOptions): RequestP
     const lease = await models.acquire(request.model, { signal: call.signal, waitMs: limits.modelWaitMs });
     const backend = createLocalBackend(lease, limits);
     try {
-      const identity = { tenant: caller.tenant, requestId: caller.requestId, modelId: lease.id, adapter: lease.adapter };
+      const identity = {
+        tenant: caller.tenant,
+        requestId: caller.requestId,
+        modelId: lease.id,
+        adapter: lease.adapter,
+      };
       const recalled = await rememberRequest(memory, request, identity, clock.now);
       return { backend, recalled, events: backend.run(recalled.request, call), observers: [], route: null };
     } catch (error) {

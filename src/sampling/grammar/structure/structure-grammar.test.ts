@@ -237,7 +237,10 @@ test('[G8] what is malformed, too large or nested too deeply gets one error with
       { kind: 'repeat', item: text('a'), separator: '', min: -1, max: 2 },
       /\/root\/min: must be a non-negative integer/,
     ],
-    [{ kind: 'free', branches: [{ trigger: '', node: text('a') }], endsAfterBranch: true }, /\/0\/trigger: must not be empty/],
+    [
+      { kind: 'free', branches: [{ trigger: '', node: text('a') }], endsAfterBranch: true },
+      /\/0\/trigger: must not be empty/,
+    ],
     [{ kind: 'free', branches: [], endsAfterBranch: 1 }, /must be a boolean/],
     [{ kind: 'json', schema: { type: 'string', minLength: 2, maxLength: 1 } }, /no value satisfies it/],
   ];
