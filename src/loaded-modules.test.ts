@@ -30,6 +30,7 @@ test('the library loads neither a model’s parts nor the memory’s before they
     'core/errors.ts',
     'index.ts',
     'platform/node/lazy-adapters.ts',
+    'platform/node/lazy-router.ts',
     'platform/node/lazy.ts',
     'platform/node/learning/lazy.ts',
     'platform/node/memory/lazy.ts',
