@@ -152,7 +152,12 @@ export const CHANGE_ACTIONS: Actions = {
     args: '<out.gguf>',
     description: 'write the active version as a LoRA file, which llama.cpp reads, too',
     flags: [
-      { name: '--version-number', value: 'n', read: readVersion, description: 'version to write; default: the active one' },
+      {
+        name: '--version-number',
+        value: 'n',
+        read: readVersion,
+        description: 'version to write; default: the active one',
+      },
       { name: '--type', value: 'F32|F16', description: TYPE_DESCRIPTION },
     ],
     needsModel: isLocal,
