@@ -56,7 +56,7 @@ export interface ModelSpec {
   readonly maxSequences: number;
   /** Tokens the KV pages hold unpacked; null: as many as the budget allows. */
   readonly kvCacheTokens: number | null;
-  /** Most bytes of KV pages and adapters together; null: as `kvCacheTokens` needs. */
+  /** Maximum bytes of KV pages and adapters together; null: derived from `kvCacheTokens`. */
   readonly memoryBudgetBytes: number | null;
   readonly kvPrecision: FloatKvPrecision;
   readonly kvPacking: KvPacking;
