@@ -45,7 +45,7 @@ export async function readInput(stdin: TextInput, signal: AbortSignal): Promise<
 
 function firstInvalidByte(bytes: Uint8Array): number {
   // Binary search for the longest prefix that decodes, where the last character may be incomplete.
-  const isGood = (length: number): boolean => {
+  const isValid = (length: number): boolean => {
     try {
       new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, length), { stream: true });
       return true;
@@ -53,14 +53,14 @@ function firstInvalidByte(bytes: Uint8Array): number {
       return false;
     }
   };
-  let good = 0;
-  let bad = bytes.length + 1;
-  while (bad - good > 1) {
-    const middle = (good + bad) >>> 1;
-    if (middle <= bytes.length && isGood(middle)) good = middle;
-    else bad = middle;
+  let validLength = 0;
+  let invalidLength = bytes.length + 1;
+  while (invalidLength - validLength > 1) {
+    const middle = (validLength + invalidLength) >>> 1;
+    if (middle <= bytes.length && isValid(middle)) validLength = middle;
+    else invalidLength = middle;
   }
-  return good === bytes.length ? lastCharacterStart(bytes) : good;
+  return validLength === bytes.length ? lastCharacterStart(bytes) : validLength;
 }
 
 /** Start of the incomplete last character. */

@@ -74,8 +74,8 @@ test('prints help as JSON with --json', async () => {
   const help = JSON.parse(stdout);
   expect(Object.keys(help)).toEqual(['name', 'args', 'description', 'options', 'actions', 'examples', 'notes']);
   expect(help.options.map(({ name }: { name: string }) => name)).toEqual(['--scope', '--tenant', '--config', '--json']);
-  const all = JSON.parse((await run('help', '--json')).stdout);
-  expect(all.commands).toHaveLength(COMMANDS.length);
+  const overview = JSON.parse((await run('help', '--json')).stdout);
+  expect(overview.commands).toHaveLength(COMMANDS.length);
   expect(JSON.parse((await run('help', 'keys', '--json')).stdout)).toEqual(help);
 });
 

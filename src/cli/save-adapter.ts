@@ -14,7 +14,7 @@ export function checkOutputName(path: string): void {
 }
 
 /** Writes an adapter file atomically and reports it. */
-export function saveAdapter({ output, values }: CommandContext, path: string, adapter: Adapter, more: object): void {
+export function saveAdapter({ output, values }: CommandContext, path: string, adapter: Adapter, details: object): void {
   const { '--type': type, '--name': name } = values as { '--type'?: 'F32' | 'F16'; '--name'?: string };
   checkOutputName(path);
   const file = describeAdapterFile(adapter, {
@@ -30,7 +30,7 @@ export function saveAdapter({ output, values }: CommandContext, path: string, ad
     throw error;
   }
   const { contentHash, factors } = adapter;
-  output.document({ path, contentHash, numMatrices: factors.length, factorBytes: adapterBytes(factors), ...more });
+  output.document({ path, contentHash, numMatrices: factors.length, factorBytes: adapterBytes(factors), ...details });
   output.note(
     `wrote ${escapeLine(path)}: ${factors.length} matrices, ${formatBytes(sink.sizeBytes)}, hash ${contentHash.slice(0, 12)}`,
   );

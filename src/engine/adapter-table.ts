@@ -6,37 +6,37 @@ import { MAX_STACKED_ADAPTERS } from '../models/step-adapters.ts';
 import type { LoadedModel } from '../models/types.ts';
 import type { RequestAdapter, SequenceAdapter } from './types.ts';
 
-/** The adapters of a model, in the memory its pages live in. Changes only between two steps. */
+/** A model's adapters, stored in the KV page memory. Changes only between two steps. */
 export interface AdapterTable {
   readonly numAdapters: number;
-  /** Throws where it does not fit the model (`invalid_option`) or the memory (`out_of_memory`); then nothing has changed. */
+  /** Throws if it does not fit the model (`invalid_option`) or the memory (`out_of_memory`); nothing changes then. */
   load(id: number, adapter: Adapter): { readonly sizeBytes: number };
-  /** No request can name it from now on; its memory is free when those that have it end. False when there is none. */
+  /** New requests cannot use it; its memory is freed when the requests that use it end. False if not found. */
   unload(id: number): boolean;
-  /** What a request's adapters are, in the order they are added up. Throws for those that are not here. */
+  /** A request's adapters, in the order they are summed. Throws `not_found` for unknown ids. */
   resolve(adapters: readonly RequestAdapter[]): readonly SequenceAdapter[];
-  /** What K and V of a request with these depend on; null: on no adapter. */
+  /** The cache key part that K and V of such a request depend on; null: no adapter affects them. */
   cacheKey(adapters: readonly SequenceAdapter[]): string | null;
-  /** From `pin` to `unpin` they stay where they are. */
+  /** Pinned adapters stay in memory until `unpin`. */
   pin(adapters: readonly SequenceAdapter[]): void;
   unpin(adapters: readonly SequenceAdapter[]): void;
-  /** Frees what was unloaded and is used by nobody any more. */
+  /** Frees unloaded adapters that no request uses. */
   sweep(): void;
 }
 
 interface Entry {
   readonly adapter: Adapter;
   readonly reservation: Reservation;
-  /** null: pages of requests without it serve requests with it, too. */
+  /** null: requests with and without it can share pages. */
   readonly kvKey: string | null;
   numUsers: number;
   isUnloaded: boolean;
 }
 
-/** |scale| of a request: beyond it the answer is noise, and far beyond not finite. */
+/** Limit of |scale|: beyond it answers are noise, far beyond they are not finite. */
 const MAX_SCALE = 100;
 
-/** By content, not by when they were loaded: sums are rounded in this order, also after a restart. */
+/** Sorted by content, not by load order: sums are rounded in this order, also after a restart. */
 export function compareAdapters(a: SequenceAdapter, b: SequenceAdapter): number {
   return a.contentHash < b.contentHash ? -1 : a.contentHash > b.contentHash ? 1 : a.scale - b.scale;
 }
@@ -68,7 +68,7 @@ export function createAdapterTable(model: LoadedModel, cache: KvCache): AdapterT
       const reservation = cache.reserve(plan.numSlabs * slabBytes);
       const slabs = reservation.slabs.map(({ offset }) => model.kv.base + offset);
       model.setAdapter(id, writePlacement(plan, model.pack.arena, slabs));
-      // Split otherwise, it computes other last bits.
+      // A different split would change the last bits of the result.
       const kvKey = plan.isSplit ? `${adapter.contentHash}/${slabBytes}` : adapter.contentHash;
       const isInKv = affectsKv(adapter, model.shape);
       entries.set(id, { adapter, reservation, kvKey: isInKv ? kvKey : null, numUsers: 0, isUnloaded: false });
@@ -104,7 +104,7 @@ export function createAdapterTable(model: LoadedModel, cache: KvCache): AdapterT
         }
         return { id, scale, contentHash: entry.adapter.contentHash };
       });
-      // Nothing times nothing.
+      // A scale of 0 changes nothing.
       return resolved.filter(({ scale }) => scale !== 0).sort(compareAdapters);
     },
     cacheKey(adapters) {

@@ -3,7 +3,7 @@ import type { Sequence } from './sequence.ts';
 import { compareAdapters } from './adapter-table.ts';
 import type { Schedule, SequenceAdapter } from './types.ts';
 
-/** The scheduled rows as the model wants them: one flat row per token, page tables beside, and as many best logits as the most demanding sampler wants. */
+/** Scheduled rows as model input: one flat row per token, page tables, and the largest top-logit count any sampler asks for. */
 export function buildBatch(schedule: Schedule, sequences: ReadonlyMap<number, Sequence>, maxTop: number): StepBatch {
   const numRows = schedule.rows.reduce((sum, rows) => sum + rows.numRows, 0);
   const tokenIds = new Int32Array(numRows);
@@ -47,14 +47,14 @@ interface AdapterRows {
   readonly numRows: number;
 }
 
-/** One entry for each adapter and scale, in the order of `SequenceAdapter`s: so a row's sums are rounded as if it were alone. */
+/** One entry per adapter and scale, in the order of `SequenceAdapter`s, so a row's sums are rounded as if it were alone. */
 function groupRows(sequences: readonly AdapterRows[]): StepAdapter[] {
   const groups = new Map<string, { adapter: SequenceAdapter; place: number; rows: number[] }>();
   for (const { adapters, firstRow, numRows } of sequences) {
     const used = new Map<string, number>();
     for (const adapter of adapters) {
       const name = `${adapter.contentHash} ${adapter.scale} ${adapter.id}`;
-      // The same one twice is two entries: none has a row twice.
+      // The same adapter twice becomes two entries, so that no entry lists a row twice.
       const place = used.get(name) ?? 0;
       used.set(name, place + 1);
       const key = `${name} ${place}`;

@@ -1,7 +1,7 @@
 import { RuvLLMError } from '../core/errors.ts';
 import { type EngineRequest, MAX_PRIORITY, MIN_PRIORITY } from './types.ts';
 
-/** Refuses a request that is malformed or could never be served, with the numbers. */
+/** Rejects a request that is malformed or can never be served. */
 export function checkRequest(
   { promptIds, maxTokens, pooling, priority, timeoutMs }: EngineRequest,
   { maxContext, vocabSize, isCausal }: { maxContext: number; vocabSize: number; isCausal: boolean },

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { buildTableData, recordGrammar } from '../sampling/grammar/index.ts';
 import { createConstraints, type VocabularyData } from './constraints.ts';
 
-/** Every byte is a token; 256 ends a text. */
+/** Every byte is a token; 256 is the end token. */
 const VOCABULARY: VocabularyData = {
   bytes: Uint8Array.from({ length: 256 }, (_, byte) => byte),
   offsets: Int32Array.from({ length: 258 }, (_, id) => Math.min(id, 256)),
@@ -17,11 +17,11 @@ function open(options = {}) {
   return constraints;
 }
 
-test('[E27] no more grammars are kept than the number and the bytes allow, the longest unused go first', () => {
+test('[E27] caches grammars within both limits and evicts the least recently used', () => {
   const few = open({ maxGrammars: 2 });
   for (const value of [1, 2, 1, 3]) few.open(constant(value), null);
   expect([1, 2, 3].map((value) => few.has(constant(value)))).toEqual([true, false, true]);
-  // Each counts two megabytes of masks; the large one has some of its own.
+  // Each counts 2 MB of masks; the large one adds its own size.
   const small = open({ maxBytes: 6_400_000 });
   const properties = Object.fromEntries(
     Array.from({ length: 500 }, (_, i) => [`property ${i}`, { type: i % 2 === 0 ? 'string' : 'null' }]),
@@ -33,7 +33,7 @@ test('[E27] no more grammars are kept than the number and the bytes allow, the l
   expect(small.sizeBytes).toBeLessThan(6_400_000);
 });
 
-test('[E28] with the automata of another thread a grammar compiles that takes too long without them', () => {
+test('[E28] compiles a grammar with prepared automata that exceeds the step limit without them', () => {
   const source = {
     type: 'json_schema',
     schema: { type: 'string', pattern: String.raw`^[\w.+-]{1,64}@[\w-]{1,63}(\.[\w-]{2,63}){1,10}$` },
@@ -47,7 +47,7 @@ test('[E28] with the automata of another thread a grammar compiles that takes to
   expect(matcher.isComplete).toBe(true);
 });
 
-test('[E29] a generated text has no more than 20 characters of white space in a row', () => {
+test('[E29] limits generated whitespace to 20 characters in a row', () => {
   const deep = {
     type: 'json_schema',
     schema: { $ref: '#/$defs/a', $defs: { a: { items: { $ref: '#/$defs/a' } } } },
@@ -59,7 +59,7 @@ test('[E29] a generated text has no more than 20 characters of white space in a 
   expect(matcher.accept(0x5d)).toBe(true);
 });
 
-test('[TT2] a vocabulary without a table fails the grammar, not the message; one with a table allows the same', () => {
+test('[TT2] fails the grammar, not the message, if the table cannot be built; a prepared table allows the same tokens', () => {
   const inPlace = open();
   const ready = createConstraints();
   ready.setTable(structuredClone(buildTableData(VOCABULARY)));

@@ -15,44 +15,44 @@ import {
 
 export type { TokenTableData, VocabularyData };
 
-/** What texts may be constrained to; the vocabulary comes once, before the first. */
+/** Compiles and caches grammars; the vocabulary must be set before the first `open`. */
 export interface Constraints {
-  /** Its table is built with the first grammar, which takes a second at 150 000 tokens. */
+  /** The token table is built with the first grammar: 1 s at 150,000 tokens. */
   setVocabulary(data: VocabularyData): void;
-  /** The vocabulary with its table, which another thread built. */
+  /** The vocabulary with a token table built in another thread. */
   setTable(data: TokenTableData): void;
-  /** Whether `open` would not have to compile. */
+  /** True if `open` would not have to compile. */
   has(source: GrammarSource): boolean;
   /**
-   * The start of a text under a grammar; typed errors name what cannot be enforced. `automata`: what `recordGrammar` kept of
-   * the same source in another thread.
+   * The initial state of a grammar; typed errors name what cannot be enforced. `automata`: recorded by `recordGrammar`
+   * in another thread.
    */
   open(source: GrammarSource, automata: Int32Array | null): TokenMatcher;
-  /** About what the kept grammars hold, without those that are only in use. */
+  /** Approximate bytes of the cached grammars. */
   readonly sizeBytes: number;
 }
 
 export interface ConstraintsOptions {
-  /** Grammars kept compiled, and the bytes that they and their masks may hold. Defaults 32 and 128 MiB. */
+  /** Limits of the compiled-grammar cache. Defaults: 32 grammars, 128 MiB. */
   readonly maxGrammars?: number;
   readonly maxBytes?: number;
 }
 
-/** Steps, about 10 million a second, in which all streams of the engine stand still. */
+/** Compilation steps, about 10 million per second, during which all streams of the engine stall. */
 export const ENGINE_LIMITS = {
-  /** Of compiling what another thread has compiled before, its automata at hand. */
+  /** Limit when another thread has prepared the automata. */
   maxPreparedSteps: 300_000,
-  /** Of compiling where there is no other thread. */
+  /** Limit without another thread. */
   maxSteps: 2_000_000,
   maxStepsPerToken: 1_000_000,
 } as const;
 
-/** Of white space in a row: a new line and the indent of nine levels. Small models write it until their tokens are gone. */
+/** Whitespace in a row: a newline and nine levels of indent. Small models would otherwise fill their token limit with it. */
 const MAX_WHITESPACE = 20;
 
 const MAX_GRAMMARS = 32;
 const MAX_BYTES = 128 << 20;
-/** Of one grammar, whether it has so many or not: at 150 000 tokens a mask has 19 kB. */
+/** Counted per grammar: at 150,000 tokens a mask has 19 kB. */
 const MASK_BYTES = 2 << 20;
 
 interface Kept {
@@ -64,7 +64,7 @@ export function createConstraints({
   maxGrammars = MAX_GRAMMARS,
   maxBytes = MAX_BYTES,
 }: ConstraintsOptions = {}): Constraints {
-  // Not when the vocabulary comes: what it throws is for the one who asks, in the message's handler it would end the engine.
+  // Built lazily: an error belongs to the request that needs the table; in the message handler it would end the engine.
   let createTable: (() => TokenTable) | null = null;
   let table: TokenTable | null = null;
   const compiled = new Map<string, Kept>();
@@ -89,7 +89,7 @@ export function createConstraints({
       keyBytes: 2 * key.length,
     };
     compiled.delete(key);
-    compiled.set(key, kept); // the order of a Map: the longest unused is first
+    compiled.set(key, kept); // a Map iterates in insertion order: least recently used first
     let sizeBytes = totalBytes();
     for (const [oldest, { grammar, keyBytes }] of compiled) {
       if (oldest === key || (compiled.size <= maxGrammars && sizeBytes <= maxBytes)) break;

@@ -69,7 +69,7 @@ async function ask(engine: Engine, request: Partial<EngineRequest> = {}): Promis
 
 const using = (...ids: number[]) => ({ adapters: ids.map((id) => ({ id, scale: 1 })) });
 
-test('[E31] requests with different adapters, several and none share steps and answer as if alone', async () => {
+test('[E31] requests with different adapters, several or none share steps and answer as if alone', async () => {
   const { engine, make } = await open();
   for (const id of [1, 2]) engine.loadAdapter(id, await make({ seed: id, rank: 2 * id }));
   const kinds = [using(), using(1), using(2), using(2, 1)];
@@ -81,18 +81,18 @@ test('[E31] requests with different adapters, several and none share steps and a
   expect(ids.map((id) => answers.get(id)!.tokens)).toEqual(alone);
 });
 
-test('[E32] pages of one adapter are never used with another, or with none, or under another scale', async () => {
+test('[E32] never reuses pages of another adapter, of another scale or without an adapter', async () => {
   const { engine, make } = await open();
   for (const id of [1, 2]) engine.loadAdapter(id, await make({ seed: id }));
   const kinds = [using(), using(1), using(2), using(1, 2), { adapters: [{ id: 1, scale: 0.5 }] }];
   for (const kind of kinds) expect((await ask(engine, kind)).cachedTokens).toBe(0);
   for (const kind of kinds) expect((await ask(engine, kind)).cachedTokens).toBe(39);
-  // The order in which a request names them changes nothing; scaled by nothing it is not there.
+  // The order in which a request lists them is irrelevant, and so is an adapter scaled by 0.
   expect((await ask(engine, using(2, 1))).cachedTokens).toBe(39);
   expect((await ask(engine, { adapters: [{ id: 1, scale: 0 }] })).cachedTokens).toBe(39);
 });
 
-test('[E32] replaced by another the old pages are stale, by the same content they are not', async () => {
+test('[E32] replacing an adapter invalidates its pages unless the content is the same', async () => {
   const { engine, make } = await open();
   const replace = (from: number, to: number, adapter: Adapter): void => {
     engine.loadAdapter(to, adapter);
@@ -108,7 +108,7 @@ test('[E32] replaced by another the old pages are stale, by the same content the
   expect(await ask(engine, using(3))).toEqual({ tokens: first.tokens, cachedTokens: 39 });
 });
 
-test('[E32] the same holds for pages on disk, in the next process', async () => {
+test('[E32] the same holds for spilled pages after a restart', async () => {
   const spill = createMemorySpill();
   const before = await open(spill.open());
   before.engine.loadAdapter(1, await before.make({ seed: 1 }));
@@ -125,7 +125,7 @@ test('[E32] the same holds for pages on disk, in the next process', async () => 
   expect(again.cachedTokens).toBeGreaterThanOrEqual(32);
 });
 
-test('[E32] a tenant named like the content of an adapter shares nothing with its users', async () => {
+test("[E32] a tenant named like an adapter's content hash shares no pages with its users", async () => {
   const { engine, make } = await open();
   const adapter = await make({ seed: 1 });
   engine.loadAdapter(1, adapter);
@@ -136,7 +136,7 @@ test('[E32] a tenant named like the content of an adapter shares nothing with it
   }
 });
 
-test('[E33] an adapter that no K or V depends on shares the pages of those without it', async () => {
+test('[E33] an adapter that affects no K or V shares pages with requests without it', async () => {
   const { engine, make } = await open();
   const targets = ['attn_q', 'attn_output', 'ffn_gate', 'ffn_up', 'ffn_down', 'output'] as const;
   engine.loadAdapter(1, await make({ seed: 1, layers: [1], targets }));
@@ -150,7 +150,7 @@ test('[E33] an adapter that no K or V depends on shares the pages of those witho
   expect((await ask(engine, using(2))).cachedTokens).toBe(0);
 });
 
-test('[E34] unloaded under a stream, it stays for that one and goes with it', async () => {
+test('[E34] an adapter unloaded during a stream stays until the stream ends', async () => {
   const { engine, make } = await open();
   engine.loadAdapter(1, await make({ seed: 1 }));
   const { tokens } = await ask(engine, { ...using(1), cachePrefix: false });
@@ -170,7 +170,7 @@ test('[E34] unloaded under a stream, it stays for that one and goes with it', as
   expect(engine.stats()).toMatchObject({ numAdapters: 1, cache: { adapterBytes } });
 });
 
-test('[E34] an abort in the middle of a step frees it after the step', async () => {
+test('[E34] an abort during a step frees the adapter after the step', async () => {
   const { engine, make } = await open();
   engine.loadAdapter(1, await make({ seed: 1 }));
   const id = add(engine, using(1));
@@ -183,7 +183,7 @@ test('[E34] an abort in the middle of a step frees it after the step', async () 
   engine.checkIntegrity();
 });
 
-test('[E35] what does not fit the model or the memory is refused and leaves everything as it was', async () => {
+test('[E35] rejects an adapter that does not fit the model or the memory, and changes nothing', async () => {
   const { engine, model, make } = await open();
   const before = engine.stats();
   const other = { ...model.shape, feedForwardDim: model.shape.feedForwardDim + 2 };
@@ -206,7 +206,7 @@ test.each([
   [{ adapters: [{ id: 1, scale: NaN }] }, 'got NaN'],
   [{ adapters: [{ id: 1, scale: 1000 }] }, 'must be -100 to 100, got 1000'],
   [using(1, 1, 1, 1, 1), 'a request can use 4 adapters, got 5'],
-])('[E35] a request with %j is refused', async (request, message) => {
+])('[E35] rejects a request with %j', async (request, message) => {
   const { engine, make } = await open();
   engine.loadAdapter(1, await make({ seed: 1, targets: ['output'] }));
   expect(() => add(engine, request)).toThrow(message);
@@ -215,7 +215,7 @@ test.each([
   expect(engine.stats().numAdapters).toBe(0);
 });
 
-test('[E31] the same adapter named twice counts twice', async () => {
+test('[E31] an adapter listed twice is applied twice', async () => {
   const { engine, make } = await open();
   engine.loadAdapter(1, await make({ seed: 1 }));
   const twice = await ask(engine, { ...using(1, 1), cachePrefix: false });

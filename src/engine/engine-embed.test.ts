@@ -48,7 +48,7 @@ const vectorOf = (events: readonly EngineEvent[], id: number): Float32Array | un
   events.flatMap((event) => (event.type === 'embedded' && event.id === id ? [event.embedding] : []))[0];
 
 describe.each(POOLINGS)('[E25] %s', (pooling) => {
-  test('is that of the model alone, in one step or in many, beside others that generate', async () => {
+  test("equals the model's own vector in one step or many, while others generate", async () => {
     const answer = toyContinuation(ids(20, 5), { seed: 1, maxTokens: 30 });
     for (const maxBatchTokens of [256, 7]) {
       const { engine } = setUp({ limits: { maxBatchTokens } });
@@ -62,7 +62,7 @@ describe.each(POOLINGS)('[E25] %s', (pooling) => {
     }
   });
 
-  test('[E26] of an encoder: every sequence in one step, as many as fit together', async () => {
+  test('[E26] an encoder computes each sequence in one step, batching as many as fit', async () => {
     const { engine, model } = setUp({ isCausal: false, limits: { maxBatchTokens: 40, maxSequences: 3 } });
     const lengths = [25, 20, 15, 40, 1, 2, 3, 4];
     lengths.forEach((length, id) => engine.add(toEmbed(id, ids(length, id), pooling)));
@@ -80,7 +80,7 @@ describe.each(POOLINGS)('[E25] %s', (pooling) => {
   });
 });
 
-test('no logits are computed, and hidden states only of rows that count', async () => {
+test('computes no logits, and hidden states only for pooled rows', async () => {
   const { engine, model } = setUp({ limits: { maxBatchTokens: 10 } });
   engine.add(toEmbed(0, ids(15), 'last'));
   await runToEnd(engine);
@@ -90,7 +90,7 @@ test('no logits are computed, and hidden states only of rows that count', async 
   ]);
 });
 
-test('a text as long as the context fits, one token more is refused with both numbers', async () => {
+test('accepts a text as long as the context and rejects one token more with both numbers', async () => {
   const { engine } = setUp({ limits: { numPages: 4 }, maxContext: 64 });
   engine.add(toEmbed(0, ids(64), 'mean'));
   expect(() => engine.add(toEmbed(1, ids(65), 'mean'))).toThrow(
@@ -99,20 +99,20 @@ test('a text as long as the context fits, one token more is refused with both nu
   expect(vectorOf(await runToEnd(engine), 0)).toEqual(toyEmbedding(ids(64), 'mean'));
 });
 
-test('of an encoder no text is longer than a step', () => {
+test("limits an encoder's text to one step", () => {
   const { engine } = setUp({ isCausal: false, limits: { maxBatchTokens: 40 } });
   expect(engine.maxContext).toBe(40);
   expect(() => engine.add(toEmbed(0, ids(41), 'mean'))).toThrow(expect.objectContaining({ code: 'context_overflow' }));
 });
 
-test('an encoder refuses to generate', () => {
+test('an encoder rejects generation', () => {
   const { engine } = setUp({ isCausal: false });
   expect(() => engine.add(toGenerate(0, [1], 1))).toThrow(
     expect.objectContaining({ code: 'unsupported', message: expect.stringContaining('encoder') }),
   );
 });
 
-test('[E25] preempted in the middle, its vector is the same', async () => {
+test('[E25] gives the same vector after a preemption', async () => {
   const { engine } = setUp({ limits: { numPages: 6, maxBatchTokens: 16 } });
   engine.add(toEmbed(0, ids(80), 'mean'));
   await engine.step();
@@ -123,14 +123,14 @@ test('[E25] preempted in the middle, its vector is the same', async () => {
   expect(vectorOf(events, 0)).toEqual(toyEmbedding(ids(80), 'mean'));
 });
 
-test('nothing of it stays known to others', async () => {
+test('leaves nothing in the prefix cache', async () => {
   const { engine } = setUp();
   engine.add(toEmbed(0, ids(64), 'mean'));
   await runToEnd(engine);
   expect(engine.stats().cache).toMatchObject({ numCachedPages: 0, usedBytes: 0 });
 });
 
-test('hidden states that are not finite fail their sequence only', async () => {
+test('non-finite hidden states fail only their sequence', async () => {
   const model = createToyModel();
   const spoiled = { ...model, hiddenStates: () => model.hiddenStates().map((value, i) => (i < 3 ? NaN : value)) };
   const engine = createEngine(spoiled, { maxContext: 64, now: () => 0 });
@@ -141,7 +141,7 @@ test('hidden states that are not finite fail their sequence only', async () => {
   expect(vectorOf(events, 1)).toEqual(toyEmbedding(ids(2), 'mean'));
 });
 
-test('aborted in the middle of a step, the rows of the others stay theirs', async () => {
+test("an abort during a step leaves the other sequences' rows intact", async () => {
   const { engine, model } = setUp({
     beforeForward() {
       if (model.batches.length === 1) engine.abort(0);

@@ -30,7 +30,7 @@ async function runToEnd(engine: Engine): Promise<EngineEvent[]> {
 const examinedOf = (events: readonly EngineEvent[], id: number): ExaminedTokens | undefined =>
   events.flatMap((event) => (event.type === 'examined' && event.id === id ? [event.tokens] : []))[0];
 
-/** Computed without engine, pages or batches. */
+/** Expected values, computed without engine, pages or batches. */
 function expectExamined(found: ExaminedTokens | undefined, promptIds: number[], labels: number[]): void {
   expect(found!.numTokens).toBe(labels.length);
   labels.forEach((label, i) => {
@@ -38,7 +38,7 @@ function expectExamined(found: ExaminedTokens | undefined, promptIds: number[], 
     const logits = toyLogits(context);
     const best = [...logits.keys()].sort((a, b) => logits[b]! - logits[a]!).slice(0, NUM_TOP);
     expect(found!.hidden.slice(i * TOY_DIM, (i + 1) * TOY_DIM)).toEqual(toyHidden(context, context.length - 1));
-    // The likeliest, then every label of the answer that is not among them.
+    // The likeliest tokens, then every label of the answer that is not among them.
     const known = [...best, ...new Set(labels.filter((id) => !best.includes(id)))];
     const start = i * found!.maxKnown;
     expect(found!.numKnown[i]).toBe(known.length);
@@ -51,7 +51,7 @@ function expectExamined(found: ExaminedTokens | undefined, promptIds: number[], 
   });
 }
 
-test('[E36] given tokens are seen as when they are generated, beside others', async () => {
+test('[E36] examines given tokens as if they were generated, while others run', async () => {
   const answer = toyContinuation(ids(20, 5), { seed: 1, maxTokens: 30 });
   for (const maxBatchTokens of [256, 7]) {
     const engine = setUp({ limits: { maxBatchTokens } });
@@ -66,7 +66,7 @@ test('[E36] given tokens are seen as when they are generated, beside others', as
   }
 });
 
-test('[E36] preempted in the middle, and with a known prefix, they are the same', async () => {
+test('[E36] gives the same values after a preemption and with a cached prefix', async () => {
   const engine = setUp({ limits: { numPages: 6, maxBatchTokens: 16 } });
   engine.add(toExamine(0, ids(60), ids(15, 3)));
   for (let i = 0; i < 7; i++) await engine.step();
@@ -79,13 +79,13 @@ test('[E36] preempted in the middle, and with a known prefix, they are the same'
   expectExamined(examinedOf(again, 2), ids(60), ids(8, 4));
 });
 
-test('what is not a number fails it', async () => {
+test('fails on NaN', async () => {
   const engine = setUp({ changeLogits: (logits) => void (logits[3] = Number.NaN) });
   engine.add(toExamine(0, ids(5), ids(2)));
   expect(await runToEnd(engine)).toMatchObject([{ type: 'failed', error: { code: 'bad_logits' } }]);
 });
 
-test('no token is counted as generated', async () => {
+test('counts no token as generated', async () => {
   const engine = setUp();
   engine.add(toExamine(0, ids(5), ids(4)));
   await runToEnd(engine);

@@ -31,7 +31,7 @@ async function runToEnd(engine: Engine): Promise<EngineEvent[]> {
   return events;
 }
 
-/** No sequence, no page in use, and after `clear` none at all. */
+/** No sequence, no page in use, and after `clear` no page at all. */
 function expectRest(engine: Engine): void {
   engine.checkIntegrity();
   expect(engine.stats()).toMatchObject({ numRunning: 0, numWaiting: 0, numFreePages: engine.stats().numPages });
@@ -40,7 +40,7 @@ function expectRest(engine: Engine): void {
   expect(engine.stats().cache).toMatchObject({ usedBytes: 0, numCachedPages: 0 });
 }
 
-test('[E21] a full queue refuses with both numbers, and takes requests again when there is room', async () => {
+test('[E21] a full queue rejects with both numbers and accepts again once it has space', async () => {
   const engine = setUp({}, { maxWaiting: 2 });
   engine.add(request(0));
   engine.add(request(1));
@@ -52,13 +52,13 @@ test('[E21] a full queue refuses with both numbers, and takes requests again whe
   });
   expect(() => engine.add(request(2))).toThrow(refused);
   await engine.step();
-  engine.add(request(2)); // the id of what was refused is free
+  engine.add(request(2)); // a rejected request does not take its id
   expect(engine.stats().numRefused).toBe(1);
   await runToEnd(engine);
   expectRest(engine);
 });
 
-test('[E21] a tenant over its limit is refused, others are not', () => {
+test('[E21] rejects a tenant over its limit, but not others', () => {
   const engine = setUp({}, { maxRequestsPerTenant: 1 });
   engine.add(request(0));
   expect(() => engine.add(request(1))).toThrow(
@@ -74,7 +74,7 @@ test('[E21] a tenant over its limit is refused, others are not', () => {
   engine.add(request(2));
 });
 
-test('[E22] a request whose time is over fails, waiting or running, and its pages are free', async () => {
+test('[E22] a request past its timeout fails, waiting or running, and frees its pages', async () => {
   const engine = setUp({ limits: { maxSequences: 1 } });
   const survivor = { promptIds: [9], maxTokens: 3, seed: 5 };
   engine.add(request(0, { timeoutMs: 100, maxTokens: 50 }));
@@ -105,7 +105,7 @@ test('[E22] a request whose time is over fails, waiting or running, and its page
   expectRest(engine);
 });
 
-test('[E23] events say how much of the prompt was known', async () => {
+test('[E23] events report the cached tokens of the prompt', async () => {
   const engine = setUp();
   const promptIds = Array.from({ length: 40 }, (_, i) => i);
   const cachedTokens: number[] = [];
@@ -113,12 +113,12 @@ test('[E23] events say how much of the prompt was known', async () => {
     engine.add(request(id, { promptIds: prompt }));
     for (const event of await runToEnd(engine)) if (event.type === 'finished') cachedTokens.push(event.cachedTokens);
   }
-  // All but the last token; then a whole page and the 4 tokens of the next that are the same.
+  // All but the last token; then a whole page and the 4 equal tokens of the next.
   expect(cachedTokens).toEqual([0, 39, 20]);
   expect(engine.stats().cache).toMatchObject({ numLookups: 3, numMisses: 1, numHits: 2, savedTokens: 59 });
 });
 
-test('[E10] ten thousand cancels, in any order, leave nothing behind', async () => {
+test('[E10] 10,000 aborts in any order leave nothing behind', async () => {
   const engine = setUp({}, { maxWaiting: 20_000 });
   const random = createRandom(3);
   const ids = Array.from({ length: 10_000 }, (_, id) => id);
@@ -138,8 +138,8 @@ test('[E10] ten thousand cancels, in any order, leave nothing behind', async () 
   expect(await runToEnd(engine)).toHaveLength(5);
 });
 
-test('[E13] sequences that have ended hold no pages, whether or not anybody reads what they said', async () => {
-  const engine = setUp({ limits: { numPages: 4 } }); // one such sequence fills all of them
+test('[E13] finished sequences hold no pages, whether or not their events are read', async () => {
+  const engine = setUp({ limits: { numPages: 4 } }); // one such sequence fills them all
   const unread: EngineEvent[][] = [];
   for (let id = 0; id < 5; id++) {
     engine.add(request(id, { promptIds: Array.from({ length: 50 }, () => id), maxTokens: 14 }));
@@ -149,7 +149,7 @@ test('[E13] sequences that have ended hold no pages, whether or not anybody read
   expectRest(engine);
 });
 
-test('[E9] pages for nothing are refused', () => {
+test('[E9] rejects a model without pages', () => {
   for (const limits of [{ numPages: 0 }, { numPages: -1 }, { numPages: 1.5 }]) {
     expect(() => setUp({ limits })).toThrow();
   }
@@ -161,7 +161,7 @@ test('[E9] pages for nothing are refused', () => {
   }
 });
 
-test('[E24] idle pages make room for a reservation', async () => {
+test('[E24] evicts idle pages for a reservation', async () => {
   const engine = setUp({ limits: { numPages: 32 } });
   for (let id = 0; id < 8; id++) {
     engine.add(request(id, { promptIds: Array.from({ length: 60 }, () => id) }));
@@ -181,7 +181,7 @@ test('[E24] idle pages make room for a reservation', async () => {
 });
 
 for (const packed of [false, true]) {
-  test(`[E24] a reservation leaves room for the longest request; packed pages: ${packed}`, async () => {
+  test(`[E24] a reservation leaves memory for the longest request; packed pages: ${packed}`, async () => {
     const limits = { numPages: 32, maxBatchTokens: 16 };
     const engine = setUp({ limits, packed }, { maxContext: 256, tailTokens: 16 });
     const { budgetBytes } = engine.stats().cache;
@@ -209,7 +209,7 @@ for (const packed of [false, true]) {
   });
 }
 
-test('[E24] what running sequences need is not reserved, and the refusal says how much is in use', async () => {
+test('[E24] does not reserve memory of running sequences, and the error says how much is in use', async () => {
   const engine = setUp({ limits: { numPages: 8 } });
   for (const id of [0, 1]) engine.add(request(id, { promptIds: Array.from({ length: 40 }, () => id), maxTokens: 9 }));
   await engine.step();
@@ -223,13 +223,13 @@ test('[E24] what running sequences need is not reserved, and the refusal says ho
   );
 });
 
-test('the cache is not touched in the middle of a step', async () => {
+test('rejects cache access during a step', async () => {
   const engine = setUp({ beforeForward: () => expect(() => engine.cache).toThrow('only between two steps') });
   engine.add(request(0));
   expect(await runToEnd(engine)).toHaveLength(5);
 });
 
-test('[E14] the bytes of all pages of a step, counted one by one, stay inside the budget', async () => {
+test('[E14] the bytes of all pages of a step stay within the budget', async () => {
   const numPages = 48;
   let peakBytes = 0;
   const model = createToyModel({
@@ -249,7 +249,7 @@ test('[E14] the bytes of all pages of a step, counted one by one, stay inside th
   expect(numPacked).toBeGreaterThan(50);
 });
 
-test('[E11] pages that gave bad logits are shared with nobody', async () => {
+test('[E11] never shares pages that produced bad logits', async () => {
   const engine = setUp();
   const promptIds = Array.from({ length: 40 }, (_, i) => i);
   const sampler = { sample: () => { throw new Error('NaN'); } }; // prettier-ignore
@@ -259,7 +259,7 @@ test('[E11] pages that gave bad logits are shared with nobody', async () => {
   expect((await runToEnd(engine))[0]).toMatchObject({ cachedTokens: 0 });
 });
 
-test('[E17] a tenant that comes back has no credit for the time it was away', async () => {
+test('[E17] a returning tenant has no credit for its idle time', async () => {
   const engine = setUp({ limits: { maxSequences: 1 } });
   engine.add(request(0, { tenant: 'a', maxTokens: 30 }));
   for (let i = 0; i < 29; i++) await engine.step();
@@ -268,7 +268,7 @@ test('[E17] a tenant that comes back has no credit for the time it was away', as
   expect(ends).toEqual([0, 1, 2, 3]);
 });
 
-test('free pages are counted in bytes: a sequence of packed pages may have more of them than the budget has float ones', async () => {
+test('counts free pages in bytes: a sequence may have more packed pages than the budget has float pages', async () => {
   const engine = setUp(
     { limits: { numPages: 40, maxBatchTokens: 16 }, packed: true },
     { maxContext: 1024, tailTokens: 16 },
@@ -285,7 +285,7 @@ test('free pages are counted in bytes: a sequence of packed pages may have more 
   expectRest(engine);
 });
 
-test('[E9] a priority or a time limit that is none is refused, and nothing changes', () => {
+test('[E9] rejects an invalid priority or timeout, and changes nothing', () => {
   const engine = setUp();
   for (const priority of [-11, 11, 0.5, Number.NaN]) {
     const refused = expect.objectContaining({

@@ -23,7 +23,7 @@ function setUp(model = createToyModel()) {
 
 const request = (id: number) => ({ ...toyRequest({ promptIds: [1], maxTokens: 3, seed: id }), id });
 
-test('a request before the model is there fails with not_loaded', () => {
+test('a request before the model is loaded fails with not_loaded', () => {
   const { server, posted } = setUp();
   server.handle({ type: 'generate', request: request(0) });
   expect(posted).toMatchObject([
@@ -31,7 +31,7 @@ test('a request before the model is there fails with not_loaded', () => {
   ]);
 });
 
-test('one message a step carries the events of all sequences', async () => {
+test('sends one message per step with the events of all sequences', async () => {
   const { server, posted } = setUp();
   server.handle({ type: 'load', spec: TOY_SPEC });
   await nextTurn();
@@ -64,7 +64,7 @@ test('one message a step carries the events of all sequences', async () => {
   ]);
 });
 
-test('a dispose in the middle of work waits for the step, then frees the model', async () => {
+test('dispose during work waits for the step, then frees the model', async () => {
   let release = (): void => {};
   const model = createToyModel({ beforeForward: () => new Promise<void>((resolve) => (release = resolve)) });
   const { server, posted } = setUp(model);
@@ -83,26 +83,29 @@ test('a dispose in the middle of work waits for the step, then frees the model',
 test.each([
   ['auto', null, 'q8 would shorten the longest sequence that fits', 160],
   ['q8', 'q8', 'a test', 0],
-] as const)('packing %s in a budget of ten pages is reported as it is', async (kvPacking, precision, reason, least) => {
-  const model = createToyModel({ limits: { numPages: 10, maxBatchTokens: 64 }, packed: true });
-  const posted: ServerMessage[] = [];
-  const server = createEngineServer({
-    post: (message) => posted.push(message),
-    openModel: async () => ({ ...opened(model), kvPacking: { precision: 'q8', reason: 'a test' } }),
-    createSampler: (params) => createToySampler(params.seed!),
-    now: () => 0,
-    yieldToMessages: nextTurn,
-    onCrash: () => {},
-  });
-  server.handle({ type: 'load', spec: { ...TOY_SPEC, kvPacking, isContextGiven: false, kvCacheTokens: null } });
-  await nextTurn();
-  expect(posted).toMatchObject([{ type: 'loaded', model: { kvPacking: { precision, reason } } }]);
-  const [loaded] = posted;
-  const maxContext = loaded?.type === 'loaded' ? loaded.model.maxContext : -1;
-  expect(least === 0 ? maxContext < 160 : maxContext === least).toBe(true);
-});
+] as const)(
+  'reports the actual packing for %s in a budget of ten pages',
+  async (kvPacking, precision, reason, least) => {
+    const model = createToyModel({ limits: { numPages: 10, maxBatchTokens: 64 }, packed: true });
+    const posted: ServerMessage[] = [];
+    const server = createEngineServer({
+      post: (message) => posted.push(message),
+      openModel: async () => ({ ...opened(model), kvPacking: { precision: 'q8', reason: 'a test' } }),
+      createSampler: (params) => createToySampler(params.seed!),
+      now: () => 0,
+      yieldToMessages: nextTurn,
+      onCrash: () => {},
+    });
+    server.handle({ type: 'load', spec: { ...TOY_SPEC, kvPacking, isContextGiven: false, kvCacheTokens: null } });
+    await nextTurn();
+    expect(posted).toMatchObject([{ type: 'loaded', model: { kvPacking: { precision, reason } } }]);
+    const [loaded] = posted;
+    const maxContext = loaded?.type === 'loaded' ? loaded.model.maxContext : -1;
+    expect(least === 0 ? maxContext < 160 : maxContext === least).toBe(true);
+  },
+);
 
-test('pages that do not add up end the server, though they are not counted after every request', async () => {
+test('an integrity failure ends the server, though pages are not checked after every request', async () => {
   const model = createToyModel();
   const posted: ServerMessage[] = [];
   const crashes: unknown[] = [];
@@ -134,7 +137,7 @@ test('pages that do not add up end the server, though they are not counted after
   expect(crashes).toEqual([expect.objectContaining({ message: 'pages are missing' })]);
 });
 
-test('a context that was asked for and does not fit fails the load with both numbers', async () => {
+test('loading fails with both numbers if the requested context does not fit', async () => {
   const { server, posted } = setUp(createToyModel({ limits: { numPages: 10 } }));
   server.handle({ type: 'load', spec: { ...TOY_SPEC, maxContext: 161 } });
   await nextTurn();
@@ -143,7 +146,7 @@ test('a context that was asked for and does not fit fails the load with both num
   ]);
 });
 
-test('pages on disk are found by a model that computes the same way, and by no other', async () => {
+test('spilled pages are restored only by a model that computes the same way', async () => {
   const spill = createMemorySpill();
   const promptIds = Array.from({ length: 40 }, (_, i) => i);
   async function cachedTokens(computedBy: string): Promise<number> {
@@ -177,7 +180,7 @@ test('pages on disk are found by a model that computes the same way, and by no o
   expect(await cachedTokens('kernels b')).toBe(0);
 });
 
-test('[E28] between two steps one grammar is compiled, however many have come; an abort takes one out', async () => {
+test('[E28] compiles one grammar between two steps, however many are waiting; an abort removes one', async () => {
   const { server, posted } = setUp();
   server.handle({ type: 'load', spec: TOY_SPEC });
   await nextTurn();

@@ -24,18 +24,18 @@ export interface EngineServerOptions {
   readonly openModel: (spec: ModelSpec, onProgress: LoadProgress) => Promise<OpenedModel>;
   readonly createSampler: (params: SamplingParams, random: Random) => Sampler;
   readonly now: () => number;
-  /** Resolves when the messages that have arrived by now were handled. */
+  /** Resolves once all messages received so far are handled. */
   readonly yieldToMessages: () => Promise<void>;
-  /** A bug broke the loop; whoever hosts the server must end it, for nothing will answer any more. */
+  /** Called when a bug broke the loop: the host must end the server, because it will not reply any more. */
   readonly onCrash: (error: unknown) => void;
-  /** Throws when pages and sequences do not add up. Default: the engine's own check. */
+  /** Throws on an integrity failure of pages or sequences. Default: the engine's own check. */
   readonly checkEngine?: (engine: Engine) => void;
 }
 
-/** A model, and what its pages are kept by. */
+/** A model and the cache key of its pages. */
 export interface OpenedModel {
   readonly model: LoadedModel;
-  /** Of the model's file; pages of another model are never used. */
+  /** Hash of the model file; pages of another model are never used. */
   readonly modelHash: string;
   readonly kvPacking: ModelReport['kvPacking'];
   readonly spill: SpillStore | null;
@@ -46,10 +46,10 @@ export interface EngineServer {
 }
 
 const CHECK_EVERY_MS = 10_000;
-/** Requests whose grammars wait to be compiled; each takes a turn of the loop. */
+/** Limit of requests whose grammars wait for compilation; each takes a turn of the loop. */
 const MAX_UNCOMPILED = 256;
 
-/** Of sequences that generate nothing. */
+/** The sampler of sequences that generate nothing. */
 const NEVER: Sampler = {
   sample() {
     throw new RuvLLMError('internal', 'a token was sampled for an embedding request');
@@ -58,7 +58,7 @@ const NEVER: Sampler = {
 
 type Handlers = { [T in ClientMessage['type']]: (message: Extract<ClientMessage, { type: T }>) => void };
 
-/** What packing must leave room for. Whoever asks for a way to pack, and for no context, wants it packed. */
+/** The context that packing must not reduce; 0 if packing was requested explicitly without a context. */
 function minContextOf({ isContextGiven, kvCacheTokens, kvPacking, maxContext }: ModelSpec): number {
   return isContextGiven || kvCacheTokens !== null || kvPacking === 'auto' ? maxContext : 0;
 }
@@ -68,7 +68,7 @@ function packingOf({ packsPages }: Engine, planned: ModelReport['kvPacking']): M
   return { precision: null, reason: `${planned.precision} would shorten the longest sequence that fits` };
 }
 
-/** The worker's side: owns the engine, answers messages, steps while there is work. */
+/** The worker's side: owns the engine, handles messages, steps while there is work. */
 export function createEngineServer(options: EngineServerOptions): EngineServer {
   const { post, now, checkEngine = (engine: Engine) => engine.checkIntegrity() } = options;
   const constraints = createConstraints();
@@ -79,7 +79,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
   let isDisposing = false;
   let nextCheckMs = -Infinity;
   const uncompiled: GenerateRequest[] = [];
-  /** What must wait for the end of a step; false: not yet, for somebody still has to begin. */
+  /** Work that must run between steps; false: not yet, because earlier requests have not been added. */
   const betweenSteps: (() => boolean)[] = [];
 
   async function load(spec: ModelSpec): Promise<void> {
@@ -123,7 +123,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     }
   }
 
-  /** Only now it is known how long a sequence can be: what is packed takes less, in whole slabs. */
+  /** Checked after loading: the longest sequence depends on packing and on whole slabs. */
   function checkContext({ maxContext }: Engine, spec: ModelSpec): void {
     if (!spec.isContextGiven || maxContext >= spec.maxContext) return;
     throw new RuvLLMError(
@@ -133,7 +133,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     );
   }
 
-  /** Compiling takes as long as some steps do: between two of them there is one grammar, however many have come. */
+  /** Compiles one grammar between two steps, however many are waiting: a compilation takes as long as several steps. */
   function generate(request: GenerateRequest): void {
     const { grammar } = request;
     if (grammar === null || constraints.has(grammar) || engine === null || isDisposing) return startText(request);
@@ -224,7 +224,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
 
   function unloadAdapter(id: number): void {
     whenNoStepRuns(() => {
-      // They came first, and are only waiting for their grammars.
+      // They arrived first and only wait for their grammars.
       if (uncompiled.some(({ adapters }) => adapters.some((adapter) => adapter.id === id))) return false;
       engine?.unloadAdapter(id);
       return true;
@@ -242,7 +242,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
         engine.workInBackground();
       }
       compileNext();
-      // Without this an abort would wait until all work is done.
+      // Yields, or an abort would wait until all work is done.
       await options.yieldToMessages();
     }
     looping = null;
@@ -250,7 +250,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     checkNowAndThen(engine);
   }
 
-  /** All pages are counted: with a hundred thousand of them that takes longer than a short answer. */
+  /** Checked rarely: with 100,000 pages it takes longer than a short answer. */
   function checkNowAndThen(engine: Engine): void {
     if (now() < nextCheckMs) return;
     nextCheckMs = now() + CHECK_EVERY_MS;

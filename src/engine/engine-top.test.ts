@@ -17,7 +17,7 @@ const asks: GenerateParams[] = [
 ];
 const samplerOf = (ask: GenerateParams, seed: number): Sampler =>
   createSampler(resolveGenerateParams(ask), createRandom(seed));
-/** One that never asks, so that it always gets the row alone. */
+/** A sampler that asks for no top logits, so it always gets the full row. */
 const plainOf = (ask: GenerateParams, seed: number): Sampler => {
   const { sample } = samplerOf(ask, seed);
   return { sample: (logits, history) => sample(logits, history) };
@@ -37,23 +37,23 @@ async function serve(samplers: readonly Sampler[]) {
   );
 }
 
-test('[E1] tokens and log-probabilities do not depend on how many best logits others ask for', async () => {
+test('[E1] tokens and log-probabilities do not depend on the top logits others request', async () => {
   const together = await serve(asks.map(samplerOf));
   expect(together.every((tokens) => tokens.length === 12)).toBe(true);
   for (const [id] of asks.entries()) {
-    // The same id, so the same prompt; all others say nothing about their wishes.
+    // The same id, so the same prompt; the others request no top logits.
     const alone = await serve(asks.map((other, i) => (i === id ? samplerOf(other, i) : plainOf(other, i))));
     expect(alone[id]).toEqual(together[id]);
   }
 });
 
-test('[E4] the tokens are those of samplers that read whole rows', async () => {
+test('[E4] samples the same tokens as samplers that read whole rows', async () => {
   const idsOf = (tokens: Awaited<ReturnType<typeof serve>>): number[][] =>
     tokens.map((list) => list.map(({ tokenId }) => tokenId));
   expect(idsOf(await serve(asks.map(samplerOf)))).toEqual(idsOf(await serve(asks.map(plainOf))));
 });
 
-test('a step finds as many best logits as the most demanding sampler wants, and none for none', async () => {
+test('a step computes the largest number of top logits any sampler requests', async () => {
   const model = await loadRandom({ architecture: 'llama', type: 'Q8_0', seed: 3, shape: { numLayers: 1 } });
   const asked: (number | undefined)[] = [];
   const watched = {

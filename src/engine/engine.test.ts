@@ -55,7 +55,7 @@ function endOf(events: readonly EngineEvent[], id: number) {
 
 const count = (length: number): number[] => Array.from({ length }, (_, index) => index % TOY_VOCAB);
 
-test('[E5] exactly maxTokens tokens, then length; the tokens are those of the model alone', async () => {
+test("[E5] generates exactly maxTokens tokens, equal to the model's alone, then ends with length", async () => {
   const { engine } = setUp();
   const ask = { promptIds: [1, 2, 3], maxTokens: 40, seed: 5 };
   engine.add(request(0, ask));
@@ -77,7 +77,7 @@ test('[E5] a stop token ends the sequence and is not part of it', async () => {
   expect(endOf(events, 0)).toMatchObject({ type: 'finished', reason: 'stop', stopId: whole[9] });
 });
 
-test('[E4] the same seed gives the same tokens, another seed others', async () => {
+test('[E4] the same seed gives the same tokens, another seed different ones', async () => {
   const { engine } = setUp();
   for (const [id, seed] of [1, 1, 2].entries()) engine.add(request(id, { promptIds: [4, 4], maxTokens: 20, seed }));
   const events = await runToEnd(engine);
@@ -85,7 +85,7 @@ test('[E4] the same seed gives the same tokens, another seed others', async () =
   expect(tokensOf(events, 0)).not.toEqual(tokensOf(events, 2));
 });
 
-test('[E1] [E2] [E3] any mix of requests, batch sizes and pages gives what each gets alone', async () => {
+test('[E1] [E2] [E3] any mix of requests, batch sizes and pages gives each request its own tokens', async () => {
   const ask = fc.record({
     promptIds: fc.array(fc.nat(TOY_VOCAB - 1), { minLength: 1, maxLength: 36 }),
     maxTokens: fc.integer({ min: 1, max: 60 }),
@@ -120,10 +120,10 @@ test('[E1] [E2] [E3] any mix of requests, batch sizes and pages gives what each 
     ),
     { numRuns: 150, seed: 20 },
   );
-  expect(numPreemptions).toBeGreaterThan(50); // the property is about nothing when pages never ran out
+  expect(numPreemptions).toBeGreaterThan(50); // otherwise the property has tested nothing
 });
 
-test('[E1] [E10] aborts at any step leave the others untouched and no page behind', async () => {
+test('[E1] [E10] aborts at any step leave other sequences unchanged and no page behind', async () => {
   const ask = fc.record({
     promptIds: fc.array(fc.nat(TOY_VOCAB - 1), { minLength: 1, maxLength: 36 }),
     maxTokens: fc.integer({ min: 1, max: 60 }),
@@ -164,7 +164,7 @@ test('[E1] [E10] aborts at any step leave the others untouched and no page behin
   );
 });
 
-test('[E3] [E8] the youngest is preempted, comes back, and its tokens are undisturbed', async () => {
+test('[E3] [E8] preempts the youngest, which resumes with the same tokens', async () => {
   const { engine, model } = setUp({ limits: { numPages: 4 } });
   const old = { promptIds: count(15), maxTokens: 40, seed: 1 };
   const young = { promptIds: count(14), maxTokens: 30, seed: 2 };
@@ -176,11 +176,11 @@ test('[E3] [E8] the youngest is preempted, comes back, and its tokens are undist
   expect(engine.stats().numPreemptions).toBe(1);
   const finished = events.filter((event) => event.type === 'finished').map((event) => event.id);
   expect(finished).toEqual([0, 1]);
-  // After the preemption one catch-up computes prompt and generated tokens together.
+  // After the preemption, prompt and generated tokens are recomputed together.
   expect(model.batches.some((batch) => batch.sequences.length === 1 && batch.tokenIds.length > 14)).toBe(true);
 });
 
-test('[E9] what can never fit is refused with all numbers, and changes nothing', () => {
+test('[E9] rejects a request that can never fit, with all numbers, and changes nothing', () => {
   const { engine } = setUp({ limits: { numPages: 2 }, maxContext: 1000 });
   expect(engine.maxContext).toBe(32);
   const tooLong = request(0, { promptIds: count(20), maxTokens: 13, seed: 0 });
@@ -196,7 +196,7 @@ test('[E9] what can never fit is refused with all numbers, and changes nothing',
   engine.add(request(0, { promptIds: count(20), maxTokens: 12, seed: 0 }));
 });
 
-test('prompts without tokens, foreign tokens and a maxTokens of nothing are refused', () => {
+test('rejects empty prompts, tokens outside the vocabulary and a maxTokens of 0', () => {
   const { engine } = setUp();
   const add = (ask: Partial<Ask>) => () => engine.add(request(0, { promptIds: [1], maxTokens: 1, seed: 0, ...ask }));
   expect(add({ promptIds: [] })).toThrow(expect.objectContaining({ code: 'empty_prompt' }));
@@ -211,7 +211,7 @@ test('prompts without tokens, foreign tokens and a maxTokens of nothing are refu
   expect(add({ promptIds: [1.5] })).toThrow(expect.objectContaining({ code: 'invalid_token' }));
 });
 
-test('[E10] abort frees all pages at once, waiting, running or in the middle of a step', async () => {
+test('[E10] abort frees all pages at once, waiting, running or during a step', async () => {
   let duringForward = (): void => {};
   const { engine } = setUp({ limits: { maxSequences: 2 }, beforeForward: () => duringForward() });
   const survivor = { promptIds: [7, ...count(19)], maxTokens: 12, seed: 3 };
@@ -260,7 +260,7 @@ test('[E11] bad logits fail only their sequence', async () => {
   });
 });
 
-test('[E12] a forward pass that throws fails its step, not the engine nor what waits', async () => {
+test('[E12] a throwing forward pass fails its step, not the engine or waiting requests', async () => {
   let failures = 0;
   const { engine } = setUp({
     limits: { maxSequences: 2 },
@@ -290,7 +290,7 @@ test('[E12] a forward pass that throws fails its step, not the engine nor what w
   expect(tokensOf(events, 2)).toEqual(toyContinuation(waiting.promptIds, waiting));
 });
 
-test('times are taken from the given clock', async () => {
+test('uses the injected clock', async () => {
   const model = createToyModel();
   let clock = 100;
   const engine = createEngine(model, { maxContext: 64, now: () => clock });
@@ -303,7 +303,7 @@ test('times are taken from the given clock', async () => {
   expect(second).toMatchObject({ queuedMs: 7, elapsedMs: 20 });
 });
 
-test('dispose drops everything, the model included', async () => {
+test('dispose frees everything, including the model', async () => {
   const { engine, model } = setUp();
   engine.add(request(0, { promptIds: [1], maxTokens: 9, seed: 0 }));
   await engine.step();

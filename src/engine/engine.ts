@@ -23,61 +23,61 @@ import type {
 } from './types.ts';
 
 export interface EngineOptions {
-  /** Most tokens of one sequence, prompt and generated; bounded by the pages there are. */
+  /** Maximum tokens of one sequence, prompt and generated; limited by the page pool. */
   readonly maxContext: number;
-  /** Milliseconds on any clock that does not jump. */
+  /** Milliseconds on a monotonic clock. */
   readonly now: () => number;
-  /** Most requests that wait; more are refused. Default 1024. */
+  /** Maximum waiting requests; further ones are rejected. Default 1024. */
   readonly maxWaiting?: number;
-  /** Most requests of one tenant that run side by side, and that are there at all. Default: no limit of their own. */
+  /** Maximum running requests, and maximum requests in total, of one tenant. Default: unlimited. */
   readonly maxRunningPerTenant?: number;
   readonly maxRequestsPerTenant?: number;
-  /** A request that has waited this long counts as one priority higher. Default 30 s. */
+  /** Waiting this long raises a request by one priority. Default 30 s. */
   readonly agingMs?: number;
-  /** Names the model's content and how its pages are kept. */
+  /** Identifies the model's content and its page format. */
   readonly modelHash?: string;
   readonly policy?: string;
-  /** A context that must be held: rather than less, nothing is packed. Default 0. */
+  /** Packing is disabled if it would reduce the context below this. Default 0. */
   readonly minContext?: number;
   /** Tokens at the end of a running sequence that are never packed. Default 256. */
   readonly tailTokens?: number;
-  /** Whether prefixes stay known to later requests. Default true. */
+  /** Enables the prefix cache. Default true. */
   readonly keepsPrefixes?: boolean;
-  /** Where pages go that have no room; default nowhere. */
+  /** Where evicted pages are spilled; default: nowhere. */
   readonly spill?: SpillStore | null;
 }
 
-/** Serves many sequences with one model, a step at a time. */
+/** Serves many sequences with one model, step by step. */
 export interface Engine {
-  /** Most tokens of one sequence. */
+  /** Maximum tokens of one sequence. */
   readonly maxContext: number;
-  /** Whether older pages are packed: not where that would leave too little room. */
+  /** Whether older pages are packed; false where packing would reduce the context too far. */
   readonly packsPages: boolean;
   readonly hasWork: boolean;
-  /** Queues a sequence; throws a typed error when it is not valid or can never fit. */
+  /** Queues a sequence; throws a typed error if it is invalid or can never fit. */
   add(request: EngineRequest): void;
-  /** Drops a sequence and gives its pages back at once; false when there is none of that id. */
+  /** Drops a sequence and frees its pages at once; false if the id is unknown. */
   abort(id: number): boolean;
-  /** One step; the next may start when it has resolved. Fails only by a bug: failures of a sequence are events. */
+  /** Runs one step; await it before the next. Rejects only on a bug: failures of a sequence are events. */
   step(): Promise<EngineEvent[]>;
-  /** Work that can wait until there is nothing else to do, such as keeping pages on disk. */
+  /** Work for idle times, such as spilling pages to disk. */
   readonly hasBackgroundWork: boolean;
   workInBackground(): void;
-  /** Between two steps only: it moves pages. */
+  /** Accessible only between two steps, because it moves pages. */
   readonly cache: Pick<KvCache, 'canReserve' | 'reserve' | 'unreserve' | 'clear'>;
-  /** Between two steps only: makes an adapter known under an id. Throws where it does not fit the model or the memory. */
+  /** Only between two steps: loads an adapter under an id. Throws if it does not fit the model or the memory. */
   loadAdapter(id: number, adapter: Adapter): { readonly sizeBytes: number };
-  /** Between two steps only: requests that have it keep it, no new one gets it. False when there is none. */
+  /** Only between two steps: running requests keep the adapter, new ones cannot use it. False if not found. */
   unloadAdapter(id: number): boolean;
   stats(): EngineStats;
-  /** A bounded part of the shared prefixes. */
+  /** A bounded part of the prefix cache's contents. */
   prefixes(query: PrefixQuery): PrefixReport;
-  /** Throws `internal` when pages and sequences do not add up. */
+  /** Throws `internal` if pages and sequences are inconsistent. */
   checkIntegrity(): void;
   dispose(): Promise<void>;
 }
 
-/** An engine that owns `model` and its KV pages. */
+/** Creates an engine that owns `model` and its KV pages. */
 export function createEngine(model: LoadedModel, options: EngineOptions): Engine {
   const { limits, shape } = model;
   const { now } = options;
@@ -183,7 +183,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
         events.push(...sampleNext(sequence, rowLogits, hasTop ? model.topOf(row) : undefined));
       }
       if (sequence.pooler !== null) events.push(...pool(sequence, hidden!, firstHidden));
-      // Not before: pages that gave bad logits would give them to whoever shares them.
+      // Only after sampling: pages that gave bad logits must not be shared.
       if (sequences.has(id)) sequence.pages.publish(sequence.tokenIds, sequence.numComputed);
     }
     return events;
@@ -225,7 +225,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     return model.hiddenStates().subarray(firstRow * dim, (firstRow + numRows) * dim);
   }
 
-  /** The rows of a sequence that generates nothing; the last of them end it. */
+  /** Pools the rows of a sequence that generates nothing; the last row ends it. */
   function pool(sequence: Sequence, rows: PooledRows, firstRow: number): EngineEvent[] {
     const pooler = sequence.pooler!;
     pooler.add(rows, hiddenRowsOf(firstRow, rows.numRows));
@@ -238,7 +238,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     return [{ type: 'embedded', id: sequence.request.id, embedding, ...progressOf(sequence) }];
   }
 
-  /** What the step computed is in doubt; what was not part of it goes on. A step without a plan would fail for ever. */
+  /** Fails the sequences of this step; others continue. Without a plan all fail, or the step would fail for ever. */
   function failStep(plan: Schedule | null, cause: unknown): EngineEvent[] {
     const reason = cause instanceof Error ? cause.message : String(cause);
     const error =
@@ -250,12 +250,12 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
   }
 
   function fail(sequence: Sequence, error: unknown): EngineEvent {
-    sequence.pages.discard(); // what it computed last is in doubt
+    sequence.pages.discard(); // its last pages may be invalid
     forget(sequence);
     return { type: 'failed', id: sequence.request.id, error: serializeError(error) };
   }
 
-  /** Requests whose own time is over, running or not. */
+  /** Fails requests past their timeout, running or not. */
   function expire(): EngineEvent[] {
     const nowMs = now();
     const events: EngineEvent[] = [];
@@ -274,7 +274,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     return events;
   }
 
-  /** Its pages stay known as long as nobody needs the room. */
+  /** Its pages stay in the prefix cache until they are evicted. */
   function finish(sequence: Sequence): void {
     sequence.pages.release(sequence.tokenIds, sequence.numComputed);
     forget(sequence);
@@ -283,7 +283,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
   function forget(sequence: Sequence): void {
     sequences.delete(sequence.request.id);
     adapters.unpin(sequence.request.adapters);
-    // In the middle of a step the kernels may still read them.
+    // During a step the kernels may still read them.
     if (!isStepping) adapters.sweep();
     shares.leave(sequence.request.tenant);
     for (const list of [state.running, state.waiting]) {
@@ -306,7 +306,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     throw new RuvLLMError('overloaded', message, { data: limits, isRetryable: true });
   }
 
-  /** Of the pages that running sequences hold; shared ones count once, and packed ones are smaller. */
+  /** Bytes of pages that running sequences hold; shared pages count once. */
   function heldBytes(): number {
     const { pageBytes, packed } = model.pages;
     const held = new Set(state.running.flatMap(({ pages }) => pages.pages));
@@ -318,7 +318,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
   function abort(id: number): boolean {
     const sequence = sequences.get(id);
     if (sequence === undefined) return false;
-    // In the middle of a step the kernels may still write behind what is computed; nobody gets these pages before the next step.
+    // During a step the kernels may still write to these pages; they are not reused before the next step.
     finish(sequence);
     return true;
   }
@@ -329,15 +329,15 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     get hasWork() {
       return sequences.size > 0;
     },
-    add(given) {
-      assert(!sequences.has(given.id), `request id ${given.id} already exists`);
-      const wanted = adapters.resolve(given.adapters ?? []);
-      const request = { ...given, adapters: wanted, adapterHash: adapters.cacheKey(wanted) };
+    add(added) {
+      assert(!sequences.has(added.id), `request id ${added.id} already exists`);
+      const requestAdapters = adapters.resolve(added.adapters ?? []);
+      const request = { ...added, adapters: requestAdapters, adapterHash: adapters.cacheKey(requestAdapters) };
       checkRequest(request, { maxContext, vocabSize: shape.vocabSize, isCausal: shape.isCausal });
       assert(request.pooling === undefined || !request.cachePrefix, 'cached tokens have no hidden states');
       refuseWhenFull(request);
       const sequence = createSequence(request, cache, pageTokens, now());
-      adapters.pin(wanted);
+      adapters.pin(requestAdapters);
       shares.enter(request.tenant);
       sequences.set(request.id, sequence);
       state.waiting.push(sequence);

@@ -2,33 +2,33 @@ import { RuvLLMError } from '../core/errors.ts';
 import type { TopLogits } from '../core/top-logits.ts';
 import type { Sampler } from '../sampling/types.ts';
 
-/** Given tokens, each as the LM head saw it when it would have been chosen; plain data. */
+/** Given tokens and the LM head's input and output for each, as if each had been sampled; plain data. */
 export interface ExaminedTokens {
   readonly numTokens: number;
   readonly hiddenDim: number;
-  /** f32[numTokens × hiddenDim]: the final hidden states, normalized, that the tokens were predicted from. */
+  /** f32[numTokens × hiddenDim]: the normalized final hidden states that predicted the tokens. */
   readonly hidden: Float32Array;
   readonly labels: Int32Array;
   readonly labelLogits: Float32Array;
-  /** log Σ exp of all logits of each. */
+  /** log Σ exp over all logits, per token. */
   readonly logSumExp: Float32Array;
-  /** Of each, how many of the next are known; the others of its row are nothing. */
+  /** Per token, how many entries of its row below are valid. */
   readonly numKnown: Int32Array;
   readonly maxKnown: number;
   /**
-   * int32[numTokens × maxKnown] and f32[numTokens × maxKnown]: the likeliest tokens, best first, then those of the other labels that are
-   * not among them: whoever raises a label where it belongs must see where it does not.
+   * int32 and f32[numTokens × maxKnown]: the likeliest tokens, best first, then the other labels, because training must
+   * also see where a label does not belong.
    */
   readonly knownIds: Int32Array;
   readonly knownLogits: Float32Array;
 }
 
-/** More labels than these are not looked for at every token: a square of a long answer. */
+/** With more labels than this, the other labels are skipped: their number would grow with the square of the answer. */
 const MAX_LABELS = 64;
 
-/** Chooses what it is told to, and looks at what the model thought of it. */
+/** A sampler that chooses the given tokens and records the model's view of them. */
 export interface Examiner extends Sampler {
-  /** Before `sample`, of the same row. */
+  /** Call before `sample`, with the same row. */
   takeHidden(hidden: Float32Array): void;
   result(): ExaminedTokens;
 }
@@ -59,7 +59,7 @@ export function createExaminer(labels: readonly number[], hiddenDim: number, num
       if (best.numBad > 0) throw new RuvLLMError('bad_logits', `${best.numBad} logits are not numbers`);
       tokens.labelLogits[next] = logits[label]!;
       tokens.logSumExp[next] = best.max + Math.log(best.sumExp);
-      // More may come: as many as the most demanding of the batch asked for.
+      // The batch may supply more than were requested here.
       const top = best.ids.subarray(0, numTop);
       const known = [...top, ...others.filter((id) => !top.includes(id))];
       tokens.numKnown[next] = known.length;
@@ -75,7 +75,7 @@ export function createExaminer(labels: readonly number[], hiddenDim: number, num
   };
 }
 
-/** What the kernels would say of a row. */
+/** The top logits of a full row, as kernels would return them. */
 function bestOf(logits: Float32Array, count: number): TopLogits {
   const ids = Int32Array.from(logits.keys())
     .sort((a, b) => logits[b]! - logits[a]! || a - b)

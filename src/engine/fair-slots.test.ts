@@ -9,18 +9,18 @@ import { SLICE_TOKENS } from './fair-slots.ts';
 const MANY = { tenant: 'many' };
 const FEW = { tenant: 'few' };
 
-test('[E30] a tenant with nothing running takes the place of the newest of the one with most', () => {
+test('[E30] a tenant with nothing running preempts the newest sequence of the tenant with the most', () => {
   const { arrive, step, state } = createSchedulerSetUp({ maxRunning: 4 });
   for (let i = 0; i < 6; i++) arrive(3, MANY);
   step();
   const few = [arrive(3, FEW), arrive(3, FEW), arrive(3, FEW)];
   expect(step()).toMatchObject({ admittedIds: [few[0], few[1]], preemptedIds: [3, 2] });
-  // Two and two: the third waits for one of its own, and nobody changes places any more.
+  // Two each: the third waits for one of its own tenant, and nothing is preempted any more.
   for (let i = 0; i < 3 * SLICE_TOKENS; i++) expect(step()).toMatchObject({ admittedIds: [], preemptedIds: [] });
   expect(state.running.map(({ request }) => request.id)).toEqual([0, 1, few[0], few[1]]);
 });
 
-test('[E30] ... however long the queue of the other is and has waited', () => {
+test("[E30] ... however long the other tenant's queue is and has waited", () => {
   const { arrive, step } = createSchedulerSetUp({ maxRunning: 2 });
   for (let i = 0; i < 20; i++) arrive(3, MANY, 0);
   step(0);
@@ -28,7 +28,7 @@ test('[E30] ... however long the queue of the other is and has waited', () => {
   expect(step(90_000)).toMatchObject({ admittedIds: [few], preemptedIds: [1] });
 });
 
-test('[E30] one of higher priority does not give way, nor the only one of a tenant', () => {
+test("[E30] never preempts a higher priority or a tenant's only sequence", () => {
   const { arrive, step } = createSchedulerSetUp({ maxRunning: 2 });
   arrive(3, { ...MANY, priority: 1 });
   arrive(3, { ...MANY, priority: 1 });
@@ -43,7 +43,7 @@ test('[E30] one of higher priority does not give way, nor the only one of a tena
   expect(alone.step()).toMatchObject({ admittedIds: [], preemptedIds: [] });
 });
 
-test('[E30] with one slot less than another nobody goes before who has waited', () => {
+test('[E30] a difference of one slot does not change the queue order', () => {
   const { arrive, step, end } = createSchedulerSetUp({ maxRunning: 2 });
   arrive(3, MANY);
   const other = arrive(3, { tenant: 'other' });
@@ -54,7 +54,7 @@ test('[E30] with one slot less than another nobody goes before who has waited', 
   expect(step(5000)).toMatchObject({ admittedIds: [waiting], preemptedIds: [] });
 });
 
-test('[E30] whoever gave way has a slice before it does again', () => {
+test('[E30] a preempted sequence gets a full slice before it is preempted again', () => {
   const { arrive, step, end } = createSchedulerSetUp({ maxRunning: 2 });
   arrive(3, MANY);
   arrive(3, MANY);
@@ -72,22 +72,22 @@ test('[E30] whoever gave way has a slice before it does again', () => {
   expect(step().preemptedIds).toEqual([1]);
 });
 
-test('[E30] pages that one tenant holds are given up too; in vain only once', () => {
+test('[E30] frees pages of the larger tenant too; if that is not enough, only once', () => {
   const { arrive, step, end } = createSchedulerSetUp({ numPages: 9, maxBatchTokens: 64 });
   for (let i = 0; i < 3; i++) arrive(20, MANY); // 2 pages each
   step();
   const few = arrive(40, FEW); // 3 pages, and one for each that stays
   expect(step()).toMatchObject({ admittedIds: [few], preemptedIds: [2] });
   end(few);
-  const large = arrive(100, FEW); // 7 pages, and one: more than all but one leave
-  // Of the two that run one gives way; the last would be one for one.
+  const large = arrive(100, FEW); // 7 pages and a spare: more than preempting all but one frees
+  // Of two running, one is preempted; preempting the last would only swap them.
   expect(step()).toMatchObject({ admittedIds: [], preemptedIds: [1] });
   let numPreempted = 0;
   for (let i = 0; i < 2 * SLICE_TOKENS; i++) numPreempted += step().preemptedIds.filter((id) => id !== large).length;
-  expect(numPreempted).toBeLessThanOrEqual(2 + 2); // those that gave way in vain, and those that ran out of pages
+  expect(numPreempted).toBeLessThanOrEqual(2 + 2); // 2 preempted without success, 2 out of pages
 });
 
-test('[E1] [E3] [E30] two tenants, one with every slot: the other begins within a slice, and the tokens are the same', async () => {
+test('[E1] [E3] [E30] a tenant starts within a slice although another holds every slot, and all tokens are the same', async () => {
   let numPreemptions = 0;
   for (let seed = 0; seed < 10; seed++) {
     const random = createRandom(seed);
@@ -114,7 +114,7 @@ test('[E1] [E3] [E30] two tenants, one with every slot: the other begins within 
       for (const event of await engine.step()) {
         if (event.type === 'token') asks[event.id]!.tokens.push(event.token.tokenId);
       }
-      // Others catch up with at most a page each after they gave way, and its own prompt is one more chunk.
+      // Each preempted sequence recomputes at most one page, and its own prompt takes one more chunk.
       const waited = few === null ? 0 : step - few.addedAt;
       if (waited > SLICE_TOKENS + 4)
         expect(asks[few!.id]!.tokens.length, `seed ${seed} step ${step}`).toBeGreaterThan(0);

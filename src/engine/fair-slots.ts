@@ -1,24 +1,24 @@
 import type { Sequence } from './sequence.ts';
 
-/** Tokens a sequence may go on for before it gives up its place to another tenant once more: or they would take turns at every token. */
+/** Tokens a sequence runs before another tenant may preempt it again; without a slice they would alternate at every token. */
 export const SLICE_TOKENS = 32;
 
-/** How many sequences of each tenant run. */
+/** Running sequences per tenant. */
 export function countTenants(running: readonly Sequence[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { request } of running) counts.set(request.tenant, (counts.get(request.tenant) ?? 0) + 1);
   return counts;
 }
 
-/** Whether some other tenant runs at least two more than this one's: then one of them can move over without the two changing sides. */
+/** Whether another tenant runs at least two more sequences, so that moving one slot does not just swap the two. */
 export function hasFewSlots(counts: ReadonlyMap<string, number>, { request, hasNoRoom }: Sequence): boolean {
   if (hasNoRoom) return false;
-  const own = counts.get(request.tenant) ?? 0;
-  for (const count of counts.values()) if (count - own >= 2) return true;
+  const count = counts.get(request.tenant) ?? 0;
+  for (const otherCount of counts.values()) if (otherCount - count >= 2) return true;
   return false;
 }
 
-/** Who gives up its place: the lowest in rank of the tenant that runs most, never of higher priority; -1: nobody. */
+/** The victim's index: the lowest rank of the tenant with most running, never of higher priority; -1: none. */
 export function findMostSlots(running: readonly Sequence[], waiting: Sequence): number {
   const counts = countTenants(running);
   let most = (counts.get(waiting.request.tenant) ?? 0) + 1;
@@ -26,9 +26,9 @@ export function findMostSlots(running: readonly Sequence[], waiting: Sequence): 
   for (let i = running.length - 1; i >= 0; i--) {
     const { request, pooler, sliceEnd, tokenIds } = running[i]!;
     const count = counts.get(request.tenant)!;
-    // What generates nothing ends soon, and would begin anew.
+    // An embedding ends soon and would restart from the beginning.
     if (count <= most || pooler !== null || tokenIds.length < sliceEnd) continue;
-    // By what they are: what a long queue of one tenant has earned by waiting is not held against another.
+    // Base priorities only: age gained in one tenant's long queue does not count against another tenant.
     if (request.priority > waiting.request.priority) continue;
     most = count;
     place = i;

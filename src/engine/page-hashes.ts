@@ -1,4 +1,4 @@
-/** One hash for each whole page of `tokens`, chained: hash i covers everything up to the end of page i (FNV-1a over the ids). */
+/** One chained hash per whole page of `tokens`: hash i covers all tokens up to the end of page i (FNV-1a over the ids). */
 export function hashPages(tokens: readonly number[], pageTokens: number): Uint32Array {
   const hashes = new Uint32Array(Math.floor(tokens.length / pageTokens));
   let hash = 0x811c9dc5;

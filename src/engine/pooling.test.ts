@@ -12,7 +12,7 @@ const expected = (length: number) => ({
   cls: [1, 0],
 });
 
-test('[E25] pools the same however a sequence is cut, and whatever is computed again', () => {
+test('[E25] pools the same however a sequence is split or recomputed', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...POOLINGS),
@@ -22,10 +22,10 @@ test('[E25] pools the same however a sequence is cut, and whatever is computed a
         const pooler = createPooler(pooling, length);
         let start = 0;
         for (const { numRows, back } of [...cuts, { numRows: length, back: 0 }]) {
-          start = Math.max(0, start - back); // preempted: known pages may end before what was pooled
+          start = Math.max(0, start - back); // preempted: cached pages may end before the pooled rows
           const end = Math.min(length, start + numRows);
-          const wanted = pooler.wanted(start, end);
-          pooler.add(wanted, rows(wanted.first, wanted.numRows));
+          const needed = pooler.neededRows(start, end);
+          pooler.add(needed, rows(needed.first, needed.numRows));
           start = end;
         }
         expect([...pooler.result()]).toEqual(expected(length)[pooling]);
@@ -34,10 +34,10 @@ test('[E25] pools the same however a sequence is cut, and whatever is computed a
   );
 });
 
-test('only the rows that count are asked for', () => {
-  expect(createPooler('mean', 9).wanted(2, 5)).toEqual({ first: 2, numRows: 3 });
-  expect(createPooler('last', 9).wanted(2, 8).numRows).toBe(0);
-  expect(createPooler('last', 9).wanted(2, 9)).toEqual({ first: 8, numRows: 1 });
-  expect(createPooler('cls', 9).wanted(0, 9)).toEqual({ first: 0, numRows: 1 });
-  expect(createPooler('cls', 9).wanted(1, 9).numRows).toBe(0);
+test('requests only the rows it pools', () => {
+  expect(createPooler('mean', 9).neededRows(2, 5)).toEqual({ first: 2, numRows: 3 });
+  expect(createPooler('last', 9).neededRows(2, 8).numRows).toBe(0);
+  expect(createPooler('last', 9).neededRows(2, 9)).toEqual({ first: 8, numRows: 1 });
+  expect(createPooler('cls', 9).neededRows(0, 9)).toEqual({ first: 0, numRows: 1 });
+  expect(createPooler('cls', 9).neededRows(1, 9).numRows).toBe(0);
 });

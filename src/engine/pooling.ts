@@ -1,16 +1,16 @@
-/** How the hidden states of a sequence become one vector: their mean, or that of the last or the first token. */
+/** How the hidden states of a sequence become one vector: their mean, or the state of the last or first token. */
 export type Pooling = 'mean' | 'last' | 'cls';
 
 export const POOLINGS: readonly Pooling[] = ['mean', 'last', 'cls'];
 
-/** Positions that count, of a sequence of `length` tokens: from the first up to before the second. */
+/** Pooled positions of a sequence of `length` tokens: [start, end). */
 const RANGES: Readonly<Record<Pooling, (length: number) => readonly [number, number]>> = {
   mean: (length) => [0, length],
   last: (length) => [length - 1, length],
   cls: () => [0, 1],
 };
 
-/** Rows of hidden states, by position. */
+/** A range of hidden-state rows, by position. */
 export interface PooledRows {
   readonly first: number;
   readonly numRows: number;
@@ -18,11 +18,11 @@ export interface PooledRows {
 
 /** Pools the hidden states of one sequence as they are computed. */
 export interface Pooler {
-  /** Which of the positions from `start` to before `end` are needed; those it has had are not, though they be computed again. */
-  wanted(start: number, end: number): PooledRows;
-  /** Takes the rows that were last wanted, in order: sums do not depend on how a sequence was cut. */
+  /** The rows of [start, end) that are still needed; recomputed rows that were pooled already are not. */
+  neededRows(start: number, end: number): PooledRows;
+  /** Takes the rows of the last `neededRows` call, in order: the sum does not depend on how a sequence was split. */
   add(rows: PooledRows, hidden: Float32Array): void;
-  /** Of all positions that count. */
+  /** The pooled vector, once all positions are added. */
   result(): Float32Array;
 }
 
@@ -31,7 +31,7 @@ export function createPooler(pooling: Pooling, length: number): Pooler {
   let next = from;
   let sums: Float64Array | null = null;
   return {
-    wanted(start, end) {
+    neededRows(start, end) {
       const first = Math.max(start, next);
       return { first, numRows: Math.max(0, Math.min(end, to) - first) };
     },

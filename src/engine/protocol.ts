@@ -11,21 +11,21 @@ import type { Pooling } from './pooling.ts';
 import type { EngineEvent, EngineStats, PrefixQuery, PrefixReport, RequestAdapter } from './types.ts';
 
 /**
- * What the main thread and the engine's worker say to each other. Plain data only: it must survive `postMessage`.
- * Messages of one side arrive in the order they were sent, so that `stats` after `abort` shows the pages free.
+ * Messages between the main thread and the engine's worker: plain data that survives `postMessage`, delivered in order,
+ * so `stats` after `abort` shows the freed pages.
  */
 export type ClientMessage =
   | { readonly type: 'load'; readonly spec: ModelSpec }
   | { readonly type: 'generate'; readonly request: GenerateRequest }
   | { readonly type: 'embed'; readonly request: EmbedRequest }
   | { readonly type: 'examine'; readonly request: ExamineRequest }
-  /** One of the two before the first request with a grammar. */
+  /** One of these two comes before the first request with a grammar. */
   | { readonly type: 'vocabulary'; readonly vocabulary: VocabularyData }
   | { readonly type: 'tokenTable'; readonly table: TokenTableData }
   | { readonly type: 'abort'; readonly id: number }
-  /** `id` is never used again, not even after an unload. */
+  /** Ids are never reused, not even after an unload. */
   | { readonly type: 'loadAdapter'; readonly id: number; readonly adapter: Adapter }
-  /** Requests sent before keep it to their end. */
+  /** Requests sent before keep the adapter until they end. */
   | { readonly type: 'unloadAdapter'; readonly id: number }
   | { readonly type: 'stats'; readonly callId: number }
   | { readonly type: 'prefixes'; readonly callId: number; readonly query: PrefixQuery }
@@ -35,7 +35,7 @@ export type ServerMessage =
   | { readonly type: 'progress'; readonly loadedBytes: number; readonly totalBytes: number }
   | { readonly type: 'loaded'; readonly model: ModelReport }
   | { readonly type: 'loadFailed'; readonly error: SerializedError }
-  /** All that one step has to say: one message a step, however many sequences are in it. */
+  /** All events of one step: one message per step, however many sequences it has. */
   | { readonly type: 'events'; readonly events: readonly EngineEvent[] }
   | { readonly type: 'stats'; readonly callId: number; readonly stats: EngineStats }
   | { readonly type: 'prefixes'; readonly callId: number; readonly report: PrefixReport }
@@ -43,29 +43,29 @@ export type ServerMessage =
   | { readonly type: 'adapterFailed'; readonly id: number; readonly error: SerializedError }
   | { readonly type: 'disposed' };
 
-/** Which model to open, and how large its buffers are to be. */
+/** Which model to open, and the sizes of its buffers. */
 export interface ModelSpec {
   readonly path: string;
   readonly kernels: KernelChoice;
   readonly numThreads: number;
-  /** Most tokens of one sequence. */
+  /** Maximum tokens of one sequence. */
   readonly maxContext: number;
-  /** False: `maxContext` is a default, and shrinks to what the budget holds. */
+  /** False: `maxContext` is a default and shrinks to the memory budget. */
   readonly isContextGiven: boolean;
   readonly maxBatchTokens: number;
   readonly maxSequences: number;
-  /** Tokens the KV pages shall hold unpacked; null: as many as the budget has room for. */
+  /** Tokens the KV pages hold unpacked; null: as many as the budget allows. */
   readonly kvCacheTokens: number | null;
-  /** Most bytes of KV pages and adapters together; null: as `kvCacheTokens` needs. */
+  /** Maximum bytes of KV pages and adapters together; null: derived from `kvCacheTokens`. */
   readonly memoryBudgetBytes: number | null;
   readonly kvPrecision: FloatKvPrecision;
   readonly kvPacking: KvPacking;
-  /** Whether computed prefixes stay known to later requests. */
+  /** Enables the prefix cache. */
   readonly prefixCache: boolean;
-  /** Where pages are kept that have no room, and for the next start; null: nowhere. */
+  /** Where evicted pages are spilled, also for the next start; null: nowhere. */
   readonly spill: SpillSpec | null;
   readonly maxWaiting: number;
-  /** null: no limit of their own. */
+  /** null: unlimited. */
   readonly maxRunningPerTenant: number | null;
   readonly maxRequestsPerTenant: number | null;
   readonly memoryLimitBytes: number | null;
@@ -76,19 +76,19 @@ export interface ModelSpec {
 export interface SpillSpec {
   readonly folder: string;
   readonly limitBytes: number;
-  /** 32 bytes that seal everything in it. */
+  /** The 32-byte key that encrypts every file in it. */
   readonly masterKey: Uint8Array;
 }
 
-/** Whether packed weights are kept on disk; `auto`: where that was measured to pay. */
+/** Whether packed weights are cached on disk; `auto`: where measurements showed a gain. */
 export type RepackCacheChoice = 'auto' | 'on' | 'off';
 
-/** Which kernels compute; `auto` is the fastest that runs here. */
+/** Which kernels to use; `auto`: the fastest that runs here. */
 export type KernelChoice = 'auto' | 'native' | 'wasm' | 'reference';
 
 /** A sequence to continue; `sampling.seed` is set. */
 export interface GenerateRequest {
-  /** Rises from request to request. */
+  /** Increases from request to request. */
   readonly id: number;
   readonly promptIds: readonly number[];
   readonly maxTokens: number;
@@ -99,29 +99,29 @@ export interface GenerateRequest {
   readonly retention: Retention;
   readonly priority: number;
   readonly timeoutMs: number | null;
-  /** What the text must be; null: anything. */
+  /** The grammar of the text; null: unconstrained. */
   readonly grammar: GrammarSource | null;
-  /** What another thread built of the grammar already; null: nothing. */
+  /** Automata of the grammar prepared in another thread; null: none. */
   readonly automata: Int32Array | null;
   readonly adapters: readonly RequestAdapter[];
 }
 
-/** A sequence to make a vector of; it counts among the others. */
+/** A sequence to embed; scheduled like any other. */
 export interface EmbedRequest extends Pick<GenerateRequest, 'id' | 'promptIds' | 'tenant' | 'priority' | 'timeoutMs'> {
   readonly pooling: Pooling;
 }
 
-/** Tokens to be looked at as if the model had said them after the prompt; it counts among the others, a token a step. */
+/** Tokens to examine as if the model had generated them after the prompt; scheduled like any other, one token per step. */
 export interface ExamineRequest extends Pick<
   GenerateRequest,
   'id' | 'promptIds' | 'tenant' | 'adapters' | 'priority' | 'timeoutMs' | 'cachePrefix'
 > {
   readonly labels: readonly number[];
-  /** How many of the likeliest tokens are told of each. */
+  /** How many of the likeliest tokens to report for each. */
   readonly numTop: number;
 }
 
-/** What the worker tells of the model it loaded. */
+/** Facts about the loaded model. */
 export interface ModelReport {
   readonly shape: DecoderShape;
   readonly memory: LoadedModel['memory'];
@@ -129,9 +129,9 @@ export interface ModelReport {
   readonly numThreads: number;
   readonly numPages: number;
   readonly maxContext: number;
-  /** Of the model's file, for what outlives the process; empty where nothing does. */
+  /** Hash of the model file, for data that outlives the process; empty where no such data exists. */
   readonly modelHash: string;
-  /** How older pages are rounded, and why so. */
+  /** The precision of older pages, and the reason. */
   readonly kvPacking: { readonly precision: PackedKvPrecision | null; readonly reason: string };
 }
 

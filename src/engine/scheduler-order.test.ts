@@ -4,7 +4,7 @@ import type { Schedule } from './types.ts';
 
 const idsOf = (plan: Schedule): number[] => plan.rows.map(({ id }) => id);
 
-test('[E15] a request of higher priority takes the place of the lowest when slots are short', () => {
+test('[E15] a request of higher priority preempts the lowest when slots are short', () => {
   const { arrive, step, state } = createSchedulerSetUp({ maxRunning: 2 });
   arrive(3, { priority: 1 });
   arrive(3);
@@ -12,11 +12,11 @@ test('[E15] a request of higher priority takes the place of the lowest when slot
   arrive(3, { priority: 1 });
   expect(step()).toMatchObject({ admittedIds: [2], preemptedIds: [1] });
   expect(state.running.map(({ request }) => request.id)).toEqual([0, 2]);
-  arrive(3, { priority: 1 }); // equal to all that run
+  arrive(3, { priority: 1 }); // equal to all running
   expect(step()).toMatchObject({ admittedIds: [], preemptedIds: [] });
 });
 
-test('[E15] ... and when pages are short; not more are preempted than need be', () => {
+test('[E15] ... and when pages are short, with no more preemptions than needed', () => {
   const { arrive, step, state } = createSchedulerSetUp({ numPages: 9, maxBatchTokens: 64 });
   for (let i = 0; i < 3; i++) arrive(20); // 2 pages each
   expect(step().admittedIds).toEqual([0, 1, 2]);
@@ -33,8 +33,8 @@ test('[E15] equals are not preempted, however long the other has waited', () => 
   for (let nowMs = 0; nowMs < 100_000; nowMs += 1000) expect(step(nowMs).preemptedIds).toEqual([]);
 });
 
-test('[E16] who has waited rises above later requests of higher priority, and is not preempted by them', () => {
-  const { arrive, step, end } = createSchedulerSetUp({ maxRunning: 1 }); // ages by one each 1000 ms
+test('[E16] waiting raises a request above later ones of higher priority, which do not preempt it', () => {
+  const { arrive, step, end } = createSchedulerSetUp({ maxRunning: 1 }); // one priority per 1000 ms
   arrive(3, { priority: 2 });
   step(0);
   arrive(3, { priority: 0 }, 0);
@@ -45,7 +45,7 @@ test('[E16] who has waited rises above later requests of higher priority, and is
   arrive(3, { priority: 2 }, 2000);
   expect(step(2000)).toMatchObject({ admittedIds: [3], preemptedIds: [1] });
   end(3);
-  // It came back with what it has earned meanwhile.
+  // It returns with the priority it has gained.
   expect(step(3000).admittedIds).toEqual([1]);
   arrive(3, { priority: 3 }, 3000);
   expect(step(3000).preemptedIds).toEqual([]);
@@ -53,19 +53,19 @@ test('[E16] who has waited rises above later requests of higher priority, and is
   expect(step(3000).preemptedIds).toEqual([1]);
 });
 
-test('[E17] a tenant with one request does not wait behind fifty of another', () => {
+test("[E17] a tenant's one request does not wait behind fifty of another", () => {
   const { arrive, step, end } = createSchedulerSetUp({ maxRunning: 2 });
   for (let i = 0; i < 50; i++) arrive(5, { tenant: 'many' });
   const few = arrive(5, { tenant: 'few' });
-  expect(step().admittedIds).toEqual([0, few]); // in turns from the first step on
+  expect(step().admittedIds).toEqual([0, few]); // alternating from the first step on
   const late = arrive(5, { tenant: 'late' });
   end(0);
-  expect(step().admittedIds).toEqual([1]); // all were served as much
+  expect(step().admittedIds).toEqual([1]); // all were served equally
   end(1);
   expect(step().admittedIds).toEqual([late]);
 });
 
-test('[E18] no more of a tenant run than its limit; others pass', () => {
+test('[E18] runs no more of a tenant than its limit; others pass', () => {
   const { arrive, step, end } = createSchedulerSetUp({ maxRunningPerTenant: 2 });
   for (let i = 0; i < 4; i++) arrive(3, { tenant: 'a' });
   arrive(3, { tenant: 'b' });
@@ -77,7 +77,7 @@ test('[E18] no more of a tenant run than its limit; others pass', () => {
   expect(step()).toMatchObject({ admittedIds: [], preemptedIds: [] });
 });
 
-test('[E19] an instruction that a hundred requests share is computed once', () => {
+test('[E19] computes an instruction shared by 100 requests once', () => {
   const { arrive, step, end, state } = createSchedulerSetUp({ maxBatchTokens: 512, maxRunning: 8 });
   const instruction = Array.from({ length: 50 }, (_, i) => i);
   for (let i = 0; i < 100; i++) arrive(0, { promptIds: [...instruction, i % 60, 7] });
@@ -89,12 +89,12 @@ test('[E19] an instruction that a hundred requests share is computed once', () =
       if (isCaughtUp) end(id);
     }
   }
-  // 3 whole pages once; and of each but the first the rest of 4 tokens, of which what follows the instruction is another's too or not.
+  // 3 whole pages once; every request but the first then computes its last 4 tokens, or fewer where they are shared too.
   expect(numComputed).toBeLessThanOrEqual(52 + 99 * 4);
   expect(numComputed).toBeGreaterThanOrEqual(52 + 99);
 });
 
-test('[E19] nobody waits for the prefix of a tenant, an adapter or a request that shares nothing', () => {
+test('[E19] does not wait for a prefix of another tenant or adapter, or without shared tokens', () => {
   for (const other of [{ tenant: 'b' }, { adapterHash: 'x' }, { cachePrefix: false }]) {
     const { arrive, step } = createSchedulerSetUp({ maxBatchTokens: 64 });
     const promptIds = Array.from({ length: 40 }, () => 5);
@@ -104,7 +104,7 @@ test('[E19] nobody waits for the prefix of a tenant, an adapter or a request tha
   }
 });
 
-test('[E19] nor at all where prefixes are not kept', () => {
+test('[E19] does not wait where the prefix cache is off', () => {
   const { arrive, step } = createSchedulerSetUp({ maxBatchTokens: 64, keepsPrefixes: false });
   const promptIds = Array.from({ length: 20 }, () => 5);
   arrive(0, { promptIds });
@@ -113,7 +113,7 @@ test('[E19] nor at all where prefixes are not kept', () => {
   expect(step().admittedIds).toEqual([0, 1, 2]);
 });
 
-test('[E19] nor for one of lower priority, which may be a long time in coming', () => {
+test('[E19] does not wait for a lower priority, which may take long', () => {
   const { arrive, step } = createSchedulerSetUp({ maxBatchTokens: 16 });
   const promptIds = Array.from({ length: 80 }, () => 5);
   arrive(0, { promptIds });
@@ -122,7 +122,7 @@ test('[E19] nor for one of lower priority, which may be a long time in coming', 
   expect(step()).toMatchObject({ admittedIds: [1], rows: [{ id: 1, start: 16, numRows: 16 }] });
 });
 
-test('[E20] a schedule is plain data, and the same for the same requests', () => {
+test('[E20] a schedule is plain data and deterministic', () => {
   const run = (): Schedule[] => {
     const { arrive, step } = createSchedulerSetUp({ numPages: 12, maxRunning: 5, maxBatchTokens: 20 });
     return Array.from({ length: 120 }, (_, i) => {

@@ -4,7 +4,7 @@ import type { Schedule } from './types.ts';
 
 const rowsOf = (plan: Schedule): number[][] => plan.rows.map(({ id, start, numRows }) => [id, start, numRows]);
 
-test('[E7] a long prompt is computed in chunks beside the one-token rows of others', () => {
+test('[E7] computes a long prompt in chunks next to one-token rows of others', () => {
   const { arrive, step } = createSchedulerSetUp();
   arrive(3);
   step();
@@ -22,7 +22,7 @@ test('[E7] a long prompt is computed in chunks beside the one-token rows of othe
     [0, 4, 1],
     [1, 31, 31],
   ]);
-  // The last 8 of the long prompt leave room for the next.
+  // The last 8 tokens of the long prompt leave space for the next.
   expect(step()).toEqual({
     rows: [
       { id: 0, start: 5, numRows: 1, isCaughtUp: true },
@@ -34,7 +34,7 @@ test('[E7] a long prompt is computed in chunks beside the one-token rows of othe
   });
 });
 
-test('[E7] a one-token row of a younger sequence goes before the chunk of an older one', () => {
+test('[E7] schedules one-token rows before chunks of older sequences', () => {
   const { arrive, step } = createSchedulerSetUp({ maxBatchTokens: 8 });
   arrive(12);
   step();
@@ -51,30 +51,30 @@ test('[E7] a one-token row of a younger sequence goes before the chunk of an old
   ]);
 });
 
-test('[E6] admission is in order: a small request does not overtake a large one that must wait', () => {
+test('[E6] admits in order: a small request does not overtake a large one that must wait', () => {
   const { arrive, step } = createSchedulerSetUp({ numPages: 4, maxBatchTokens: 100 });
   arrive(15); // 1 page
-  arrive(40); // 3 pages, and 1 spare for the first: not now
+  arrive(40); // 3 pages and 1 spare for the first: must wait
   arrive(1);
   expect(step().admittedIds).toEqual([0]);
   expect(step().admittedIds).toEqual([]);
 });
 
-test('[E6] pages are wanted for all known tokens and one more', () => {
+test('[E6] requires pages for all tokens and one more', () => {
   const { arrive, step, state } = createSchedulerSetUp({ numPages: 2 });
   arrive(16);
   step();
   expect(state.running[0]!.pages.table()).toEqual(Int32Array.of(0, 1));
 });
 
-test('[E6] no more than maxRunning at a time', () => {
+test('[E6] runs at most maxRunning sequences', () => {
   const { arrive, step } = createSchedulerSetUp({ maxRunning: 2 });
   for (let i = 0; i < 3; i++) arrive(1);
   expect(step().admittedIds).toEqual([0, 1]);
   expect(step().admittedIds).toEqual([]);
 });
 
-test('[E8] at a page border without free pages the youngest goes back to the head of the queue', () => {
+test('[E8] without a free page at a page boundary, the youngest returns to the head of the queue', () => {
   const { arrive, step, state } = createSchedulerSetUp({ numPages: 4 });
   arrive(14);
   arrive(14);

@@ -13,18 +13,18 @@ export interface SchedulerState {
   readonly waiting: Sequence[];
   readonly shares: TenantShares;
   readonly maxBatchTokens: number;
-  /** At most maxBatchTokens: then one-token rows can never starve a longer catch-up. */
+  /** At most maxBatchTokens, so that one-token rows can never starve a longer catch-up. */
   readonly maxRunning: number;
   readonly maxRunningPerTenant: number;
-  /** Of encoders: a sequence is computed in one step, or not yet. */
+  /** Encoders compute a sequence in one step or not yet. */
   readonly isWhole: boolean;
-  /** Waiting this long counts as one more priority. */
+  /** Waiting this long raises the priority by one. */
   readonly agingMs: number;
   /** Sequences that have run so far. */
   numTurns: number;
 }
 
-/** Decides the next step and takes the pages for it. It has no rows only when the last running sequence had to give up its pages. */
+/** Plans the next step and allocates its pages. The plan is empty only if the last running sequence lost its pages. */
 export function schedule(state: SchedulerState, nowMs: number): Schedule {
   const order = (sequence: Sequence): number => priorityOf(state, sequence, nowMs);
   const preemptedIds: number[] = [];
@@ -44,12 +44,12 @@ export function schedule(state: SchedulerState, nowMs: number): Schedule {
     if (count > 0) rows.push(rowsOf(sequence, count));
     budget -= count;
   }
-  // Who was just preempted would only take back what was taken.
+  // A sequence preempted in this step would only take its pages back.
   for (const sequence of preemptedIds.length > 0 ? [] : waiting.slice()) {
     if (budget === 0 || running.length >= maxRunning || running[0]?.needsAllPages === true) break;
     if (hasFullTenant(state, sequence) || waitsForPrefix(state, sequence, order(sequence))) continue;
     if (state.isWhole && numBehind(sequence) > budget) break;
-    // Nobody overtakes a request that waits for memory, or a large one would wait for ever.
+    // No request overtakes one that waits for memory, or a large one would wait for ever.
     if (!admit(state, sequence, order(sequence), admittedIds)) break;
     const count = Math.min(numBehind(sequence), budget);
     rows.push(rowsOf(sequence, count));
@@ -58,12 +58,12 @@ export function schedule(state: SchedulerState, nowMs: number): Schedule {
   return { rows, admittedIds, preemptedIds };
 }
 
-/** A higher number goes first. Who waits rises, also who had to wait again; what was earned by waiting is kept while running. */
+/** Higher goes first. Waiting raises it, also after a preemption; the gain is kept while running. */
 function priorityOf({ agingMs }: SchedulerState, { request, turn, addedAtMs }: Sequence, nowMs: number): number {
   return Math.max(turn?.priority ?? -Infinity, request.priority + Math.floor((nowMs - addedAtMs) / agingMs));
 }
 
-/** Ranks above somebody running by what it is, not by having waited: or long answers would be cut short whenever there is a queue. */
+/** Compares base priorities: with aged ones, any queue would cut long answers short. */
 function isUrgent(running: readonly Sequence[], { request }: Sequence): boolean {
   return running.length > 0 && running.at(-1)!.turn!.priority < request.priority;
 }
@@ -72,8 +72,8 @@ const byTurn = (a: Sequence, b: Sequence): number =>
   (a.turn?.order ?? Number.MAX_SAFE_INTEGER) - (b.turn?.order ?? Number.MAX_SAFE_INTEGER);
 
 /**
- * By priority; then those that have already run; then the tenant that was served least, as if its requests before this one had been
- * served too; then who came first.
+ * By priority, then sequences that ran before, then the least-served tenant, counting its earlier waiting requests,
+ * then arrival.
  */
 function orderWaiting({ waiting, shares }: SchedulerState, priority: (sequence: Sequence) => number): void {
   const byRank = (a: Sequence, b: Sequence): number => priority(b) - priority(a) || byTurn(a, b);
@@ -89,7 +89,7 @@ function orderWaiting({ waiting, shares }: SchedulerState, priority: (sequence: 
   waiting.sort((a, b) => byRank(a, b) || starts.get(a)! - starts.get(b)! || a.request.id - b.request.id);
 }
 
-/** Requests of higher priority than somebody running take that one's place when there is no other. */
+/** Requests of higher priority preempt running ones where slots or pages are short. */
 function admitUrgent(
   state: SchedulerState,
   order: (sequence: Sequence) => number,
@@ -102,14 +102,14 @@ function admitUrgent(
     if (hasFullTenant(state, sequence) || waitsForPrefix(state, sequence, order(sequence))) continue;
     for (;;) {
       if (running.length < maxRunning && admit(state, sequence, order(sequence), admittedIds)) break;
-      // Nobody overtakes it then.
+      // No other request may overtake it.
       if (!isUrgent(running, sequence)) return;
       preempt(state, preemptedIds);
     }
   }
 }
 
-/** Requests of tenants that run fewer, by two or more, go first, and take the place of another's when there is no other. */
+/** Requests of tenants that run at least two fewer sequences go first, preempting the others if needed. */
 function admitFair(
   state: SchedulerState,
   order: (sequence: Sequence) => number,
@@ -123,7 +123,7 @@ function admitFair(
     if (hasFullTenant(state, sequence) || waitsForPrefix(state, sequence, order(sequence))) continue;
     while (running.length >= maxRunning || !admit(state, sequence, order(sequence), admittedIds)) {
       const place = findMostSlots(running, sequence);
-      // The rest are within their slices, of higher priority, or too few: then it waits in its turn.
+      // The other candidates are within their slices, of higher priority or too few: it waits its turn.
       if (place < 0) break;
       const victim = running[place]!;
       preempt(state, preemptedIds, place);
@@ -141,7 +141,7 @@ function hasFullTenant({ running, maxRunningPerTenant }: SchedulerState, { reque
   return count >= maxRunningPerTenant;
 }
 
-/** Somebody of its rank or above is computing a page this one could use: in a step or two it need not be computed again. */
+/** Whether a sequence of the same or higher rank is computing a page this one can share in a step or two. */
 function waitsForPrefix({ cache, running, pageTokens }: SchedulerState, sequence: Sequence, priority: number): boolean {
   const { request, pageHashes, tokenIds } = sequence;
   if (!cache.keepsPrefixes || !request.cachePrefix || sequence.turn !== null) return false;
@@ -150,17 +150,17 @@ function waitsForPrefix({ cache, running, pageTokens }: SchedulerState, sequence
     const { tenant, adapterHash } = other.request;
     if (tenant !== request.tenant || adapterHash !== request.adapterHash) return false;
     const next = Math.floor(other.numComputed / pageTokens);
-    // The page must end before the last token, which is computed in any case.
+    // The page must end before the last token, which is always computed.
     if (next >= other.pageHashes.length || (next + 1) * pageTokens >= tokenIds.length) return false;
     return other.pageHashes[next] === pageHashes[next];
   });
 }
 
-/** One spare page for every running sequence, or the newcomer would be preempted at their next page border. */
+/** One spare page per running sequence, or the new one would be preempted at their next page boundary. */
 function admit(state: SchedulerState, sequence: Sequence, priority: number, admittedIds: number[]): boolean {
   const { running, waiting, cache } = state;
   const { tokenIds, pages, pooler } = sequence;
-  // What generates nothing needs no room for a next token, which a sequence as long as the context would not have.
+  // Embeddings need no page for a next token; with a full-length sequence there would be none.
   const maxNew = pooler === null ? cache.maxNewTokens : Math.min(cache.maxNewTokens, tokenIds.length);
   const numFound = pages.attach(tokenIds, maxNew, running.length);
   if (numFound === null) return false;
@@ -179,7 +179,7 @@ function admit(state: SchedulerState, sequence: Sequence, priority: number, admi
   return true;
 }
 
-/** The last in rank, or the one named, gives up its pages, and comes back to what is left of them in memory or on disk. */
+/** Preempts the last in rank, or the one at `place`; it resumes from its pages left in memory or on disk. */
 function preempt({ running, waiting }: SchedulerState, preemptedIds: number[], place = running.length - 1): void {
   const [victim] = running.splice(place, 1) as [Sequence];
   victim.pages.release(victim.tokenIds, victim.numComputed);
@@ -189,8 +189,8 @@ function preempt({ running, waiting }: SchedulerState, preemptedIds: number[], p
 }
 
 /**
- * Rows for each running sequence: one-token rows first, for they are somebody's next word; then the catch-ups, of higher priority and of
- * less served tenants first.
+ * Rows per running sequence: one-token rows first, because a user waits for them; then catch-ups by priority and
+ * least-served tenant.
  */
 function shareBatch({ running, shares, maxBatchTokens }: SchedulerState): Map<Sequence, number> {
   const numRows = new Map<Sequence, number>();
@@ -213,8 +213,8 @@ function shareBatch({ running, shares, maxBatchTokens }: SchedulerState): Map<Se
 }
 
 /**
- * Takes the pages these rows need, highest rank first. A victim always ranks below the sequence in need, or is that
- * sequence itself, so that nothing already reserved is taken back.
+ * Allocates the pages of these rows, highest rank first. A victim always ranks below the sequence in need or is that
+ * sequence, so nothing reserved is taken back.
  */
 function reservePages(state: SchedulerState, numRows: ReadonlyMap<Sequence, number>, preemptedIds: number[]): void {
   const { running } = state;
@@ -222,7 +222,7 @@ function reservePages(state: SchedulerState, numRows: ReadonlyMap<Sequence, numb
     const sequence = running[i]!;
     const numTokens = sequence.numComputed + numRows.get(sequence)!;
     while (i < running.length && !sequence.pages.tryGrowTo(numTokens)) {
-      // It has room alone, but others kept its pages from being packed: from now on it is alone.
+      // It fits alone, but others kept its pages from being packed: from now on it runs alone.
       if (running.length === 1) sequence.needsAllPages = true;
       preempt(state, preemptedIds);
     }
@@ -232,7 +232,8 @@ function reservePages(state: SchedulerState, numRows: ReadonlyMap<Sequence, numb
 function rowsOf(sequence: Sequence, numRows: number): ScheduledRows {
   const { request, pooler, numComputed: start } = sequence;
   const end = start + numRows;
-  if (pooler !== null) return { id: request.id, start, numRows, isCaughtUp: false, hidden: pooler.wanted(start, end) };
+  if (pooler !== null)
+    return { id: request.id, start, numRows, isCaughtUp: false, hidden: pooler.neededRows(start, end) };
   const isCaughtUp = end === sequence.tokenIds.length;
   const rows = { id: request.id, start, numRows, isCaughtUp };
   return isCaughtUp && request.examiner !== undefined ? { ...rows, hidden: { first: end - 1, numRows: 1 } } : rows;

@@ -8,7 +8,7 @@ import type { AdmittedRequest } from './types.ts';
  * A request in progress. tokenIds = prompt, then generated; the first `numComputed` of them have K and V in `pages`:
  *
  *   0 ········ numComputed ········ tokenIds.length
- *   in pages   known, to be computed
+ *   in pages   to be computed
  */
 export interface Sequence {
   readonly request: AdmittedRequest;
@@ -16,21 +16,21 @@ export interface Sequence {
   readonly pages: SequencePages;
   /** null: tokens are sampled. */
   readonly pooler: Pooler | null;
-  /** Of the prompt's whole pages, each with all before it: equal hashes, equal beginnings. */
+  /** Chained hashes of the prompt's whole pages: equal hashes, equal prefixes. */
   readonly pageHashes: Uint32Array;
   numComputed: number;
-  /** Tokens of the prompt that were found when it first ran; null before. */
+  /** Cached tokens of the prompt when it first ran; null before. */
   numCached: number | null;
   readonly addedAtMs: number;
   /** When a step first computed some of it; null before. */
   startedAtMs: number | null;
-  /** Its turn among the running, and its priority when it last began to run; null before the first time. */
+  /** Its order among the running and its priority when it last started; null before the first time. */
   turn: { readonly priority: number; readonly order: number } | null;
-  /** It once ran out of pages with no other to take them from: nobody runs below it any more. */
+  /** It once ran out of pages with no victim left: nothing runs below it any more. */
   needsAllPages: boolean;
-  /** It gave up its place to another tenant: as long as fewer tokens are known it does not again. */
+  /** After giving its slot to another tenant: not preempted for that again below this token count. */
   sliceEnd: number;
-  /** Others gave up their places for it, and it still had no room: it waits for them to end. */
+  /** Preemptions for it did not free enough: it waits for running sequences to end. */
   hasNoRoom: boolean;
 }
 
@@ -53,7 +53,7 @@ export function createSequence(request: AdmittedRequest, cache: KvCache, pageTok
   };
 }
 
-/** Known tokens that are not computed yet. */
+/** Tokens that are not computed yet. */
 export function numBehind(sequence: Sequence): number {
   return sequence.tokenIds.length - sequence.numComputed;
 }

@@ -1,16 +1,16 @@
-/** How much each tenant was served while it had work: whoever got least is next. */
+/** Tokens served per tenant while it had work; the least-served tenant is next. */
 export interface TenantShares {
-  /** A request of this tenant has come. */
+  /** Called when a request of this tenant arrives. */
   enter(tenant: string): void;
-  /** A request of this tenant has gone. */
+  /** Called when a request of this tenant ends. */
   leave(tenant: string): void;
-  /** Tokens were computed for it. */
+  /** Counts tokens computed for it. */
   charge(tenant: string, numTokens: number): void;
   servedTokens(tenant: string): number;
   numRequests(tenant: string): number;
 }
 
-/** Virtual token counters: one who comes back starts level with the least served, not with credit for time away. */
+/** Virtual token counters: a returning tenant starts level with the least served, without credit for its idle time. */
 export function createTenantShares(): TenantShares {
   const active = new Map<string, { servedTokens: number; numRequests: number }>();
 
@@ -22,17 +22,17 @@ export function createTenantShares(): TenantShares {
 
   return {
     enter(tenant) {
-      const known = active.get(tenant);
-      if (known === undefined) active.set(tenant, { servedTokens: leastServed(), numRequests: 1 });
-      else known.numRequests++;
+      const share = active.get(tenant);
+      if (share === undefined) active.set(tenant, { servedTokens: leastServed(), numRequests: 1 });
+      else share.numRequests++;
     },
     leave(tenant) {
-      const known = active.get(tenant)!;
-      if (--known.numRequests === 0) active.delete(tenant); // or names of tenants would pile up for ever
+      const share = active.get(tenant)!;
+      if (--share.numRequests === 0) active.delete(tenant); // otherwise tenant names would pile up
     },
     charge(tenant, numTokens) {
-      const known = active.get(tenant);
-      if (known !== undefined) known.servedTokens += numTokens;
+      const share = active.get(tenant);
+      if (share !== undefined) share.servedTokens += numTokens;
     },
     servedTokens: (tenant) => active.get(tenant)?.servedTokens ?? 0,
     numRequests: (tenant) => active.get(tenant)?.numRequests ?? 0,

@@ -8,41 +8,41 @@ import type { PooledRows, Pooling } from './pooling.ts';
 
 export type { PrefixQuery, PrefixReport };
 
-/** One sequence to be continued. Checked by the engine; of two that wait alike the one with the lower id goes first. */
+/** One sequence to continue. Validated by the engine; ties in the queue are broken by the lower id. */
 export interface EngineRequest {
   readonly id: number;
   readonly promptIds: readonly number[];
   readonly maxTokens: number;
   /** Tokens that end the sequence without becoming part of it. */
   readonly stopIds: ReadonlySet<number>;
-  /** Owned by the sequence: its random state moves with every token. */
+  /** Owned by the sequence: its random state advances with every token. */
   readonly sampler: Sampler;
-  /** Set: nothing is generated, the hidden states of the prompt become one vector. Needs `cachePrefix` false. */
+  /** If set, nothing is generated and the prompt's hidden states become one vector. Requires `cachePrefix` false. */
   readonly pooling?: Pooling;
-  /** Set: it is the sampler, too; tokens are given and looked at, and nobody hears of them one by one. */
+  /** If set, it is also the sampler: the given tokens are examined, without an event per token. */
   readonly examiner?: Examiner;
-  /** Whose request it is: tenants never share pages, and are served in turns. */
+  /** Tenants never share pages and are served in turn. */
   readonly tenant: string;
-  /** What is added to the model for this request; default nothing. */
+  /** Adapters of this request; default none. */
   readonly adapters?: readonly RequestAdapter[];
-  /** Whether known prefixes are used, and this one becomes known. */
+  /** Whether it reads and fills the prefix cache. */
   readonly cachePrefix: boolean;
-  /** How long its pages stay when nobody uses them. */
+  /** How long its unused pages stay cached. */
   readonly retention: Retention;
   /** Higher goes first; `MIN_PRIORITY` to `MAX_PRIORITY`. */
   readonly priority: number;
-  /** Milliseconds after which it fails with `deadline_exceeded`; null: never. */
+  /** Milliseconds until it fails with `deadline_exceeded`; null: never. */
   readonly timeoutMs: number | null;
 }
 
 /** A loaded adapter, by the id it was loaded with. */
 export interface RequestAdapter {
   readonly id: number;
-  /** On top of its own; 1: as it was made. */
+  /** Multiplies the adapter's own scale; 1: unchanged. */
   readonly scale: number;
 }
 
-/** The same, as the engine adds them up. */
+/** A resolved adapter, in summing order. */
 export interface SequenceAdapter extends RequestAdapter {
   readonly contentHash: string;
 }
@@ -50,20 +50,20 @@ export interface SequenceAdapter extends RequestAdapter {
 /** A request whose adapters are pinned. */
 export interface AdmittedRequest extends EngineRequest {
   readonly adapters: readonly SequenceAdapter[];
-  /** What of the adapters' content K and V depend on; null: nothing. Never a name. */
+  /** The adapter content that K and V depend on; null: none. Never a name. */
   readonly adapterHash: string | null;
 }
 
 export const MIN_PRIORITY = -10;
 export const MAX_PRIORITY = 10;
 
-/** How far a sequence has come, with every event. */
+/** Progress of a sequence, included in every event. */
 export interface Progress {
   /** From `add` to the first step that computed this sequence. */
   readonly queuedMs: number;
   /** From `add` to now. */
   readonly elapsedMs: number;
-  /** Tokens of the prompt that were known before and not computed. */
+  /** Cached tokens of the prompt, which were not computed. */
   readonly cachedTokens: number;
 }
 
@@ -81,7 +81,7 @@ export interface FinishedEvent extends Progress {
   readonly stopId: number | null;
 }
 
-/** A sequence that generates nothing is done. */
+/** Result of an embedding. */
 export interface EmbeddedEvent extends Progress {
   readonly type: 'embedded';
   readonly id: number;
@@ -89,7 +89,7 @@ export interface EmbeddedEvent extends Progress {
   readonly embedding: Float32Array;
 }
 
-/** The given tokens of a sequence have all been looked at. */
+/** Result of examined tokens. */
 export interface ExaminedEvent extends Progress {
   readonly type: 'examined';
   readonly id: number;
@@ -102,7 +102,7 @@ export interface FailedEvent {
   readonly error: SerializedError;
 }
 
-/** What a step has to say about the sequences in it; plain data. */
+/** An event of one sequence in a step; plain data. */
 export type EngineEvent = TokenEvent | FinishedEvent | EmbeddedEvent | ExaminedEvent | FailedEvent;
 
 /** Rows of one sequence in a step: its tokens [start, start + numRows). */
@@ -110,35 +110,35 @@ export interface ScheduledRows {
   readonly id: number;
   readonly start: number;
   readonly numRows: number;
-  /** The rows reach the last known token: a new one will be sampled. */
+  /** The rows reach the last token: a new one will be sampled. */
   readonly isCaughtUp: boolean;
-  /** Rows whose hidden states are pooled; only where something is. */
+  /** Rows to pool, for embeddings only. */
   readonly hidden?: PooledRows;
 }
 
-/** What one step will compute, and what had to happen for it; plain data. */
+/** What one step computes, with its admissions and preemptions; plain data. */
 export interface Schedule {
   readonly rows: readonly ScheduledRows[];
   readonly admittedIds: readonly number[];
   readonly preemptedIds: readonly number[];
 }
 
-/** What an engine is doing, and its totals since it was loaded. */
+/** Current work of an engine, and its totals since loading. */
 export interface EngineStats {
   readonly numRunning: number;
   readonly numWaiting: number;
-  /** Float pages the budget holds, and those whose bytes no running sequence needs now. */
+  /** Float pages the budget holds, and those not needed by running sequences. */
   readonly numPages: number;
   readonly numFreePages: number;
   readonly numSteps: number;
-  /** Rows given to the model, those computed again after a preemption included. */
+  /** Rows computed by the model, including those recomputed after a preemption. */
   readonly numComputedTokens: number;
   readonly numGeneratedTokens: number;
   readonly numPreemptions: number;
-  /** Requests refused because too many were waiting, and such as ran out of their own time. */
+  /** Requests rejected because of limits, and those that timed out. */
   readonly numRefused: number;
   readonly numExpired: number;
-  /** Adapters in memory, such as were unloaded and are still in use included. */
+  /** Adapters in memory, including unloaded ones still in use. */
   readonly numAdapters: number;
   readonly cache: KvCacheStats;
 }

@@ -2,10 +2,10 @@ import { copyPage, type PageMemory } from './page-memory.ts';
 import type { PagePool, PagePoolOptions } from './types.ts';
 import { createUnifiedPool } from './unified-pool.ts';
 
-/** Tokens of a sequence that are packed together: rounding a page at a time would be a step's worth of overhead for each. */
+/** Tokens of a sequence that are packed together: packing page by page would cost a step's overhead each time. */
 export const PACK_TOKENS = 64;
 
-/** What decides how long a sequence can be. */
+/** Inputs of the longest possible sequence. */
 export interface CapacityOptions {
   readonly memory: PageMemory;
   readonly numPages: number;
@@ -14,8 +14,8 @@ export interface CapacityOptions {
 }
 
 /**
- * The pool, and the memory as it will be used. A slab must be spared for packed pages; where that leaves less than was asked for, a few
- * sequences of float pages are worth more than packing.
+ * The pool, and the memory it uses. Packed pages require a slab of their own; if that leaves less than `minTokens`,
+ * packing is disabled.
  */
 export function openPool(
   options: CapacityOptions,
@@ -37,9 +37,9 @@ export function openPool(
 }
 
 /**
- * The longest sequence that always fits when it is alone beside reservations. With packing that is more than the float pages: all but its
- * tail and the tokens of one step are packed. Slabs are what counts, for a slab holds pages of one tier only: float pages that are n slabs
- * full, some of them packed, never take more than n + 1.
+ * The longest sequence that always fits when it runs alone beside reservations. With packing this exceeds the float pages:
+ * all but its tail and the tokens of one step are packed. Counted in slabs, because a slab holds pages of one tier: n slabs
+ * of float pages, partly packed, take at most n + 1 slabs.
  */
 export function maxTokensOf(
   { memory, numPages, maxBatchTokens }: CapacityOptions,
@@ -51,7 +51,7 @@ export function maxTokensOf(
   const { slabPages } = pool;
   const numSlabs = pool.numSlabs - numReservedSlabs;
   if (packed === null || pool.numSlabs < 2) return (numPages - numReservedSlabs * slabPages.float) * pageTokens;
-  // What is not packed yet: the tail, a group that is not complete, and a step.
+  // Not packed yet: the tail, an incomplete group and one step.
   const numFloat = Math.ceil((tailTokens + PACK_TOKENS + maxBatchTokens) / pageTokens) + 1;
   const numPackedSlabs = numSlabs - Math.ceil(numFloat / slabPages.float);
   return Math.max((numSlabs - 1) * slabPages.float, numPackedSlabs * slabPages.packed) * pageTokens;

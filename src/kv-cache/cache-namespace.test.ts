@@ -4,7 +4,7 @@ import { type CacheNamespace, decodeNamespace, encodeNamespace, namespaceId } fr
 
 const base: CacheNamespace = { tenant: 'a', modelHash: 'm', adapterHash: null, policy: 'f16' };
 
-test('what differs in any field, or where one field ends, is another namespace', () => {
+test('a difference in any field or field boundary gives another namespace', () => {
   const others: Partial<CacheNamespace>[] = [
     { tenant: 'b' },
     { tenant: 'am', modelHash: '' },
@@ -32,7 +32,7 @@ test('no two namespaces have the same bytes', () => {
   );
 });
 
-test('fields that are too long or no Unicode are refused with the numbers', () => {
+test('rejects fields that are too long or not valid Unicode', () => {
   expect(() => encodeNamespace({ ...base, tenant: 'é'.repeat(513) })).toThrow(
     expect.objectContaining({ code: 'invalid_option', message: '"tenant" has 1026 bytes, the limit is 1024' }),
   );
@@ -40,7 +40,7 @@ test('fields that are too long or no Unicode are refused with the numbers', () =
   expect(() => encodeNamespace({ ...base, tenant: 'a\ud800' })).toThrow(/"tenant" is not valid Unicode/);
 });
 
-test('the string of a namespace says which one it is; other names are none', () => {
+test('parses a namespace string back and returns null for other names', () => {
   const text = fc.string({ unit: 'binary', maxLength: 40 });
   const namespace = fc.record({ tenant: text, modelHash: text, adapterHash: fc.option(text), policy: text });
   fc.assert(

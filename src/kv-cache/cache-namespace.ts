@@ -1,31 +1,31 @@
 import { RuvLLMError } from '../core/errors.ts';
 
-/** Whose pages may be shared with whom: pages are found again only where all of this is the same. */
+/** Pages are shared only where all of these fields are equal. */
 export interface CacheNamespace {
-  /** Salt of the tenant, from the credential. */
+  /** Salt of the tenant, from its credential. */
   readonly tenant: string;
-  /** Hash of the model's file. */
+  /** Hash of the model file. */
   readonly modelHash: string;
   /** Hash of the adapter's content, never its name; null: none. */
   readonly adapterHash: string | null;
-  /** How exactly pages keep K and V. */
+  /** The precision of K and V in pages. */
   readonly policy: string;
 }
 
-/** Of a tenant or a hash; longer ones are refused, for they come from outside. */
+/** Limit of a tenant or hash, because they come from outside. */
 const MAX_FIELD_BYTES = 1024;
 
 const FIELDS = ['tenant', 'modelHash', 'adapterHash', 'policy'] as const;
 
 /**
- * The namespace as bytes: for each field its number, whether it is there, its length and its UTF-8. Plain concatenation would let
- * a tenant "ab" with the adapter "c" read the pages of tenant "a" with the adapter "bc".
+ * The namespace as bytes: per field its number, presence, length and UTF-8. Plain concatenation would let tenant "ab" with
+ * adapter "c" read the pages of tenant "a" with adapter "bc".
  */
 export function encodeNamespace(namespace: CacheNamespace): Uint8Array {
   const encoder = new TextEncoder();
   const parts = FIELDS.map((field, index) => {
     const text = namespace[field];
-    // All lone surrogates become the same bytes: two such tenants would be one.
+    // All lone surrogates encode to the same bytes: two such tenants would be one.
     if (text !== null && !isWellFormed(text)) {
       throw new RuvLLMError('invalid_option', `"${field}" is not valid Unicode`, { data: { option: field } });
     }
@@ -47,15 +47,15 @@ export function encodeNamespace(namespace: CacheNamespace): Uint8Array {
   return all;
 }
 
-/** `String.isWellFormed`, which is newer than the oldest browsers with what else is needed. */
+/** `String.isWellFormed`, which the oldest supported browsers lack. */
 const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text);
 
-/** The same as a string, for maps in memory. */
+/** The namespace as a string, for maps in memory. */
 export function namespaceId(namespace: CacheNamespace): string {
   return String.fromCharCode(...encodeNamespace(namespace));
 }
 
-/** The namespace of such a string; null: it is the name of something else. */
+/** The namespace of such a string; null for any other name. */
 export function decodeNamespace(id: string): CacheNamespace | null {
   const bytes = Uint8Array.from(id, (character) => character.charCodeAt(0));
   const decoder = new TextDecoder();

@@ -9,7 +9,7 @@ export interface RadixTreeCounts {
   readonly now: number;
 }
 
-/** Throws `internal` where trees break a rule: RT1 to RT3 of SPEC.md, or the counts differ. */
+/** Throws `internal` if a tree breaks RT1 to RT3 of SPEC.md or the counts differ. */
 export function checkRadixTree(roots: ReadonlyMap<string, RadixNode>, counts: RadixTreeCounts): void {
   const { pageTokens } = counts;
   const seen = new Set<KvPage>();

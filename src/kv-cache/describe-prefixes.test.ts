@@ -24,7 +24,7 @@ const shape = (tree: PrefixTree, query = ALL) =>
     id, parent, tenant, startToken, numTokens, numUses, previewIds,
   ]); // prettier-ignore
 
-test('[RT15] runs of tokens with where they begin, their uses, and their first tokens; the most used first', () => {
+test('[RT15] reports runs of tokens with start, uses and first tokens, most used first', () => {
   const { tree, insert, use } = plant();
   const alice = idOf('alice');
   insert(alice, [1, 2, 3, 4, 5, 6, 7, 8]);
@@ -54,7 +54,7 @@ test('[RT15] runs of tokens with where they begin, their uses, and their first t
   });
 });
 
-test('[RT15] of a tenant nothing of another, and never what one sequence keeps for itself', () => {
+test('[RT15] hides other tenants and private namespaces', () => {
   const { tree, insert } = plant();
   insert(idOf('alice'), [1, 1, 1, 1]);
   insert(idOf('bob'), [2, 2, 2, 2]);
@@ -66,7 +66,7 @@ test('[RT15] of a tenant nothing of another, and never what one sequence keeps f
   expect(shape(tree, { ...ALL, tenant: 'nobody' })).toEqual([]);
 });
 
-test('[RT15] depth and number are bounded, parents are told before children, and what is left out is said', () => {
+test('[RT15] limits depth and number, lists parents before children, and reports omissions', () => {
   const { tree, insert, use } = plant();
   const alice = idOf('alice');
   const begin = [1, 1, 1, 1];
@@ -81,14 +81,14 @@ test('[RT15] depth and number are bounded, parents are told before children, and
   for (const { id, parent } of tree.describe(ALL).nodes) expect(parent ?? -1).toBeLessThan(id);
 });
 
-test('[RT15] looks at a bounded number of nodes, however many there are', () => {
+test('[RT15] visits a bounded number of nodes', () => {
   const { tree, insert } = plant();
   for (let i = 0; i < 6000; i++) insert(idOf('alice'), [i, i, i, i]);
   const { nodes, isComplete } = tree.describe({ ...ALL, maxNodes: 1_000_000 });
   expect([nodes.length, isComplete]).toEqual([5000, false]);
 });
 
-test('[RT16] the pages that sessions keep', () => {
+test('[RT16] lists the pages that sessions keep', () => {
   const { tree, insert } = plant();
   const alice = idOf('alice');
   insert(alice, [1, 1, 1, 1, 2, 2, 2, 2]);

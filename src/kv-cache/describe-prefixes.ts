@@ -1,37 +1,37 @@
 import { decodeNamespace } from './cache-namespace.ts';
 import type { RadixNode } from './radix-node.ts';
 
-/** Which part of the prefix trees is to be told. */
+/** Selects the part of the prefix trees to report. */
 export interface PrefixQuery {
-  /** Whose; null: everybody's. */
+  /** A tenant; null: all. */
   readonly tenant: string | null;
-  /** Levels below the beginning. */
+  /** Maximum depth below the root. */
   readonly maxDepth: number;
   readonly maxNodes: number;
-  /** Tokens of each node that are told. */
+  /** Tokens shown per node. */
   readonly numPreview: number;
 }
 
-/** A run of tokens that nothing diverges from; plain data. */
+/** A run of tokens without a branch; plain data. */
 export interface PrefixNode {
   readonly id: number;
-  /** Null: it begins a prompt. */
+  /** Null: it starts a prompt. */
   readonly parent: number | null;
   readonly tenant: string;
   readonly adapterHash: string | null;
-  /** 0 for the beginning. */
+  /** 0 at the root. */
   readonly depth: number;
   /** Tokens before it. */
   readonly startToken: number;
   readonly numTokens: number;
   readonly numFloatPages: number;
   readonly numPackedPages: number;
-  /** Pages that somebody else than the tree holds. */
+  /** Pages referenced by more than the tree. */
   readonly numUsedPages: number;
   readonly isSession: boolean;
-  /** How often prompts have reached it. */
+  /** Number of prompts that reached it. */
   readonly numUses: number;
-  /** Calls of the cache since the last use. */
+  /** Cache calls since the last use. */
   readonly lastUseAgo: number;
   readonly numChildren: number;
   readonly previewIds: readonly number[];
@@ -41,9 +41,9 @@ export interface PrefixReport {
   readonly pageTokens: number;
   readonly floatPageBytes: number;
   readonly packedPageBytes: number;
-  /** Parents before children, the most used first. */
+  /** Parents before children, most used first. */
   readonly nodes: readonly PrefixNode[];
-  /** False: there are more nodes than these. */
+  /** False: nodes were omitted. */
   readonly isComplete: boolean;
 }
 
@@ -56,10 +56,10 @@ interface Visited {
   readonly startToken: number;
 }
 
-/** Looked at before some are chosen: about two milliseconds, and sequences wait for them. */
+/** Nodes visited before selecting: about 2 ms, during which sequences wait. */
 const MAX_VISITED = 5000;
 
-/** What the trees hold, the most used first; looks at a bounded number of nodes, those near the beginnings. */
+/** Reports the most used prefixes, visiting a bounded number of nodes near the roots. */
 export function describePrefixes(
   roots: ReadonlyMap<string, RadixNode>,
   now: number,
@@ -77,7 +77,7 @@ export function describePrefixes(
 
   for (const [id, root] of roots) {
     const namespace = decodeNamespace(id);
-    // What is known to one sequence only is nobody's prefix.
+    // A private namespace is not a shared prefix.
     if (namespace === null || (query.tenant !== null && query.tenant !== namespace.tenant)) continue;
     const { tenant, adapterHash } = namespace;
     visit(root.children, { parent: null, tenant, adapterHash, depth: 0, startToken: 0 });
@@ -93,7 +93,7 @@ export function describePrefixes(
       startToken: startToken + node.numTokens,
     });
   }
-  // A prompt that reaches a page has reached those before it, so a parent is never used less than its children.
+  // A prompt that reaches a page also reached the pages before it, so a parent's uses are never below its children's.
   const byUse = [...visited].sort((a, b) => b.node.pages[0]!.numUses - a.node.pages[0]!.numUses || a.depth - b.depth);
   const ids = new Map<Visited, number>();
   for (const one of byUse) {

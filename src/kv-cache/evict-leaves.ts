@@ -2,7 +2,7 @@ import { createLeafHeap, isSessionPage, type PageValue } from './leaf-order.ts';
 import { nodesBelow, pageSize, type CachedPage, type RadixNode } from './radix-node.ts';
 import type { Retention } from './types.ts';
 
-/** Only the tree refers to it, and it may go at this retention. */
+/** Idle (only the tree refers to it) and evictable at this retention. */
 function isEvictable(cached: CachedPage, { retention, sessionSince }: Spared): boolean {
   return cached.page.numRefs === 1 && (retention === 'session' || !isSessionPage(cached, sessionSince));
 }
@@ -10,11 +10,11 @@ function isEvictable(cached: CachedPage, { retention, sessionSince }: Spared): b
 /** What an eviction spares. */
 export interface Spared {
   readonly retention: Retention;
-  /** Pages of sessions not used since this call count as ordinary. */
+  /** Session pages not used since this call count as ordinary. */
   readonly sessionSince: number;
 }
 
-/** Nodes, each before its children, with the number of pages at their end that could be evicted now: nothing behind is held. */
+/** Nodes, parents first, with the number of evictable pages at their end; held descendants make it 0. */
 export function* evictablePages(
   root: RadixNode,
   spared: Spared,
@@ -38,15 +38,15 @@ export interface EvictLeavesOptions extends Spared {
   readonly isEnough: () => boolean;
   readonly value: PageValue;
   readonly now: number;
-  /** Takes the last page off the node. */
+  /** Removes the last page of the node. */
   readonly onPage: (namespace: string, node: RadixNode) => void;
 }
 
-/** Takes pages off leaves, the lowest rank first, until enough; returns how many. Leaves that are empty then are gone. */
+/** Evicts pages from leaves, lowest rank first, until `isEnough`; removes empty leaves and returns the page count. */
 export function evictLeaves(roots: Map<string, RadixNode>, options: EvictLeavesOptions): number {
   const { pageTokens, sessionSince, isEnough, value, now, onPage } = options;
   const leaves = createLeafHeap();
-  // Taking each empty leaf out of its siblings at once would be quadratic where a root has 100 000 of them.
+  // Removing each empty leaf at once would be quadratic where a root has 100,000 children.
   const numEmpty = new Map<RadixNode, number>();
   let numEvicted = 0;
 

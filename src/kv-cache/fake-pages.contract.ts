@@ -1,7 +1,7 @@
 import { createPrefixTree } from './prefix-tree.ts';
 import type { KvPage, PrefixTree } from './types.ts';
 
-/** Pages that only count who refers to them. */
+/** Pages that only count references. */
 export interface FakePages {
   create(count: number): KvPage[];
   retain(page: KvPage): void;

@@ -9,15 +9,15 @@ const OWNER: SequenceOwner = { tenant: 'a', adapterHash: null, cachePrefix: true
 
 interface SetUp {
   cache: KvCache;
-  /** Writes what a model would for the tokens that are not known; returns the pages, still held, and how many were known. */
+  /** Computes the uncached tokens; returns the pages, still held, and the number of cached tokens. */
   compute(tokens: number[], owner?: Partial<SequenceOwner>): { pages: SequencePages; numFound: number };
-  /** Computes and lets go. Returns how many tokens were known. */
+  /** Computes and releases. Returns the number of cached tokens. */
   run(tokens: number[], owner?: Partial<SequenceOwner>): number;
   read(pages: SequencePages, numTokens: number): number[];
 }
 
 function setUp(options: Partial<KvCacheOptions> & { numPages?: number; packed?: boolean } = {}): SetUp {
-  const { numPages = 16, packed = false, ...rest } = options;
+  const { numPages = 16, packed = false, ...cacheOptions } = options;
   const toy = createToyPages(numPages, PAGE_TOKENS, packed);
   const cache = createKvCache({
     memory: toy.store,
@@ -25,7 +25,7 @@ function setUp(options: Partial<KvCacheOptions> & { numPages?: number; packed?: 
     maxBatchTokens: 64,
     modelHash: 'model',
     policy: 'f16',
-    ...rest,
+    ...cacheOptions,
   });
   const compute: SetUp['compute'] = (tokens, owner) => {
     const pages = cache.openSequence({ ...OWNER, ...owner });
@@ -62,20 +62,20 @@ for (const [what, stranger] of STRANGERS) {
     const prompt = count(14);
     const first = compute(prompt);
     first.pages.publish(prompt, prompt.length);
-    const own = compute(prompt);
+    const same = compute(prompt);
     const other = compute(prompt, stranger);
-    expect([own.numFound, other.numFound]).toEqual([12, 0]);
-    expect(own.pages.pages.slice(0, 3)).toEqual(first.pages.pages.slice(0, 3));
-    const held = new Set([...first.pages.pages, ...own.pages.pages]);
+    expect([same.numFound, other.numFound]).toEqual([12, 0]);
+    expect(same.pages.pages.slice(0, 3)).toEqual(first.pages.pages.slice(0, 3));
+    const held = new Set([...first.pages.pages, ...same.pages.pages]);
     expect(other.pages.pages.filter((page) => held.has(page))).toEqual([]);
-    for (const { pages } of [first, own, other]) pages.release(prompt, prompt.length);
-    cache.clear(); // all to disk
+    for (const { pages } of [first, same, other]) pages.release(prompt, prompt.length);
+    cache.clear(); // spills everything
     cache.checkIntegrity([]);
     const keys = [...spill.pages.keys()];
     const roots = new Set(keys.map((key) => key.split('/')[0]));
     expect([keys.length, roots.size]).toEqual([6, 2]);
 
-    // After a restart as well.
+    // And after a restart.
     spill.pages.forEach((_, key) => void (key.startsWith([...roots][1]!) && spill.pages.delete(key)));
     const again = setUp({ spill: spill.open() });
     expect(again.run(prompt, stranger)).toBe(0);
@@ -84,7 +84,7 @@ for (const [what, stranger] of STRANGERS) {
   });
 }
 
-test('[KC1] another model or another way of keeping pages finds nothing on disk; the same does', () => {
+test('[KC1] restores spilled pages only for the same model and page policy', () => {
   const spill = createMemorySpill();
   const before = setUp({ spill: spill.open() });
   before.run(count(14));
@@ -94,7 +94,7 @@ test('[KC1] another model or another way of keeping pages finds nothing on disk;
   expect(setUp({ spill: spill.open() }).run(count(14))).toBe(12);
 });
 
-test('[KC2] without cachePrefix nothing is read, and nothing is left in memory or on disk', () => {
+test('[KC2] without cachePrefix, reads and leaves nothing in memory or on disk', () => {
   const spill = createMemorySpill();
   const { cache, compute, run } = setUp({ spill: spill.open() });
   expect(run(count(14))).toBe(0);
@@ -103,7 +103,7 @@ test('[KC2] without cachePrefix nothing is read, and nothing is left in memory o
   expect(run(count(14, 30))).toBe(0);
   expect(cache.stats()).toMatchObject({ numLookups: 2, numCachedPages: 8 });
 
-  // It finds its own after a preemption, until it ends.
+  // It finds its own pages after a preemption, until it ends.
   const { pages } = compute(count(9, 40), { cachePrefix: false });
   pages.release(count(9, 40), 9);
   expect(cache.stats().numCachedPages).toBe(11);
@@ -118,7 +118,7 @@ test('[KC2] without cachePrefix nothing is read, and nothing is left in memory o
   expect(spill.pages.size).toBe(6);
 });
 
-test('[KC3] a prompt that leaves a page in its middle goes on in a copy', () => {
+test('[KC3] a prompt that diverges inside a page continues in a copy', () => {
   const { cache, compute, read } = setUp();
   const first = count(11);
   const a = compute(first);
@@ -130,11 +130,11 @@ test('[KC3] a prompt that leaves a page in its middle goes on in a copy', () => 
   expect(c.numFound).toBe(11);
   expect(read(b.pages, fork.length)).toEqual(fork);
   expect(read(c.pages, 12)).toEqual([...first, 12]);
-  expect(new Set([...b.pages.pages, ...c.pages.pages]).size).toBe(2 + 2 + 2); // 12 tokens and one more: 4 pages each, the first 2 shared
+  expect(new Set([...b.pages.pages, ...c.pages.pages]).size).toBe(2 + 2 + 2); // 13 tokens: 4 pages each, the first 2 shared
   cache.checkIntegrity([b.pages, c.pages]);
 });
 
-test('[KC4] only whole pages are published while a sequence runs, and equal ones become one', () => {
+test('[KC4] publishes only whole pages while a sequence runs, and merges equal ones', () => {
   const { cache, compute } = setUp();
   const tokens = count(14);
   const a = compute(tokens);
@@ -150,7 +150,7 @@ test('[KC4] only whole pages are published while a sequence runs, and equal ones
   cache.checkIntegrity([a.pages, b.pages]);
 });
 
-test('[KC5] a page from disk is used only whole, of the right size, and with all before it', () => {
+test('[KC5] restores a page only if it is intact, of the right size and without a gap before it', () => {
   const spill = createMemorySpill();
   const before = setUp({ spill: spill.open() });
   before.run(count(22));
@@ -161,7 +161,7 @@ test('[KC5] a page from disk is used only whole, of the right size, and with all
   const after = setUp({ spill: spill.open() });
   expect(after.run(count(22))).toBe(12);
   expect(after.cache.stats()).toMatchObject({ numRestored: 3, spill: { numCorrupt: 1 } });
-  after.cache.dispose(); // computed again, and written again
+  after.cache.dispose(); // recomputed and written again
   expect(setUp({ spill: spill.open() }).run(count(22))).toBe(20);
 
   const page = spill.pages.get(keys[1]!)!;
@@ -173,7 +173,7 @@ test('[KC5] a page from disk is used only whole, of the right size, and with all
   expect(setUp({ spill: spill.open() }).run(count(22))).toBe(4);
 });
 
-test('[KC6] a full disk is reported, and nothing else changes', () => {
+test('[KC6] reports a full disk and changes nothing else', () => {
   const spill = createMemorySpill();
   spill.refusesWrites = true;
   const { cache, run } = setUp({ numPages: 8, spill: spill.open() });
@@ -183,7 +183,7 @@ test('[KC6] a full disk is reported, and nothing else changes', () => {
   expect(cache.stats().spill!.numFailedWrites).toBeGreaterThan(6);
 });
 
-test('[KC7] above the high mark idle prefixes go first, then pages are packed, then sessions go', async () => {
+test('[KC7] above the high mark evicts idle prefixes, then packs pages, then evicts sessions', async () => {
   const { cache, run } = setUp({ numPages: 80, packed: true });
   run(count(100), { retention: 'ordinary' });
   run(count(100, 1), { retention: 'session' });
@@ -198,12 +198,12 @@ test('[KC7] above the high mark idle prefixes go first, then pages are packed, t
   await cache.maintain([]);
   expect(cache.stats().numEvictions).toBe(25);
   expect(cache.stats().numPacked).toBeGreaterThan(0);
-  // What was known of the sessions still is.
+  // The sessions are still cached.
   for (const first of [1, 2, 3]) expect(run([...count(92, first), 255], { retention: 'session' })).toBe(92);
   cache.checkIntegrity([]);
 });
 
-test('[KC8] tokens at the end of a running sequence are never packed, nor pages in the tail of another', async () => {
+test('[KC8] never packs pages in the tail of any running sequence', async () => {
   const { cache, compute, read } = setUp({ numPages: 64, packed: true, tailTokens: 32 });
   const tokens = count(128);
   const a = compute(tokens);
@@ -218,21 +218,21 @@ test('[KC8] tokens at the end of a running sequence are never packed, nor pages 
   expect(tiers()).not.toContain('p'); // 95 - 32 is less than a group of 64
   running[0]!.numComputed = 128;
   await cache.maintain(running);
-  expect(tiers()).not.toContain('p'); // behind its own tail, but in that of the other
+  expect(tiers()).not.toContain('p'); // outside its own tail, but in the other's
   b.pages.release(tokens.slice(0, 70), 70);
   await cache.maintain(running.slice(0, 1));
   expect(tiers()).toBe('p'.repeat(16) + 'f'.repeat(17));
   expect(read(a.pages, 128)).toEqual(tokens);
-  // What is packed is not copied from: a prompt that leaves it in its middle computes the whole page.
+  // Packed pages are not copied: a prompt that diverges inside one computes the whole page.
   const c = compute([...count(30), 200, 201]);
   expect([c.numFound, cache.stats().numCopied]).toEqual([28, 1]); // the one copy was b's
   expect(cache.stats()).toMatchObject({ packed: { numPages: 16, numTokens: 64, sizeBytes: 16 * 12 } });
 });
 
-test('[KC9] a sequence that is alone always finds room, also where what is known takes too much', () => {
+test('[KC9] a sequence running alone always fits, even if its cached prefix takes too much', () => {
   const spill = createMemorySpill();
   const wide = setUp({ numPages: 80, packed: true, spill: spill.open(), maxBatchTokens: 8, tailTokens: 0 });
-  wide.run(count(180)); // 45 float pages on disk
+  wide.run(count(180)); // spills 45 float pages
   wide.cache.dispose();
   const narrow = setUp({ numPages: 40, packed: true, spill: spill.open(), maxBatchTokens: 8, tailTokens: 0 });
   expect(narrow.cache.maxTokens).toBeGreaterThan(180);
@@ -244,17 +244,17 @@ test('[KC9] a sequence that is alone always finds room, also where what is known
   narrow.cache.checkIntegrity([pages]);
 });
 
-test('[KC10] with others running it takes nothing when there is no room for all it wants', () => {
+test('[KC10] with others running, takes all pages it needs or none', () => {
   const { cache, compute } = setUp({ numPages: 8 });
   const { pages } = compute(count(20));
   const other = cache.openSequence(OWNER);
-  expect(other.attach(count(8, 50), Infinity, 1)).toBe(null); // 3 pages and a spare one, 2 are free
+  expect(other.attach(count(8, 50), Infinity, 1)).toBe(null); // needs 3 pages and a spare, 2 are free
   expect(other.pages).toEqual([]);
   expect(other.attach(count(3, 50), Infinity, 1)).toBe(0);
   cache.checkIntegrity([pages, other]);
 });
 
-test('[KC13] where packing would leave less than the context that was asked for, nothing is packed', () => {
+test('[KC13] does not pack where that would leave less than the requested context', () => {
   const roomOf = (minTokens?: number): { maxTokens: number; maxNewTokens: number } => {
     const { cache } = setUp({
       numPages: 8,
@@ -272,21 +272,21 @@ test('[KC13] where packing would leave less than the context that was asked for,
   expect(roomOf(1000)).toEqual({ maxTokens: 8 * PAGE_TOKENS, maxNewTokens: Infinity });
 });
 
-test('[KC7] a sequence may end while its idle pages are being packed', async () => {
+test('[KC7] a sequence can end while its idle pages are being packed', async () => {
   const { cache, compute } = setUp({ numPages: 400, packed: true });
   const held = compute(Array.from({ length: 1299 }, () => 7)); // 325 pages, 81 %: so packing would go on
   const tokens = Array.from({ length: 160 }, (_, i) => i % 61);
   const { pages } = compute(tokens, { cachePrefix: false, retention: 'session' });
   pages.release(tokens, tokens.length); // preempted
   const maintenance = cache.maintain([]);
-  for (let i = 0; i < 10; i++) await Promise.resolve(); // the first pages are being packed
+  for (let i = 0; i < 10; i++) await Promise.resolve(); // packing has started
   pages.end();
   await maintenance;
   cache.checkIntegrity([held.pages]);
   expect(cache.stats()).toMatchObject({ numPacked: 16, numCachedPages: 0, packed: { numPages: 0 } });
 });
 
-test('[KC5] the same tokens behind others are another page: K and V depend on all before them', () => {
+test('[KC5] the same tokens after a different prefix are a different page', () => {
   const spill = createMemorySpill();
   const { cache, run } = setUp({ spill: spill.open() });
   const [first, second, third] = [count(4), count(4, 10), count(4, 20)];
@@ -299,10 +299,10 @@ test('[KC5] the same tokens behind others are another page: K and V depend on al
   expect(again.run([...second, ...first, 2])).toBe(4);
 });
 
-test('[KC14] where even all idle pages are too few, none of them is given up', () => {
+test('[KC14] evicts nothing if even all idle pages are too few', () => {
   const { cache, compute, run } = setUp({ numPages: 16 });
   run(count(16, 100)); // 4 idle pages
-  const { pages } = compute(count(36)); // 9 pages and one to go on
+  const { pages } = compute(count(36)); // 9 pages and one to continue
   const other = cache.openSequence(OWNER);
   const before = cache.stats();
   expect(before.numIdlePages).toBe(4);
@@ -313,7 +313,7 @@ test('[KC14] where even all idle pages are too few, none of them is given up', (
   cache.checkIntegrity([pages, other]);
 });
 
-test('[KC15] what must be written before it leaves memory is written over several steps', async () => {
+test('[KC15] spreads writes before an eviction over several steps', async () => {
   const spill = createMemorySpill();
   const { cache, run } = setUp({ numPages: 400, spill: spill.open() });
   for (let i = 0; i < 46; i++) run([i, ...count(31, i)]); // 8 pages each: 92 %
@@ -331,30 +331,30 @@ test('[KC15] what must be written before it leaves memory is written over severa
   expect(usedBytes / budgetBytes).toBeLessThanOrEqual(0.8);
 });
 
-test('[KC16] who was refused for lack of room looks again only when pages were given back or more is known', () => {
+test('[KC16] retries after a lack of memory only when pages were freed or more is cached', () => {
   const spill = createMemorySpill();
   const { cache, compute, run } = setUp({ numPages: 8, spill: spill.open() });
   const prompt = count(17);
   run(prompt);
-  cache.clear(); // to disk
-  const others = [compute(count(8, 50)), compute(count(12, 80))]; // with room for one more token: 3 and 4 pages
+  cache.clear(); // spills them
+  const others = [compute(count(8, 50)), compute(count(12, 80))]; // with one more token: 3 and 4 pages
   const waiting = cache.openSequence(OWNER);
   expect(waiting.attach(prompt, Infinity, 2)).toBeNull();
   const { numEvictions, spill: after } = cache.stats();
   for (let step = 0; step < 50; step++) expect(waiting.attach(prompt, Infinity, 2)).toBeNull();
   expect(cache.stats()).toMatchObject({ numEvictions, spill: { numReads: after!.numReads } });
   others[1]!.pages.release(count(12, 80), 12);
-  expect(waiting.attach(prompt, Infinity, 1)).toBeNull(); // 5 pages and a spare one of 8 - 3
+  expect(waiting.attach(prompt, Infinity, 1)).toBeNull(); // needs 5 pages and a spare, 8 - 3 are free
   others[0]!.pages.release(count(8, 50), 8);
   expect(waiting.attach(prompt, Infinity, 1)).toBe(16);
   waiting.release(prompt, 16);
   cache.checkIntegrity([]);
 });
 
-test('[KC16] pages that somebody else has computed meanwhile are a reason to look again', () => {
+test('[KC16] retries when another sequence has computed shared pages', () => {
   const { cache, compute } = setUp({ numPages: 8 });
   const prompt = count(13);
-  const other = compute([...count(12), 40, 41, 42, 43, 44]); // 5 pages, of which 3 will be known
+  const other = compute([...count(12), 40, 41, 42, 43, 44]); // 5 pages, 3 of them shared
   const waiting = cache.openSequence(OWNER);
   expect(waiting.attach(prompt, Infinity, 1)).toBeNull();
   other.pages.publish([...count(12), 40, 41, 42, 43, 44], 17);
@@ -362,7 +362,7 @@ test('[KC16] pages that somebody else has computed meanwhile are a reason to loo
   cache.checkIntegrity([other.pages, waiting]);
 });
 
-test('[KC17] of many tenants only the latest stay open, and one that comes back finds its pages', () => {
+test('[KC17] keeps only the latest tenants open, and a returning tenant finds its pages', () => {
   const spill = createMemorySpill();
   const store = spill.open();
   let numOpened = 0;

@@ -11,63 +11,61 @@ import type { KvPage, PageTier, Reservation, Retention, SpillStats, SpillStore }
 
 export interface KvCacheOptions {
   readonly memory: PageMemory;
-  /** Float pages the budget holds. */
+  /** The memory budget in float pages. */
   readonly numPages: number;
-  /** Most tokens computed in one step: room for them is kept beside packed pages. */
+  /** Maximum tokens computed in one step, which stay unpacked until it ends. */
   readonly maxBatchTokens: number;
-  /** Most tokens of a sequence that is served; reservations leave room for one of them. Default: as many as fit. */
+  /** Maximum tokens of a sequence; reservations leave memory for one of them. Default: as many as fit. */
   readonly maxContext?: number;
-  /** Names what pages hold: the model's content, and how exactly it is kept. */
+  /** Identifies the content of pages: the model and its KV precision. */
   readonly modelHash: string;
   readonly policy: string;
-  /** Pages are not packed where one sequence of this length would not fit any more. Default 0. */
+  /** Packing is disabled if one sequence of this length would not fit any more. Default 0. */
   readonly minTokens?: number;
   /** Tokens at the end of a running sequence that are never packed. Default 256. */
   readonly tailTokens?: number;
-  /** Whether idle pages stay known to later requests. Default true. */
+  /** Enables the prefix cache. Default true. */
   readonly keepsPrefixes?: boolean;
   readonly spill?: SpillStore | null;
 }
 
-/** Whose request it is, as far as pages are concerned. */
+/** Namespace and retention of a request's pages. */
 export interface SequenceOwner {
   readonly tenant: string;
   readonly adapterHash: string | null;
-  /** False: pages of others are not looked for, and nobody finds these. */
+  /** False: it neither reads nor fills the prefix cache. */
   readonly cachePrefix: boolean;
   readonly retention: Retention;
 }
 
-/** All KV pages of a model: one budget, shared prefixes, two tiers, and a third one on disk. */
+/** All KV pages of a model: one budget, shared prefixes, float and packed tiers, and a spill store. */
 export interface KvCache {
-  /** Most tokens one sequence can have. */
+  /** Maximum tokens of one sequence. */
   readonly maxTokens: number;
-  /** Tokens behind the known ones that a sequence must find room for when it begins; more than a step's are packed on the way. */
+  /** Uncached tokens a sequence needs memory for when it starts; beyond one step's tokens, pages get packed on the way. */
   readonly maxNewTokens: number;
   /** Whether older pages are packed. */
   readonly packsPages: boolean;
-  /** Whether a sequence can find pages of others at all. */
+  /** Whether sequences can share pages at all. */
   readonly keepsPrefixes: boolean;
-  /** What reservations come in, and the most that is contiguous in one. */
+  /** The unit of reservations, and their largest contiguous range. */
   readonly slabBytes: number;
   openSequence(owner: SequenceOwner): SequencePages;
-  /**
-   * Between two steps: packs what has left the tails of `running`, and above the high mark reclaims down to the low one, in the declared order.
-   */
+  /** Between two steps: packs pages that left the tails of `running`; above the high mark, reclaims down to the low mark. */
   maintain(running: readonly RunningPages[]): Promise<void>;
   readonly hasBackgroundWork: boolean;
-  /** A slice of what can wait: writes some pages to disk. */
+  /** A slice of background work: writes some pages to disk. */
   workInBackground(): void;
   canReserve(sizeBytes: number): boolean;
   /** Memory for an adapter; idle pages make room for it. */
   reserve(sizeBytes: number): Reservation;
   unreserve(reservation: Reservation): void;
-  /** Forgets all idle pages in memory. */
+  /** Evicts all idle pages. */
   clear(): void;
   stats(): KvCacheStats;
   /** A bounded part of the shared prefixes. */
   prefixes(query: PrefixQuery): PrefixReport;
-  /** Throws `internal` when pages, trees and sequences do not add up. */
+  /** Throws `internal` if pages, trees and sequences are inconsistent. */
   checkIntegrity(sequences: Iterable<SequencePages>): void;
   dispose(): void;
 }
@@ -83,39 +81,39 @@ export interface TierStats {
   readonly sizeBytes: number;
 }
 
-/** How the memory budget of a model is used, and what was found in it. */
+/** Use of the memory budget, and cache hits. */
 export interface KvCacheStats extends Readonly<PageCounts> {
   readonly budgetBytes: number;
   readonly usedBytes: number;
   readonly peakBytes: number;
   readonly tail: TierStats;
   readonly packed: TierStats;
-  /** Bytes the pages would take unpacked, over the bytes they take. */
+  /** Bytes of the pages unpacked, divided by their actual bytes. */
   readonly compressionRatio: number;
-  /** Pages that prefix trees know, and how many of them nobody uses now. */
+  /** Pages in the prefix trees, and how many of them are idle. */
   readonly numCachedPages: number;
   readonly numIdlePages: number;
-  /** Of the pages that sessions keep, among those of `tail` and `packed`. */
+  /** Pages that sessions keep, included in `tail` and `packed`. */
   readonly sessionBytes: number;
   readonly adapterBytes: number;
   readonly spill: (SpillStats & { readonly numWaiting: number }) | null;
 }
 
-/** Idle pages packed at a time: they need both places for a moment. */
+/** Idle pages packed at a time: meanwhile each occupies both tiers. */
 const PACK_PAGES = 16;
-/** Above the first share of the budget idle pages go, until the second is reached: not one page at every step. */
+/** Shares of the budget: above the first, idle pages are evicted down to the second, not one page at every step. */
 const HIGH_MARK = 0.9;
 const LOW_MARK = 0.8;
-/** Pages written to disk between two steps, when there must be room soon, and otherwise: some milliseconds, and one. */
+/** Pages written per step when memory is needed soon, and otherwise: a few milliseconds, and one page. */
 const WRITES_IN_A_STEP = 16;
 const WRITES_BESIDE_WORK = 1;
 const WRITES_WHEN_IDLE = 8;
 
-/** A cache with all memory free. */
-export function createKvCache(given: KvCacheOptions): KvCache {
-  const { modelHash, policy, tailTokens = FLOAT_TAIL_TOKENS, keepsPrefixes = true } = given;
-  const { memory, pool } = openPool(given, tailTokens);
-  const options: KvCacheOptions = { ...given, memory };
+/** Creates a cache with all memory free. */
+export function createKvCache(requested: KvCacheOptions): KvCache {
+  const { modelHash, policy, tailTokens = FLOAT_TAIL_TOKENS, keepsPrefixes = true } = requested;
+  const { memory, pool } = openPool(requested, tailTokens);
+  const options: KvCacheOptions = { ...requested, memory };
   const { pageTokens } = memory;
   const slabBytes = pool.slabPages.float * memory.pageBytes;
   const tree = createPrefixTree({ pageTokens, retain: pool.retain, release: pool.release });
@@ -154,17 +152,17 @@ export function createKvCache(given: KvCacheOptions): KvCache {
     return isEnough();
   }
 
-  /** Where even all idle pages are too few, none of them is given up for nothing. */
+  /** Evicts nothing if even all idle pages are too few. */
   function makeRoom(tier: PageTier, count: number): boolean {
     const isEnough = (): boolean => pool.canAllocate(tier, count);
     if (isEnough()) return true;
-    // The last page of a slab, and of another beside it, gives back more than itself.
+    // Freeing the last page of a slab can free more than that page.
     const perPage = tier === 'float' ? 1 : Math.ceil(pool.slabPages.packed / pool.slabPages.float);
     const most = pool.numFreePages(tier) + perPage * tree.numIdlePages() + 2 * pool.slabPages[tier];
     return most >= count && makeRoomFor(isEnough);
   }
 
-  /** Packs those of `pages` that are still there: while others were packed, requests may have been cancelled. */
+  /** Packs those of `pages` that still exist: requests may have been cancelled meanwhile. */
   async function pack(pages: readonly KvPage[]): Promise<void> {
     const present = pages.filter(({ numRefs }) => numRefs > 0);
     const ticket = pool.beginPack(present);
@@ -180,7 +178,7 @@ export function createKvCache(given: KvCacheOptions): KvCache {
     counts.numPacked += present.length;
   }
 
-  /** Float pages that have left the tail of every sequence that uses them. */
+  /** Float pages that have left the tail of every sequence using them. */
   function pagesBehindTails(running: readonly RunningPages[]): KvPage[] {
     const behind = new Set<KvPage>();
     const numBehind = running.map(({ pages, numComputed }) => {
@@ -196,7 +194,7 @@ export function createKvCache(given: KvCacheOptions): KvCache {
     return [...behind];
   }
 
-  /** As many at a time as there is room for: each needs both places until it is packed. */
+  /** As many at a time as fit: each occupies both tiers until it is packed. */
   async function packBehindTails(running: readonly RunningPages[]): Promise<void> {
     const pages = pagesBehindTails(running);
     while (pages.length > 0 && makeRoomFor(() => pool.canAllocate('packed', 1))) {
@@ -204,18 +202,18 @@ export function createKvCache(given: KvCacheOptions): KvCache {
     }
   }
 
-  /** Whole idle pages that could be packed. A page that is not whole cannot be: the rest of it is not written. */
+  /** Whole idle float pages. Partly filled pages cannot be packed, because they may still be continued. */
   function idleFloatPages(): KvPage[] {
-    const found: KvPage[] = [];
+    const floatPages: KvPage[] = [];
     for (const { page, place } of tree.idlePages()) {
-      if (page.tier === 'float' && place.tokens.length === pageTokens) found.push(page);
+      if (page.tier === 'float' && place.tokens.length === pageTokens) floatPages.push(page);
     }
-    return found;
+    return floatPages;
   }
 
   const maxTokens = Math.min(options.maxContext ?? Infinity, maxTokensOf(options, pool, tailTokens, 0));
 
-  /** A sequence of `maxTokens` must have room whenever it is alone, or it would wait for ever. */
+  /** A sequence of `maxTokens` must fit when it runs alone, or it would wait for ever. */
   function leavesRoom(sizeBytes: number): boolean {
     const numSlabs = Math.ceil(sizeBytes / slabBytes) + pool.reservedBytes() / slabBytes;
     return maxTokensOf(options, pool, tailTokens, numSlabs) >= maxTokens;
@@ -224,8 +222,8 @@ export function createKvCache(given: KvCacheOptions): KvCache {
   const isBelow = (share: number) => (): boolean => pool.usedBytes <= share * pool.budgetBytes;
 
   /**
-   * The declared order: idle prefixes, then packing, then sessions (to disk, where there is one). What must be written first is written
-   * over several steps: streams would stand still meanwhile.
+   * Order: idle prefixes, then packing, then sessions. Required writes are spread over several steps, because streams
+   * stall meanwhile.
    */
   async function reclaim(): Promise<void> {
     const isDone = isBelow(LOW_MARK);
@@ -280,7 +278,7 @@ export function createKvCache(given: KvCacheOptions): KvCache {
           room,
           makeRoom,
         },
-        // A namespace has at least four framed fields, so no number can collide with one.
+        // A namespace has at least four framed fields, so it never equals a number.
         { namespace: isShared ? id : `${numPrivate++}`, isShared, retention: owner.retention },
       );
     },

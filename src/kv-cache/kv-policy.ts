@@ -3,7 +3,7 @@ import type { PackedKvPrecision } from '../kernels/contract.ts';
 /** How older pages are kept: `auto` is q8, whose loss of quality is below that of weights in eight bits. */
 export type KvPacking = 'auto' | 'off' | 'q8' | 'q4';
 
-/** Tokens of a sequence that stay as they were written: most of what attention looks at is recent. */
+/** Tokens at the end of a sequence that stay unpacked: attention looks mostly at recent ones. */
 export const FLOAT_TAIL_TOKENS = 256;
 
 export interface PackingChoice {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { valueOfPage } from './leaf-order.ts';
 
-test('[RT9] a page is worth its tokens, by the logarithm of its uses, over its age', () => {
+test("[RT9] a page's value is its tokens times the logarithm of its uses, divided by its age", () => {
   const page = { tier: 'float' as const, index: 0, numRefs: 1 };
   const value = (numTokens: number, numUses: number, lastUse: number): number =>
     valueOfPage({ page, numUses, lastUse, isSession: false }, numTokens, 10);

@@ -8,7 +8,7 @@ function checkEqual(what: string, has: number, recounted: number): void {
   assert(has === recounted, `${what}: ${has} recorded, ${recounted} counted`);
 }
 
-/** Throws unless each live page has as many references as `owners` and open tickets hold, and no other page has any. */
+/** Throws unless each live page has exactly the references held by `owners` and open tickets, and no other page has any. */
 export function checkReferences(
   table: SlabTable,
   owners: Iterable<readonly KvPage[]>,
@@ -30,7 +30,7 @@ export function checkReferences(
   }
 }
 
-/** Throws unless every slab is of one kind, and all counters are what the places say. */
+/** Throws unless every slab has one kind and all counters match the slots. */
 export function checkSlabs(
   layout: SlabLayout,
   table: SlabTable,
@@ -61,7 +61,7 @@ export function checkSlabs(
   checkSlabIds(layout, table, reservations);
 }
 
-/** A slab under a wrong number of holes would be filled over, or never found again. */
+/** A slab filed under a wrong hole count would be overfilled, or never found again. */
 function checkShelves(table: SlabTable): void {
   let numFiled = 0;
   for (const tier of ['float', 'packed'] as const) {
@@ -75,7 +75,7 @@ function checkShelves(table: SlabTable): void {
   checkEqual('filed slabs', numFiled, table.slabs.size);
 }
 
-/** Places of open tickets: how many in each slab, and the page each packed one is held for. */
+/** Slots of open tickets: the count per slab, and the page each packed slot is held for. */
 function heldPlaces(layout: SlabLayout, table: SlabTable, tickets: Iterable<PackTicket>) {
   const numPinned = new Map<number, number>();
   const targets = new Map<number, KvPage>();
@@ -113,7 +113,7 @@ function checkPlaces(layout: SlabLayout, slab: Slab, targets: ReadonlyMap<number
   assert(numUsed > 0, `slab ${id} is empty but not free`);
 }
 
-/** Each whole slab exactly once: with pages, reserved, given back, or never used. */
+/** Each whole slab appears exactly once: with pages, reserved, freed or never used. */
 function checkSlabIds(layout: SlabLayout, table: SlabTable, reservations: Iterable<Reservation>): void {
   const { returned, firstFresh } = table.freeSlabs;
   const reserved = [...reservations].flatMap(({ slabs }) => slabs.map(({ offset }) => offset / layout.slabBytes));
@@ -127,6 +127,6 @@ function checkSlabIds(layout: SlabLayout, table: SlabTable, reservations: Iterab
       `slab ${id} is in use, but slabs from ${firstFresh} on were never used`,
     );
   }
-  seen.delete(layout.numSlabs); // the tail, used or not
+  seen.delete(layout.numSlabs); // the tail slab, used or not
   checkEqual('slabs ever used', firstFresh, seen.size);
 }

@@ -2,13 +2,13 @@ import { compareRanks, rankPage, valueOfPage } from './leaf-order.ts';
 import type { CachedPage } from './radix-node.ts';
 import type { KvPage, PrefixMatch, Retention } from './types.ts';
 
-/** A page by all tokens from the beginning of its sequence to its own end. */
+/** A page identified by all tokens from the start of its sequence to its end. */
 export interface ListedPage extends CachedPage {
   readonly namespace: string;
   readonly sequence: readonly number[];
 }
 
-/** What a prefix tree must do, by looking at all pages each time. */
+/** Reference implementation of a prefix tree that scans all pages each time. */
 export interface PrefixList {
   readonly listed: readonly ListedPage[];
   match(namespace: string, tokens: readonly number[]): PrefixMatch;
@@ -19,7 +19,7 @@ export interface PrefixList {
     pages: readonly KvPage[],
     retention: Retention,
   ): { readonly result: KvPage[]; readonly released: KvPage[] };
-  /** What could be evicted, in that order. */
+  /** Evictable pages, in eviction order. */
   evictionOrder(retention: Retention): ListedPage[];
   remove(pages: readonly KvPage[]): void;
 }

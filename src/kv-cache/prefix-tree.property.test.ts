@@ -4,7 +4,7 @@ import { createFakeTree, pageIndexes } from './fake-pages.contract.ts';
 import { createPrefixList } from './prefix-list.contract.ts';
 import type { KvPage, TreePlace } from './types.ts';
 
-// Few tokens and small pages: sequences must share, diverge inside pages and supersede each other all the time.
+// Few tokens and small pages, so that sequences share, diverge inside pages and supersede each other often.
 const namespace = fc.constantFrom('a', 'b');
 const tokens = fc.oneof(
   fc.array(fc.nat({ max: 1 }), { maxLength: 9 }),
@@ -13,7 +13,7 @@ const tokens = fc.oneof(
 const retention = fc.constantFrom('ordinary' as const, 'session' as const);
 const step = fc.oneof(
   { weight: 9, arbitrary: fc.record({ op: fc.constant('insert' as const), namespace, tokens, retention }) },
-  // What of the inserted pages the inserting sequence goes on holding.
+  // Which of the inserted pages the sequence keeps holding.
   { weight: 2, arbitrary: fc.record({ op: fc.constant('hold' as const), namespace, tokens, mask: fc.nat(31) }) },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('letGo' as const), index: fc.nat(9) }) },
   { weight: 3, arbitrary: fc.record({ op: fc.constant('match' as const), namespace, tokens }) },
@@ -22,13 +22,13 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ op: fc.constant('drop' as const), namespace }) },
 );
 
-/** All tokens up to a page, by way of the pages before it. */
+/** All tokens up to a page, by following its predecessors. */
 function sequenceOf(place: TreePlace): number[] {
   const before = place.parent();
   return [...(before === null ? [] : sequenceOf(before.place)), ...place.tokens];
 }
 
-test('[RT4][RT5][RT6][RT7][RT8][RT9][RT10] a tree does what a list of all pages does', () => {
+test('[RT4][RT5][RT6][RT7][RT8][RT9][RT10] a tree behaves like a list of all pages', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 40 }), (pageTokens, steps) => {
       const { tree, pool } = createFakeTree(pageTokens);

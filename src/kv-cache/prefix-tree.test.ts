@@ -3,7 +3,7 @@ import { createFakeTree, pageIndexes, type FakePages } from './fake-pages.contra
 import { createPrefixTree } from './prefix-tree.ts';
 import type { KvPage, PrefixTree, Retention } from './types.ts';
 
-/** Inserts new pages and lets them go, as a sequence does that ends; returns what the tree answered. */
+/** Inserts new pages and releases them, like a sequence that ends; returns the result of `insert`. */
 function insertText(
   { tree, pool }: { tree: PrefixTree; pool: FakePages },
   tokens: readonly number[],
@@ -16,7 +16,7 @@ function insertText(
   return result;
 }
 
-function found(tree: PrefixTree, tokens: readonly number[], namespace = 'a') {
+function matchOf(tree: PrefixTree, tokens: readonly number[], namespace = 'a') {
   const { pages, partial } = tree.match(namespace, tokens);
   return { pages: pageIndexes(pages), partial: partial && [partial.page.index, partial.numTokens] };
 }
@@ -28,45 +28,45 @@ function evicted(tree: PrefixTree, count = Infinity, retention: Retention = 'ses
   return pages;
 }
 
-test('[RT4] whole pages, then the page that shares the most of the rest', () => {
+test('[RT4] matches whole pages, then the page sharing the most of the remaining tokens', () => {
   const fake = createFakeTree(4);
   insertText(fake, [1, 2, 3, 4, 5, 6, 7, 8]); // 0, 1
-  insertText(fake, [1, 2, 3, 4, 5, 6, 9, 9]); // 3 behind 0; the second page begins alike
+  insertText(fake, [1, 2, 3, 4, 5, 6, 9, 9]); // 3 after 0; the second pages share a prefix
   insertText(fake, [1, 2, 3, 4, 5, 7, 0, 0]); // 5
   insertText(fake, [1, 2, 3, 4, 6, 0]); // 7, partly filled
   expect(fake.tree.numPages).toBe(5);
   expect(fake.tree.numNodes).toBe(5);
   const begin = [1, 2, 3, 4];
-  expect(found(fake.tree, [...begin, 5, 6, 7, 8, 9])).toEqual({ pages: [0, 1], partial: null });
-  expect(found(fake.tree, [...begin, 5, 6, 7, 9])).toEqual({ pages: [0], partial: [1, 3] });
-  expect(found(fake.tree, [...begin, 5, 6, 8, 8])).toEqual({ pages: [0], partial: [1, 2] }); // 1 and 3 share as much
-  expect(found(fake.tree, [...begin, 5, 6, 9, 8])).toEqual({ pages: [0], partial: [3, 3] });
-  expect(found(fake.tree, [...begin, 5, 7, 1, 1])).toEqual({ pages: [0], partial: [5, 2] });
-  expect(found(fake.tree, [...begin, 5, 8, 1, 1])).toEqual({ pages: [0], partial: [1, 1] });
-  expect(found(fake.tree, [...begin, 6, 0, 1, 1])).toEqual({ pages: [0], partial: [7, 2] });
-  expect(found(fake.tree, [...begin, 6])).toEqual({ pages: [0], partial: [7, 1] });
-  expect(found(fake.tree, [...begin, 7])).toEqual({ pages: [0], partial: null });
-  expect(found(fake.tree, [1, 2, 4])).toEqual({ pages: [], partial: [0, 2] });
-  expect(found(fake.tree, [2])).toEqual({ pages: [], partial: null });
-  expect(found(fake.tree, [])).toEqual({ pages: [], partial: null });
+  expect(matchOf(fake.tree, [...begin, 5, 6, 7, 8, 9])).toEqual({ pages: [0, 1], partial: null });
+  expect(matchOf(fake.tree, [...begin, 5, 6, 7, 9])).toEqual({ pages: [0], partial: [1, 3] });
+  expect(matchOf(fake.tree, [...begin, 5, 6, 8, 8])).toEqual({ pages: [0], partial: [1, 2] }); // 1 and 3 share equally much
+  expect(matchOf(fake.tree, [...begin, 5, 6, 9, 8])).toEqual({ pages: [0], partial: [3, 3] });
+  expect(matchOf(fake.tree, [...begin, 5, 7, 1, 1])).toEqual({ pages: [0], partial: [5, 2] });
+  expect(matchOf(fake.tree, [...begin, 5, 8, 1, 1])).toEqual({ pages: [0], partial: [1, 1] });
+  expect(matchOf(fake.tree, [...begin, 6, 0, 1, 1])).toEqual({ pages: [0], partial: [7, 2] });
+  expect(matchOf(fake.tree, [...begin, 6])).toEqual({ pages: [0], partial: [7, 1] });
+  expect(matchOf(fake.tree, [...begin, 7])).toEqual({ pages: [0], partial: null });
+  expect(matchOf(fake.tree, [1, 2, 4])).toEqual({ pages: [], partial: [0, 2] });
+  expect(matchOf(fake.tree, [2])).toEqual({ pages: [], partial: null });
+  expect(matchOf(fake.tree, [])).toEqual({ pages: [], partial: null });
 });
 
-test('[RT4] a prompt that leaves a run of pages inside one of them', () => {
+test('[RT4] matches a prompt that diverges inside a page of a run', () => {
   const fake = createFakeTree(4);
   insertText(fake, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]);
   expect(fake.tree.numNodes).toBe(1);
-  expect(found(fake.tree, [1, 1, 1, 1, 2, 2, 0])).toEqual({ pages: [0], partial: [1, 2] });
-  expect(found(fake.tree, [1, 1, 1, 1, 2, 2, 2, 2, 3])).toEqual({ pages: [0, 1], partial: [2, 1] });
+  expect(matchOf(fake.tree, [1, 1, 1, 1, 2, 2, 0])).toEqual({ pages: [0], partial: [1, 2] });
+  expect(matchOf(fake.tree, [1, 1, 1, 1, 2, 2, 2, 2, 3])).toEqual({ pages: [0, 1], partial: [2, 1] });
 });
 
-test('[RT1][RT5] a run is split at the page border before the divergence, and keeps its references', () => {
+test('[RT1][RT5] splits a run at the page boundary before the divergence and keeps references', () => {
   const fake = createFakeTree(4);
   const first = insertText(fake, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]);
   const second = insertText(fake, [1, 1, 1, 1, 2, 2, 2, 0]);
   expect(pageIndexes(second)).toEqual([0, 4]);
   expect(fake.tree.numNodes).toBe(3);
   expect([...first, ...second].map(({ numRefs }) => numRefs)).toEqual([1, 1, 1, 1, 1]);
-  expect(found(fake.tree, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3])).toEqual({ pages: [0, 1, 2], partial: null });
+  expect(matchOf(fake.tree, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3])).toEqual({ pages: [0, 1, 2], partial: null });
 });
 
 test('[RT1] a conversation that grows page by page stays one node', () => {
@@ -80,7 +80,7 @@ test('[RT1] a conversation that grows page by page stays one node', () => {
   expect([fake.tree.numPages, fake.tree.numNodes]).toEqual([10, 1]);
 });
 
-test('[RT6] of known pages the known one is named; a part of one is not swapped for it', () => {
+test('[RT6] returns the existing page for equal tokens, but not for a partial match', () => {
   const fake = createFakeTree(4);
   insertText(fake, [1, 2, 3, 4, 5, 6]); // 0, 1
   expect(pageIndexes(insertText(fake, [1, 2, 3, 4, 5, 6]))).toEqual([0, 1]);
@@ -89,7 +89,7 @@ test('[RT6] of known pages the known one is named; a part of one is not swapped 
   expect(fake.tree.numPages).toBe(2);
 });
 
-test('[RT7] a page that goes on supersedes its beginning, even in the same page object', () => {
+test('[RT7] a longer page supersedes its shorter version, even in the same page object', () => {
   const fake = createFakeTree(4);
   const [old] = insertText(fake, [1, 2], { retention: 'session' });
   fake.tree.touch('a', [1, 2], 2);
@@ -106,10 +106,10 @@ test('[RT7] a page that goes on supersedes its beginning, even in the same page 
   expect(place).toMatchObject({ namespace: 'a', tokens: Int32Array.of(1, 2, 3, 4), numUses: 1 });
 });
 
-test('[RT8][RT9] pages in use and sessions stay; ordinary ones go from the end on, whatever their use', () => {
+test('[RT8][RT9] keeps pages in use and sessions; evicts ordinary ones from the end', () => {
   const fake = createFakeTree(4);
   const [first] = insertText(fake, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]); // 0, 1, 2
-  insertText(fake, [1, 1, 1, 1, 5, 5, 5, 5], { retention: 'session' }); // 4 behind 0
+  insertText(fake, [1, 1, 1, 1, 5, 5, 5, 5], { retention: 'session' }); // 4 after 0
   insertText(fake, [9, 9, 9, 9]); // 5
   const held = fake.tree.match('a', [9, 9, 9, 9]).pages[0]!;
   fake.pool.retain(held);
@@ -127,13 +127,13 @@ test('[RT8][RT9] pages in use and sessions stay; ordinary ones go from the end o
   expect([fake.tree.numPages, fake.tree.numNodes, [...fake.tree.owners()].length]).toEqual([0, 0, 0]);
 });
 
-test('[RT8][RT9] one call takes a whole tree from its ends to its beginnings, and stops below a page in use', () => {
+test('[RT8][RT9] one call evicts a tree from its leaves upwards and stops below a page in use', () => {
   const fake = createFakeTree(4);
   const [root, left] = insertText(fake, [1, 1, 1, 1, 2, 2, 2, 2]); // 0, 1
   insertText(fake, [1, 1, 1, 1, 3, 3, 3, 3]); // 3
   insertText(fake, [1, 1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 4]); // 6
   fake.pool.retain(left!);
-  expect([root!.numRefs, fake.tree.numIdlePages()]).toEqual([1, 2]); // 0 is idle, what stands on it is not
+  expect([root!.numRefs, fake.tree.numIdlePages()]).toEqual([1, 2]); // 0 is idle, but its descendant is held
   expect([...fake.tree.idlePages()].map(({ page }) => page.index)).toEqual([6, 3]);
   expect(evicted(fake.tree)).toEqual([3, 6]);
   fake.pool.release(left!);
@@ -149,7 +149,7 @@ test('[RT9][RT11] more tokens, more uses and a later use keep a page longer', ()
   insertText(fake, [4, 4, 4, 4]); // 3
   insertText(fake, [5, 5, 5, 5]); // 4
   for (let i = 0; i < 6; i++) fake.tree.touch('a', [1, 1, 1], 3);
-  fake.tree.touch('a', [2, 0], 0); // reaches nothing, and time goes on
+  fake.tree.touch('a', [2, 0], 0); // matches nothing, but advances the clock
   fake.tree.touch('b', [2, 2, 2, 2], 4);
   expect([...fake.tree.idlePages()].map(({ page, place }) => [page.index, place.numUses])).toEqual([
     [0, 6],
@@ -161,24 +161,24 @@ test('[RT9][RT11] more tokens, more uses and a later use keep a page longer', ()
   expect(evicted(fake.tree)).toEqual([2, 1, 3, 4, 0]);
 });
 
-test('[RT5][RT10] a namespace knows nothing of another, and is dropped alone', () => {
+test('[RT5][RT10] namespaces are isolated and dropped separately', () => {
   const fake = createFakeTree(4);
   const [mine] = insertText(fake, [1, 2, 3, 4]);
   const [other] = insertText(fake, [1, 2, 3, 4], { namespace: 'b' });
   expect([mine!.index, other!.index]).toEqual([0, 1]);
-  expect(found(fake.tree, [1, 2, 3, 4], 'b')).toEqual({ pages: [1], partial: null });
-  expect(found(fake.tree, [1, 2, 3, 4], 'c')).toEqual({ pages: [], partial: null });
+  expect(matchOf(fake.tree, [1, 2, 3, 4], 'b')).toEqual({ pages: [1], partial: null });
+  expect(matchOf(fake.tree, [1, 2, 3, 4], 'c')).toEqual({ pages: [], partial: null });
   expect([...fake.tree.owners()].map(pageIndexes)).toEqual([[0], [1]]);
   fake.pool.retain(mine!);
   fake.tree.drop('a');
   fake.tree.drop('c');
   fake.tree.checkIntegrity();
   expect([mine!.numRefs, other!.numRefs, fake.tree.numPages]).toEqual([1, 1, 1]);
-  expect(found(fake.tree, [1, 2, 3, 4], 'a')).toEqual({ pages: [], partial: null });
-  expect(found(fake.tree, [1, 2, 3, 4], 'b')).toEqual({ pages: [1], partial: null });
+  expect(matchOf(fake.tree, [1, 2, 3, 4], 'a')).toEqual({ pages: [], partial: null });
+  expect(matchOf(fake.tree, [1, 2, 3, 4], 'b')).toEqual({ pages: [1], partial: null });
 });
 
-test('[RT13] what fails while pages are evicted leaves a whole tree, and the tree cannot be used meanwhile', () => {
+test('[RT13] a failing eviction callback leaves the tree intact, and callbacks cannot use the tree', () => {
   const fake = createFakeTree(4);
   for (let token = 0; token < 5; token++) insertText(fake, [token]);
   let numCalls = 0;
@@ -200,7 +200,7 @@ test('[RT13] what fails while pages are evicted leaves a whole tree, and the tre
   expect(evict(() => {})).toBe(3);
 });
 
-test('100 000 prompts that share nothing are evicted in one call', () => {
+test('evicts 100,000 unrelated prompts in one call', () => {
   const fake = createFakeTree(1);
   const numPrompts = 100_000;
   for (let token = 0; token < numPrompts; token++) {
@@ -210,10 +210,10 @@ test('100 000 prompts that share nothing are evicted in one call', () => {
   }
   expect(fake.tree.evict({ retention: 'session', isEnough: () => fake.tree.numPages === 1 })).toBe(numPrompts - 1);
   fake.tree.checkIntegrity();
-  expect(found(fake.tree, [numPrompts - 1])).toEqual({ pages: [numPrompts - 1], partial: null });
+  expect(matchOf(fake.tree, [numPrompts - 1])).toEqual({ pages: [numPrompts - 1], partial: null });
 });
 
-test('bad input', () => {
+test('rejects invalid input', () => {
   for (const pageTokens of [0, -1, 1.5, NaN]) {
     const create = () => createPrefixTree({ pageTokens, retain() {}, release() {} });
     expect(create).toThrow(expect.objectContaining({ code: 'invalid_option' }));
@@ -225,7 +225,7 @@ test('bad input', () => {
   tree.checkIntegrity();
 });
 
-test('[RT14] a session that nobody goes on with counts as ordinary after a while, and as one again when somebody does', () => {
+test('[RT14] an unused session counts as ordinary after a while, until it is used again', () => {
   const fake = createFakeTree(4, { sessionCalls: 3 });
   insertText(fake, [1, 1, 1, 1], { retention: 'session' }); // 0
   insertText(fake, [2, 2, 2, 2], { retention: 'session' }); // 1

@@ -21,16 +21,16 @@ import type { KvPage, PrefixTree, Retention } from './types.ts';
 
 export interface PrefixTreeOptions {
   readonly pageTokens: number;
-  /** Takes and gives back the tree's own reference to a page. */
+  /** Adds and removes the tree's own reference to a page. */
   readonly retain: (page: KvPage) => void;
   readonly release: (page: KvPage) => void;
-  /** What is evicted last; default `valueOfPage`. Benches compare others. */
+  /** Pages of the highest value are evicted last; default `valueOfPage`. Benchmarks compare others. */
   readonly value?: PageValue;
   /** Calls after which an unused session counts as ordinary; default `SESSION_CALLS`. */
   readonly sessionCalls?: number;
 }
 
-/** An empty tree. */
+/** Creates an empty tree. */
 export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
   const { pageTokens, retain, release, value = valueOfPage, sessionCalls = SESSION_CALLS } = options;
   if (!Number.isSafeInteger(pageTokens) || pageTokens < 1) {
@@ -39,9 +39,9 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
   const roots = new Map<string, RadixNode>();
   let numPages = 0;
   let numNodes = 0;
-  // Counts calls of `touch` and `insert`: recency without a clock is the same in every run.
+  // Counts calls of `touch` and `insert`: without a clock, recency is deterministic.
   let now = 0;
-  // Until an eviction ends, nodes without pages stand among the others, and a search would trip over them.
+  // During an eviction the tree contains empty nodes, which a search cannot handle.
   let isEvicting = false;
 
   function locateIn(root: RadixNode, tokens: ArrayLike<number>, numTokens: number): Location {
@@ -58,7 +58,7 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
     numPages += pages.length;
   }
 
-  /** The node that pages diverging here belong behind. */
+  /** The node after which diverging pages are inserted. */
   function branchAt(node: RadixNode, numWhole: number): RadixNode {
     if (numWhole === node.pages.length) return node;
     if (numWhole === 0) return node.parent!;
@@ -108,31 +108,31 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
       const isSession = retention === 'session';
       const { whole, partial } = pagesAt(location);
       for (const cached of whole) use(cached, now, isSession);
-      const known = whole.map(({ page }) => page);
-      const rest = pages.slice(known.length);
-      if (rest.length === 0) return known;
+      const cachedPages = whole.map(({ page }) => page);
+      const newPages = pages.slice(cachedPages.length);
+      if (newPages.length === 0) return cachedPages;
 
       const { numWhole, numPartial } = location;
       const node = location.path.at(-1)!;
-      const from = known.length * pageTokens;
+      const from = cachedPages.length * pageTokens;
       const numKnown = partial === null ? 0 : pageSize(node, numWhole, pageTokens);
       if (partial !== null && numPartial === numTokens - from) {
         use(partial, now, isSession);
-        // A page with more tokens in it is another page to whoever goes on writing behind these.
-        return [...known, numKnown === numPartial ? partial.page : rest[0]!];
+        // A page with more tokens is a different page to a sequence that continues after these tokens.
+        return [...cachedPages, numKnown === numPartial ? partial.page : newPages[0]!];
       }
-      // Before anything is released: the caller may have gone on in the very page that is superseded.
-      for (const page of rest) retain(page);
+      // Before any release: the caller may have continued in the very page that is superseded.
+      for (const page of newPages) retain(page);
       if (partial !== null && numPartial === numKnown) {
         truncate(node, numWhole, pageTokens);
         numPages--;
         appendTokens(node, tokens, from, numTokens);
-        add(node, rest, isSession);
+        add(node, newPages, isSession);
         const successor = node.pages[numWhole]!;
         successor.numUses = partial.numUses;
         successor.isSession ||= partial.isSession;
         release(partial.page);
-        return [...known, ...rest];
+        return [...cachedPages, ...newPages];
       }
       let branch = branchAt(node, numWhole);
       if (branch === root || branch.children.length > 0) {
@@ -141,8 +141,8 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
       } else {
         appendTokens(branch, tokens, from, numTokens);
       }
-      add(branch, rest, isSession);
-      return [...known, ...rest];
+      add(branch, newPages, isSession);
+      return [...cachedPages, ...newPages];
     },
     numIdlePages(retention = 'session') {
       let count = 0;
@@ -174,7 +174,7 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
       }
     },
     *idlePages() {
-      const found = [...roots].flatMap(([namespace, root]) =>
+      const idle = [...roots].flatMap(([namespace, root]) =>
         [...evictablePages(root, spare('session'))].flatMap(({ node, numLast }) =>
           node.pages.slice(node.pages.length - numLast).map((cached, i) => {
             const index = node.pages.length - numLast + i;
@@ -183,15 +183,15 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
           }),
         ),
       );
-      // The sort is stable and beginnings were found first: equal pages come out in the reverse order of eviction too.
-      found.sort((a, b) => compareRanks(b.rank, a.rank));
-      for (const { namespace, node, index } of found) {
+      // The sort is stable and parents come first: equal pages are also in the reverse order of eviction.
+      idle.sort((a, b) => compareRanks(b.rank, a.rank));
+      for (const { namespace, node, index } of idle) {
         yield { page: node.pages[index]!.page, place: placeOf(namespace, node, index, pageTokens) };
       }
     },
     describe: (query) => describePrefixes(roots, now, query),
     *sessionPages() {
-      // A session's page stands on pages of sessions only: behind the first that is none there are no more.
+      // A session's page follows only session pages: after the first other page there are none.
       const waiting = [...roots.values()].flatMap(({ children }) => children);
       for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
         for (const { page, isSession } of node.pages) {
@@ -223,7 +223,7 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
   };
 }
 
-/** The pages of a location, and the one behind them of which a part is known. */
+/** The pages of a location, and the partially matching page after them. */
 function pagesAt({ path, numWhole, numPartial }: Location): { whole: CachedPage[]; partial: CachedPage | null } {
   const whole: CachedPage[] = [];
   const last = path.at(-1)!;

@@ -1,34 +1,34 @@
 import type { KvPage, TreePlace } from './types.ts';
 
-/** A page in the tree, with what its value is computed from. */
+/** A page in the tree, with the inputs of its value. */
 export interface CachedPage {
   page: KvPage;
-  /** Times `touch` has reached it. */
+  /** Number of `touch` calls that reached it. */
   numUses: number;
-  /** The tree's clock when it was last touched or inserted; along a path from the root it never grows. */
+  /** The tree's clock at the last touch or insert; never grows along a path from the root. */
   lastUse: number;
-  /** Like `lastUse` this never grows along a path: a session's page stands on pages of sessions only. */
+  /** Never grows along a path: a session's page follows only session pages. */
   isSession: boolean;
 }
 
-/** A run of pages that nothing diverges from; only the root has none, and only a leaf ends in a partly filled page. */
+/** A run of pages without a branch; only the root is empty, and only a leaf can end in a partly filled page. */
 export interface RadixNode {
   parent: RadixNode | null;
-  /** Tokens of the pages one after another; longer than `numTokens`, so that a growing conversation is not copied per page. */
+  /** Tokens of the pages; longer than `numTokens`, so that a growing conversation is not copied per page. */
   tokens: Int32Array;
   numTokens: number;
   pages: CachedPage[];
-  /** By the tokens of their first page; no first page is the beginning of a sibling's. */
+  /** Sorted by the tokens of their first page; no first page is a prefix of a sibling's. */
   children: RadixNode[];
 }
 
-/** How far a token sequence is known. */
+/** How far a token sequence matches. */
 export interface Location {
-  /** From the root on; all but the last are known whole. */
+  /** From the root; all but the last match fully. */
   readonly path: readonly RadixNode[];
-  /** Pages of the last node that are known whole. */
+  /** Fully matching pages of the last node. */
   readonly numWhole: number;
-  /** Tokens known of the page behind these, fewer than a page; then that page is in the last node. */
+  /** Matching tokens of the next page of the last node, fewer than a page. */
   readonly numPartial: number;
 }
 
@@ -38,7 +38,7 @@ export function createNode(parent: RadixNode | null): RadixNode {
   return { parent, tokens: NO_TOKENS, numTokens: 0, pages: [], children: [] };
 }
 
-/** Tokens from `from` on that node and sequence share, given that `from` are shared already. */
+/** Number of equal tokens, starting the comparison at `from`. */
 function sharedTokens(node: RadixNode, sequence: ArrayLike<number>, offset: number, from: number, end: number): number {
   const { tokens } = node;
   let i = from;
@@ -46,7 +46,7 @@ function sharedTokens(node: RadixNode, sequence: ArrayLike<number>, offset: numb
   return i;
 }
 
-/** The first of the children that is not before `sequence[offset, offset + length)`. */
+/** The first child that is not ordered before `sequence[offset, offset + length)`. */
 function lowerBound(
   children: readonly RadixNode[],
   sequence: ArrayLike<number>,
@@ -60,7 +60,7 @@ function lowerBound(
     const child = children[middle]!;
     const end = Math.min(length, child.numTokens);
     const shared = sharedTokens(child, sequence, offset, 0, end);
-    // A child that ends first is a beginning of the sequence and so before it.
+    // A child that ends first is a prefix of the sequence, so ordered before it.
     const isBefore = shared === end ? child.numTokens < length : child.tokens[shared]! < sequence[offset + shared]!;
     if (isBefore) low = middle + 1;
     else high = middle;
@@ -69,8 +69,8 @@ function lowerBound(
 }
 
 /**
- * Where the sequence's first `numTokens` tokens leave what is known below `root`. Of several pages that share as much of the last
- * page it is the first in order, whatever tokens follow: `match` of a prompt and `touch` of what matched find the same.
+ * Where the first `numTokens` tokens diverge from the tree below `root`. Of pages sharing equally many tokens it is the first in
+ * order, whatever follows, so `match` of a prompt and `touch` of its match find the same page.
  */
 export function locate(root: RadixNode, sequence: ArrayLike<number>, numTokens: number, pageTokens: number): Location {
   const path = [root];
@@ -82,7 +82,7 @@ export function locate(root: RadixNode, sequence: ArrayLike<number>, numTokens: 
       child === undefined ? 0 : sharedTokens(child, sequence, offset, 0, Math.min(length, child.numTokens));
     let index = length === 0 ? children.length : lowerBound(children, sequence, offset, length);
     let shared = shareOf(children[index]);
-    // Sorted, so the longest share is on one side of where the page would stand.
+    // Sorted, so the longest match is next to the insertion point.
     const sharedBefore = length === 0 ? 0 : shareOf(children[index - 1]);
     if (sharedBefore >= shared && sharedBefore > 0) {
       shared = sharedBefore;
@@ -98,7 +98,7 @@ export function locate(root: RadixNode, sequence: ArrayLike<number>, numTokens: 
   }
 }
 
-/** Writes the tokens of further pages behind those the node has; the pages themselves are the caller's to add. */
+/** Appends the tokens of further pages; the caller adds the pages. */
 export function appendTokens(node: RadixNode, sequence: ArrayLike<number>, from: number, to: number): void {
   const numTokens = node.numTokens + to - from;
   if (numTokens > node.tokens.length) {
@@ -111,14 +111,14 @@ export function appendTokens(node: RadixNode, sequence: ArrayLike<number>, from:
   node.numTokens = numTokens;
 }
 
-/** Takes the pages from `numKept` on off the node's end. */
+/** Removes the pages from `numKept` on. */
 export function truncate(node: RadixNode, numKept: number, pageTokens: number): void {
   node.pages.length = numKept;
   node.numTokens = numKept * pageTokens;
   if (node.tokens.length >= 4 * node.numTokens) node.tokens = node.tokens.slice(0, node.numTokens);
 }
 
-/** Puts a node with the first `numPages` pages of `node` between it and its parent, and returns it. */
+/** Inserts a node with the first `numPages` pages of `node` above it, and returns it. */
 export function split(node: RadixNode, numPages: number, pageTokens: number): RadixNode {
   const siblings = node.parent!.children;
   const at = lowerBound(siblings, node.tokens, 0, Math.min(pageTokens, node.numTokens));
@@ -134,7 +134,7 @@ export function split(node: RadixNode, numPages: number, pageTokens: number): Ra
   return upper;
 }
 
-/** A new child for `sequence[from, to)`, without pages yet. */
+/** Creates a child for `sequence[from, to)`, without pages yet. */
 export function addChild(
   parent: RadixNode,
   sequence: ArrayLike<number>,
@@ -148,7 +148,7 @@ export function addChild(
   return child;
 }
 
-/** All nodes below `root`, each before its children; without recursion, for a conversation may be a node for each turn. */
+/** All nodes below `root`, parents first; without recursion, because a conversation may have a node per turn. */
 export function* nodesBelow(root: RadixNode): Generator<RadixNode> {
   const waiting = [...root.children];
   for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
@@ -162,7 +162,7 @@ export function pageSize(node: RadixNode, index: number, pageTokens: number): nu
   return Math.min(pageTokens, node.numTokens - index * pageTokens);
 }
 
-/** What the tree tells of the page at `index`; holds until the tree changes. */
+/** Describes the page at `index`; valid until the tree changes. */
 export function placeOf(namespace: string, node: RadixNode, index: number, pageTokens: number): TreePlace {
   const from = index * pageTokens;
   return {

@@ -3,40 +3,40 @@ import { copyPage, type PageMemory } from './page-memory.ts';
 import type { SpillQueue } from './spill-queue.ts';
 import type { KvPage, PagePool, PageTier, PrefixMatch, PrefixTree, Retention } from './types.ts';
 
-/** What the pages of all sequences share. */
+/** State shared by the pages of all sequences. */
 export interface PageSources {
   readonly memory: PageMemory;
   readonly pool: PagePool;
   readonly tree: PrefixTree;
   readonly spill: SpillQueue | null;
   readonly counts: PageCounts;
-  /** Changes whenever somebody has given pages back: until then there is no more room than before. */
+  /** Changes whenever pages are freed: until then there is no more memory than before. */
   readonly room: { numReturns: number };
-  /** Makes room for pages by evicting idle ones; false when it cannot. */
+  /** Evicts idle pages to free memory; false if not possible. */
   makeRoom(tier: PageTier, numPages: number): boolean;
 }
 
 /** Totals since the start. */
 export interface PageCounts {
   numLookups: number;
-  /** Lookups that left less than a page to compute, that found something, that found nothing. */
+  /** Lookups that left less than a page to compute, partial hits, and misses. */
   numHits: number;
   numPartialHits: number;
   numMisses: number;
-  /** Tokens that were not computed again. */
+  /** Cached tokens, which were not recomputed. */
   savedTokens: number;
   numEvictions: number;
   numPacked: number;
   numRestored: number;
-  /** Pages copied because a prompt left a shared one in its middle. */
+  /** Pages copied because a prompt diverged inside a shared page. */
   numCopied: number;
 }
 
-/** Whose pages a sequence may share, and how long they stay. */
+/** Namespace and retention of a sequence's pages. */
 export interface Sharing {
-  /** Where the sequence looks for pages and leaves its own. */
+  /** Where the sequence looks up and publishes pages. */
   readonly namespace: string;
-  /** False: the namespace is the sequence's own, and ends with it. */
+  /** False: the namespace is private and ends with the sequence. */
   readonly isShared: boolean;
   readonly retention: Retention;
 }
@@ -45,35 +45,36 @@ export interface Sharing {
  * The pages of one sequence, oldest tokens first:
  *
  *   0 ···· published ···· numComputed ···· capacity
- *   shared with the tree  own
+ *   shared with the tree  private
  *
- * Only pages behind the published ones are ever written to.
+ * Only pages after the published ones are ever written.
  */
 export interface SequencePages {
   readonly pages: readonly KvPage[];
-  /** Tokens that fit into the pages held now. */
+  /** Tokens that fit into the current pages. */
   readonly capacityTokens: number;
-  /** Pages still to be taken before `numTokens` fit. */
+  /** Pages to allocate until `numTokens` fit. */
   numMissingPages(numTokens: number): number;
   /**
-   * Takes what is known of all `tokens` but the last, from memory and from disk, and room for the rest and one more, though for no more than
-   * `maxNew`. Returns how many tokens need not be computed, or null, holding nothing, when there is no room for that and a spare page for
-   * each of `numOthers` running; it then looks again when pages were given back or more is known. Without others it succeeds: where what is known leaves no room to go on, the end of it is let go.
+   * Looks up all `tokens` but the last, in memory and on disk, and allocates pages for the remaining tokens and one more, at most
+   * `maxNew`. Returns the cached tokens, or null, holding nothing, if memory for that and a spare page per other running sequence
+   * is lacking; it then retries only after pages were freed or more is cached. Alone it always succeeds, dropping the end of its
+   * cached prefix if that takes too much.
    */
   attach(tokens: readonly number[], maxNew: number, numOthers: number): number | null;
-  /** Takes the pages missing for `numTokens`; false, taking none, when there is no room. */
+  /** Allocates the pages missing for `numTokens`; false, allocating none, if memory is lacking. */
   tryGrowTo(numTokens: number): boolean;
   /** pageId * pageTokens + slot of the token at `position`. */
   slotOf(position: number): number;
-  /** As the kernels want it: page id, or ~id of a packed page. */
+  /** Page table entries for kernels: page id, or ~id of a packed page. */
   table(): Int32Array;
-  /** Makes the whole pages among the first `numComputed` tokens known to others. */
+  /** Publishes the whole pages among the first `numComputed` tokens. */
   publish(tokens: readonly number[], numComputed: number): void;
-  /** Gives all pages back, known to others as far as they are computed. The list can be used again. */
+  /** Publishes the computed pages and releases all. The object can be used again. */
   release(tokens: readonly number[], numComputed: number): void;
-  /** Gives all pages back; what was not published is lost. */
+  /** Releases all pages; unpublished ones are lost. */
   discard(): void;
-  /** The sequence has ended: what only it could find is forgotten. */
+  /** Ends the sequence: a private namespace is dropped. */
   end(): void;
 }
 
@@ -84,7 +85,7 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
   let pages: KvPage[] = [];
   let numPublished = 0;
   let isLookedUp = false;
-  /** How things were when there was no room. */
+  /** State at the last failed attempt. */
   let refusal: { readonly numReturns: number; readonly numTokens: number; readonly numFound: number } | null = null;
 
   const numPagesFor = (numTokens: number): number => Math.ceil(numTokens / pageTokens);
@@ -92,7 +93,7 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
 
   function discard(): void {
     for (const page of pages) pool.release(page);
-    pages = []; // not emptied in place: a step that is running still reads the old one
+    pages = []; // a new array: a running step still reads the old one
     numPublished = 0;
   }
 
@@ -108,11 +109,11 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
     return true;
   }
 
-  /** From disk: page by page, as far as there is room and each is whole. */
-  function restore(known: readonly number[]): void {
-    for (const stored of spill?.find(namespace, known, pages.length) ?? []) {
+  /** Restores pages from disk, as far as memory allows and each is intact. */
+  function restore(prefix: readonly number[]): void {
+    for (const stored of spill?.find(namespace, prefix, pages.length) ?? []) {
       const content = stored.read();
-      // Another size is another layout of pages under the same name: as good as not there.
+      // Another size means another page layout: treated as a miss.
       if (content === null || content.bytes.length !== sizeOf(content.tier)) return;
       if (!sources.makeRoom(content.tier, 1)) return;
       const [page] = pool.allocate(content.tier, 1);
@@ -124,20 +125,20 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
 
   const sizeOf = (tier: PageTier): number | undefined => (tier === 'float' ? memory : memory.packed)?.pageBytes;
 
-  /** Takes the whole pages that are known; returns the tokens in them. */
-  function takeKnown(known: readonly number[], match: PrefixMatch): number {
+  /** Takes the whole cached pages; returns their tokens. */
+  function takeCached(prefix: readonly number[], match: PrefixMatch): number {
     pages = [...match.pages];
     for (const page of pages) pool.retain(page);
-    restore(known);
+    restore(prefix);
     const numFound = pages.length * pageTokens;
-    if (pages.length > match.pages.length) publish(known, numFound);
+    if (pages.length > match.pages.length) publish(prefix, numFound);
     numPublished = pages.length;
     return numFound;
   }
 
-  /** Copy on write: the beginning of a page that goes on differently. Returns the tokens in it. */
+  /** Copy on write: copies the matching start of a diverging page. Returns its tokens. */
   function copyPartial({ page: shared, numTokens }: NonNullable<PrefixMatch['partial']>): number {
-    // A packed page cannot be written to, and what is rounded cannot be had back exactly.
+    // A packed page cannot be written, and rounding cannot be undone.
     if (shared.tier !== 'float' || !sources.makeRoom('float', 1)) return 0;
     const [page] = pool.allocate('float', 1);
     copyPage(memory, 'float', shared.index, page!.index);
@@ -146,12 +147,12 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
     return numTokens;
   }
 
-  /** All that is known of `known`; returns the number of tokens. */
-  function find(known: readonly number[]): number {
-    const match = tree.match(namespace, known);
-    // Held, or what is brought from disk could take its place before it is copied.
+  /** Takes the cached part of `prefix`; returns its tokens. */
+  function find(prefix: readonly number[]): number {
+    const match = tree.match(namespace, prefix);
+    // Retained, or a restore could evict it before it is copied.
     if (match.partial !== null) pool.retain(match.partial.page);
-    let numFound = takeKnown(known, match);
+    let numFound = takeCached(prefix, match);
     if (match.partial === null) return numFound;
     if (pages.length === match.pages.length) numFound += copyPartial(match.partial);
     pool.release(match.partial.page);
@@ -159,8 +160,8 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
   }
 
   /**
-   * Room to go on for a sequence that has the memory to itself. It can know more than it could have computed: pages come from disk as they
-   * were before they were packed. A slab is left for packing them.
+   * Frees memory to continue for a sequence that runs alone. Its cached prefix can exceed what it could compute, because pages
+   * come from disk as they were before packing. One slab is left for packing them.
    */
   function growAlone(numTokens: number, numFound: number, maxNew: number): number {
     const numSpare = memory.packed === null || pool.numSlabs < 2 ? 0 : pool.slabPages.float;
@@ -175,25 +176,25 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
 
   function publish(tokens: readonly number[], numTokens: number): void {
     const held = pages.slice(0, numPagesFor(numTokens));
-    const known = tree.insert(namespace, tokens, numTokens, held, retention);
-    for (const [index, page] of known.entries()) {
+    const cachedPages = tree.insert(namespace, tokens, numTokens, held, retention);
+    for (const [index, page] of cachedPages.entries()) {
       const own = pages[index]!;
       if (page === own) continue;
-      // Somebody else computed the same tokens meanwhile: one copy is enough.
+      // Another sequence computed the same tokens meanwhile: one copy is enough.
       pool.retain(page);
       pool.release(own);
       pages[index] = page;
     }
   }
 
-  /** Trying at every step would each time drop what others left in memory, and read the same pages from disk. */
-  function isRefusedStill(known: readonly number[]): boolean {
-    if (refusal === null || refusal.numReturns !== room.numReturns || known.length < refusal.numTokens) return false;
-    return tree.match(namespace, known).pages.length * pageTokens <= refusal.numFound;
+  /** Retrying at every step would evict others' idle pages and read the same pages from disk each time. */
+  function isRefusedStill(prefix: readonly number[]): boolean {
+    if (refusal === null || refusal.numReturns !== room.numReturns || prefix.length < refusal.numTokens) return false;
+    return tree.match(namespace, prefix).pages.length * pageTokens <= refusal.numFound;
   }
 
   function count(numTokens: number, numFound: number): void {
-    if (isLookedUp) return; // coming back after a preemption is no new request
+    if (isLookedUp) return; // resuming after a preemption is not a new lookup
     isLookedUp = true;
     counts.numLookups++;
     counts.savedTokens += numFound;
@@ -212,18 +213,18 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
     numMissingPages,
     attach(tokens, maxNew, numOthers) {
       assert(pages.length === 0, 'a sequence that holds pages looked up its prefix again');
-      const known = tokens.slice(0, -1); // the last token is always computed: its logits are wanted
-      if (numOthers > 0 && isRefusedStill(known)) return null;
-      let numFound = find(known);
+      const prefix = tokens.slice(0, -1); // the last token is always computed, because its logits are needed
+      if (numOthers > 0 && isRefusedStill(prefix)) return null;
+      let numFound = find(prefix);
       if (numOthers === 0) {
         numFound = growAlone(tokens.length + 1, numFound, maxNew);
       } else if (!tryGrowTo(Math.min(tokens.length + 1, numFound + maxNew), numOthers)) {
-        refusal = { numReturns: room.numReturns, numTokens: known.length, numFound };
+        refusal = { numReturns: room.numReturns, numTokens: prefix.length, numFound };
         discard();
         return null;
       }
       refusal = null;
-      tree.touch(namespace, known, numFound);
+      tree.touch(namespace, prefix, numFound);
       if (isShared) count(tokens.length, numFound);
       return numFound;
     },

@@ -3,7 +3,7 @@ import { instanceOption, integerOption, optional, resolveOptions, type OptionRea
 import { chooseSlabPages } from './slab-size.ts';
 import type { PagePoolOptions, PageTier } from './types.ts';
 
-/** Where the pages of one tier are in a slab. */
+/** Layout of one tier's pages in a slab. */
 export interface TierLayout {
   readonly pageBytes: number;
   /** Pages in a whole slab; 0: the tier does not exist. */
@@ -14,22 +14,21 @@ export interface TierLayout {
 }
 
 /**
- * The region as slabs: whole ones 0 … numSlabs - 1, and behind them, when the pages are no multiple, a shorter tail slab
- * with the id numSlabs. The tail holds float pages only: so all other slabs are worth the same, and whether pages fit is
- * a matter of counting slabs.
+ * The region as slabs: whole ones 0 … numSlabs - 1, then a shorter tail slab with the id numSlabs if the pages are not a multiple.
+ * The tail holds only float pages, so that all other slabs are interchangeable and checking for space is counting slabs.
  */
 export interface SlabLayout {
   readonly budgetBytes: number;
   readonly slabBytes: number;
   readonly numSlabs: number;
-  /** Float pages of the tail slab; 0: there is none. */
+  /** Float pages of the tail slab; 0: none. */
   readonly tailPages: number;
   readonly tiers: Readonly<Record<PageTier, TierLayout>>;
 }
 
 /** 2^26 pages of 16 tokens: a billion tokens, far beyond any arena. */
 const MAX_PAGES = 2 ** 26;
-/** Pages of either tier in one slab: what is looked through when the emptiest slab is sought. */
+/** Pages of either tier per slab, which bounds the search for the emptiest slab. */
 const MAX_SLAB_PAGES = 2 ** 20;
 
 function required(max: number): OptionReader<number> {
@@ -37,7 +36,7 @@ function required(max: number): OptionReader<number> {
   return (value, name) => read(value ?? null, name);
 }
 
-/** Checks the options of a pool and cuts its region into slabs. */
+/** Validates the options of a pool and divides its region into slabs. */
 export function createSlabLayout(given: PagePoolOptions): SlabLayout {
   const options = resolveOptions<Omit<Required<PagePoolOptions>, 'slabPages'> & { slabPages: number | null }>(
     'page pool',

@@ -1,46 +1,46 @@
 import type { KvPage, PageTier } from './types.ts';
 
-/** A page as the pool sees it; to everyone else it is read-only. */
+/** A page as the pool sees it; read-only elsewhere. */
 export type PageRecord = { -readonly [K in keyof KvPage]: KvPage[K] };
 
-/** A slab with at least one page in it. */
+/** A slab with at least one page. */
 export interface Slab {
   readonly id: number;
   readonly tier: PageTier;
-  /** Pages that fit. */
+  /** Maximum pages. */
   readonly capacity: number;
-  /** Never emptied by moving: the tail slab is of no use to anything but float pages. */
+  /** Never emptied by moving: only float pages can use the tail slab. */
   readonly isTail: boolean;
-  /** By slot. A place that is held for packing has the page that will be in it. */
+  /** By slot. A slot held for packing has its future page. */
   readonly pages: (PageRecord | undefined)[];
-  /** Slots given back, the last one on top; behind `numTouched` are those never used. */
+  /** Freed slots, the last one on top; slots from `numTouched` on were never used. */
   readonly freeSlots: number[];
   numTouched: number;
   numUsed: number;
-  /** Places of open pack tickets; a slab with any is not emptied. */
+  /** Slots of open pack tickets; a slab with any is not emptied. */
   numPinned: number;
-  /** Neighbours among the slabs with as many holes. */
+  /** Linked-list neighbours among slabs with equally many holes. */
   previous: Slab | undefined;
   next: Slab | undefined;
 }
 
-/** The slabs of one tier, by the number of their holes; among equals the one changed last comes first. */
+/** The slabs of one tier by hole count; among equals the most recently changed comes first. */
 export interface SlabShelf {
   add(slab: Slab): void;
-  /** Must be called before `numUsed` changes: it says under which number the slab is found. */
+  /** Must be called before `numUsed` changes, because the hole count is the key. */
   remove(slab: Slab): void;
   /** The slab with the fewest holes but at least one. */
   fullest(except: Slab | null): Slab | undefined;
-  /** The slab that is emptied with the fewest moves; tail and pinned slabs are passed over. */
+  /** The slab that needs the fewest moves to empty; skips tail and pinned slabs. */
   emptiest(): Slab | undefined;
-  /** Every slab with the number of holes it is filed under. */
+  /** Every slab with the hole count it is filed under. */
   entries(): Iterable<readonly [number, Slab]>;
 }
 
 export function createSlabShelf(): SlabShelf {
-  /** First slab of each number of holes. */
+  /** First slab per hole count. */
   const heads: (Slab | undefined)[] = [];
-  // No slab has fewer holes, save none at all; so the search seldom starts at 1.
+  // Lower bound of non-zero hole counts, so that a search seldom starts at 1.
   let lowest = 1;
 
   return {

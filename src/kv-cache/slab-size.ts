@@ -1,15 +1,15 @@
-/** Below this, slabs are made of more pages: an adapter in a reservation is contiguous only inside a slab. */
+/** Below this, slabs get more pages: an adapter in a reservation is contiguous only within a slab. */
 const TARGET_BYTES = 2 * 1024 * 1024;
-/** Few enough that the search is instant, many enough for packed pages of any size to fill a slab well. */
+/** Few enough for an instant search, many enough for packed pages of any size to fill a slab well. */
 const MAX_LEAST_PAGES = 512;
 
 /**
- * Float pages in a slab such that little is lost: what packed pages leave over at the end of each slab, and the slab that
- * each tier has open on average half filled.
+ * Float pages per slab that minimize waste: what packed pages leave at the end of each slab, and a half-filled slab per
+ * tier.
  */
 export function chooseSlabPages(numPages: number, pageBytes: number, packedBytes: number | null): number {
   const target = Math.min(MAX_LEAST_PAGES, Math.max(8, Math.floor(TARGET_BYTES / pageBytes)));
-  // At least 16 slabs where that leaves a choice, 4 in any case: `usedBytes` goes in steps of a slab.
+  // At least 16 slabs where that leaves a choice, always 4: `usedBytes` changes in steps of a slab.
   const least = Math.max(1, Math.min(target, Math.floor(numPages / 16)));
   const most = Math.max(1, Math.min(4 * target, Math.floor(numPages / 4)));
   let best = least;

@@ -3,40 +3,40 @@ import type { SlabLayout } from './slab-layout.ts';
 import { createSlabShelf, type PageRecord, type Slab, type SlabShelf } from './slab-shelf.ts';
 import type { PagePoolOptions, PageTier } from './types.ts';
 
-/** What a tier has of the slabs. */
+/** A tier's share of the slabs. */
 interface TierSlabs {
   readonly shelf: SlabShelf;
   /** Whole slabs, without the tail. */
   numSlabs: number;
-  /** Whole slabs with a pinned place. */
+  /** Whole slabs with a pinned slot. */
   numPinnedSlabs: number;
-  /** Places that are taken, the tail's too. */
+  /** Slots in use, including the tail's. */
   numUsed: number;
 }
 
-/** Which slab holds what. Knows places, not references. */
+/** Tracks which slab holds which pages; references are the pool's. */
 export interface SlabTable {
   readonly slabs: ReadonlyMap<number, Slab>;
   readonly tiers: Readonly<Record<PageTier, Readonly<TierSlabs>>>;
   readonly usedBytes: number;
   readonly numReservedSlabs: number;
-  /** Slabs given back, and the first of those never used. */
+  /** Freed slabs, and the first never used. */
   readonly freeSlabs: { readonly returned: readonly number[]; readonly firstFresh: number };
-  /** Places of the tier that `makeRoom` can provide. */
+  /** Slots of the tier that `makeRoom` can provide. */
   numFreePlaces(tier: PageTier): number;
   /** Whole slabs that `makeSlabs` can provide. */
   numFreeSlabs(): number;
-  /** Moves pages of the other tier together until `count` places can be taken. */
+  /** Compacts the other tier until `count` slots are available. */
   makeRoom(tier: PageTier, count: number): void;
-  /** Moves pages together until `count` whole slabs are free. */
+  /** Compacts pages until `count` whole slabs are free. */
   makeSlabs(count: number): void;
   pageAt(tier: PageTier, index: number): PageRecord | undefined;
-  /** A place for `page`; only after `makeRoom`. */
+  /** A slot for `page`; only after `makeRoom`. */
   take(tier: PageTier, page: PageRecord): number;
   give(tier: PageTier, index: number): void;
   pin(tier: PageTier, index: number): void;
   unpin(tier: PageTier, index: number): void;
-  /** A whole slab for something else than pages; only after `makeSlabs`. */
+  /** A whole slab for other data than pages; only after `makeSlabs`. */
   takeSlab(): number;
   giveSlab(slabId: number): void;
 }
@@ -44,7 +44,7 @@ export interface SlabTable {
 const TIERS: readonly PageTier[] = ['float', 'packed'];
 
 export function createSlabTable(layout: SlabLayout, copyPage: PagePoolOptions['copyPage']): SlabTable {
-  // Slabs with pages only: a pool of 2^26 pages costs nothing before it is used.
+  // Only slabs with pages: a pool of 2^26 pages costs nothing before it is used.
   const slabs = new Map<number, Slab>();
   const returned: number[] = [];
   let firstFresh = 0;
@@ -55,7 +55,7 @@ export function createSlabTable(layout: SlabLayout, copyPage: PagePoolOptions['c
 
   const numEmptySlabs = (): number => returned.length + layout.numSlabs - firstFresh;
 
-  /** Whole slabs the tier cannot do without, wherever its pages are moved. */
+  /** Whole slabs the tier needs even after compaction. */
   function numNeededSlabs(tier: PageTier): number {
     const { numUsed, numPinnedSlabs } = tiers[tier];
     if (numUsed === 0) return 0;
@@ -184,7 +184,7 @@ export function createSlabTable(layout: SlabLayout, copyPage: PagePoolOptions['c
       const { slabPages } = layout.tiers[tier];
       const numHoles = tiers[tier].numSlabs * slabPages + tailPages[tier] - tiers[tier].numUsed;
       if (count <= numHoles) return;
-      // Not from the tier itself: all its holes are going to be filled.
+      // Not from the same tier: all its holes will be filled.
       const from = TIERS.filter((other) => other !== tier);
       emptySlabs(Math.ceil((count - numHoles) / slabPages), from);
     },

@@ -3,35 +3,35 @@ import type { PageMemory } from './page-memory.ts';
 import type { KvPage, SpillSpace, SpillStats, SpillStore, TreePlace } from './types.ts';
 
 /**
- * Which pages are on disk and which shall be. Pages are written when they are evicted, and behind the requests' backs while
- * there is time: what was written survives the end of the process, whatever ends it.
+ * Which pages are on disk and which are queued. Pages are written when evicted, and in the background: written pages
+ * survive any end of the process.
  */
 export interface SpillQueue {
-  /** Pages that wait to be written. */
+  /** Pages waiting to be written. */
   readonly numWaiting: number;
-  /** Pages of this namespace may be written from now on. */
+  /** Enables writes of this namespace. */
   admit(namespace: CacheNamespace): void;
-  /** Remembers the whole pages of a sequence for `writeSome`. */
+  /** Queues the whole pages of a sequence for `writeSome`. */
   enqueue(namespace: string, tokens: readonly number[], pages: readonly KvPage[]): void;
-  /** Writes up to `count` of the remembered pages. */
+  /** Writes up to `count` queued pages. */
   writeSome(count: number): void;
-  /** Writes a page that is about to leave memory, unless it is on disk; true when it was written now. */
+  /** Writes a page that is about to be evicted, unless it is on disk; true if it was written. */
   writeEvicted(page: KvPage, place: TreePlace): boolean;
-  /** The pages of a prompt that are on disk, as far as they follow the first `numKnown` without a gap. */
+  /** The pages of a prompt on disk that follow the first `numKnown` without a gap. */
   find(namespace: string, tokens: readonly number[], numKnown: number): readonly StoredPage[];
   stats(): SpillStats;
   close(): void;
 }
 
 export interface StoredPage {
-  /** As it was written; null when it is not whole any more. */
+  /** The stored page; null if it is damaged or gone. */
   read(): ReturnType<SpillSpace['read']>;
 }
 
-/** More would hold the keys of what was evicted long ago. */
+/** Bounded: otherwise keys of pages evicted long ago would pile up. */
 const MAX_WAITING = 1 << 16;
 
-/** Tenants come and go; one that is forgotten here is opened again with its next request. */
+/** Tenants come and go; a dropped one is opened again with its next request. */
 const MAX_SPACES = 1024;
 
 export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQueue {
@@ -48,7 +48,7 @@ export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQu
   }
 
   function keyOf(space: SpillSpace, page: KvPage, place: TreePlace): string {
-    // Not by recursion: a chain may be thousands of pages long.
+    // Without recursion: a chain may be thousands of pages long.
     const path: { page: KvPage; place: TreePlace }[] = [];
     let at: { page: KvPage; place: TreePlace } | null = { page, place };
     while (at !== null && !keys.has(at.page)) {
@@ -78,7 +78,7 @@ export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQu
     admit(namespace) {
       const id = namespaceId(namespace);
       const space = spaces.get(id) ?? store.open(namespace);
-      spaces.delete(id); // a Map keeps the order of insertion: the first is the one not used for longest
+      spaces.delete(id); // a Map iterates in insertion order: least recently used first
       spaces.set(id, space);
       for (const oldest of spaces.keys()) {
         if (spaces.size <= MAX_SPACES) break;
@@ -99,11 +99,11 @@ export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQu
     writeSome(count) {
       for (let left = count; left > 0 && next < waiting.length; next++) {
         const { page, space, key } = waiting[next]!;
-        if (page.numRefs === 0 || space.has(key)) continue; // evicted meanwhile, and written then
+        if (page.numRefs === 0 || space.has(key)) continue; // evicted meanwhile and written then
         write(space, key, page);
         left--;
       }
-      // Not at every page: taking from the front moves all the rest.
+      // Not at every page: removing from the front moves all the others.
       if (next < waiting.length && next < MAX_WAITING) return;
       waiting.splice(0, next);
       next = 0;

@@ -7,7 +7,7 @@ type Model = ReturnType<typeof createPoolModel>;
 
 interface Command {
   readonly kind: keyof typeof COMMANDS;
-  /** Which of the existing things, and how many. */
+  /** Which of the existing items, and how many. */
   readonly pick: number;
   readonly amount: number;
 }
@@ -32,7 +32,7 @@ function allocate({ pool, owners, name, write, snapshot }: Model, tier: 'float' 
     name(page);
     write(page, tier, page.index);
   }
-  // One owner for each: a sequence's pages do not leave in the order they came.
+  // One owner each: the pages of a sequence are not released in the order they were allocated.
   for (const page of pages) owners.push([page]);
 }
 
@@ -114,7 +114,7 @@ const commands = fc.array(
   { maxLength: 50, size: 'max' },
 );
 
-test('[UP1] [UP2] [UP5] [UP6] [UP7] any commands: live bytes never overlap, stay in the budget and keep their content', () => {
+test('[UP1] [UP2] [UP5] [UP6] [UP7] any commands: live bytes never overlap, stay within the budget and keep their content', () => {
   let numMoves = 0;
   let numMovesBesideTickets = 0;
   fc.assert(
@@ -135,7 +135,7 @@ test('[UP1] [UP2] [UP5] [UP6] [UP7] any commands: live bytes never overlap, stay
     }),
     { numRuns: 400 },
   );
-  // Else the commands above do not reach what they are meant to.
+  // Otherwise the commands above do not reach the interesting states.
   expect(numMoves).toBeGreaterThan(100);
   expect(numMovesBesideTickets).toBeGreaterThan(20);
 });

@@ -3,7 +3,7 @@ import { assert } from '../core/errors.ts';
 import { createUnifiedPool } from './unified-pool.ts';
 import type { KvPage, PackTicket, PagePool, PageTier, Reservation } from './types.ts';
 
-/** What a simulated pool looks like; sizes in bytes. */
+/** Sizes of a simulated pool, in bytes. */
 export interface PoolShape {
   readonly numPages: number;
   readonly slabPages: number;
@@ -12,7 +12,7 @@ export interface PoolShape {
   readonly unitBytes: number;
 }
 
-/** Bytes that are somebody's: `fill` is what they were filled with. */
+/** Owned bytes, filled with `fill`. */
 interface Extent {
   readonly offset: number;
   readonly sizeBytes: number;
@@ -20,8 +20,8 @@ interface Extent {
 }
 
 /**
- * A pool over real bytes with books of its own, made only from what the pool hands out: the test of the pool asks it what
- * must be true. Every page is filled with a number of its own and must still have it wherever it is moved.
+ * A pool over real bytes with independent bookkeeping, used as the oracle. Every page is filled with a unique number
+ * and must keep it wherever it is moved.
  */
 export function createPoolModel(shape: PoolShape) {
   const { numPages, slabPages, pageBytes, packedBytes, unitBytes } = shape;
@@ -43,7 +43,7 @@ export function createPoolModel(shape: PoolShape) {
     region.subarray(offset / 4, (offset + sizeBytes) / 4);
   const offsetOf = (tier: PageTier, index: number): number => index * (tier === 'float' ? pageBytes : unitBytes);
   const sizeOf = (tier: PageTier): number => (tier === 'float' ? pageBytes : packedBytes!);
-  // A packed page has other bytes than the float page it was made from.
+  // A packed page has other bytes than its float page.
   const fillOf = (page: KvPage, tier: PageTier): number => fills.get(page)! * 2 + (tier === 'packed' ? 1 : 0);
 
   const pool: PagePool = createUnifiedPool({
@@ -83,7 +83,7 @@ export function createPoolModel(shape: PoolShape) {
     return [...pages, ...held, ...reserved];
   }
 
-  /** All ways to share the whole slabs out that the pages in use, and `extra` ones, fit into; the fewest bytes of them. */
+  /** The fewest bytes over all ways to divide the whole slabs that fit the pages in use and `extra` ones. */
   function leastBytes(extra: { float?: number; packed?: number; slabs?: number }): number {
     const pages = [...livePages()];
     const moves = tickets.flatMap((ticket) => ticket.moves);
@@ -107,7 +107,7 @@ export function createPoolModel(shape: PoolShape) {
     return least;
   }
 
-  /** Throws unless the pool is as the books say. */
+  /** Throws unless the pool agrees with the bookkeeping. */
   function check(): void {
     let end = 0;
     let sumBytes = 0;
@@ -160,7 +160,7 @@ export function createPoolModel(shape: PoolShape) {
     fillReservation(reservation: Reservation, fill: number) {
       for (const { offset, sizeBytes } of reservation.slabs) words(offset, sizeBytes).fill(fill);
     },
-    /** Where everything is and what its bytes are, to compare. */
+    /** Locations and bytes of everything, for comparison. */
     snapshot: () => ({ pages: [...livePages()].map((page) => ({ ...page })), region: region.slice(), numMoves }),
     counts: () => ({ numMoves, numMovesBesideTickets }),
     slabBytes,

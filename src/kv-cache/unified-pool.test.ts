@@ -5,7 +5,7 @@ import { createUnifiedPool } from './unified-pool.ts';
 const indexes = (pages: readonly KvPage[]): number[] => pages.map(({ index }) => index);
 const internal = expect.objectContaining({ code: 'internal' });
 
-/** Slabs of 4 float pages of 64 bytes, or of 7 packed ones of 36: two whole ones and a tail of 2 pages. */
+/** Slabs of 4 float pages of 64 bytes or 7 packed pages of 36: two whole ones and a tail of 2 pages. */
 function smallPool(options: Partial<PagePoolOptions> = {}) {
   const copies: string[] = [];
   const pool = createUnifiedPool({
@@ -19,7 +19,7 @@ function smallPool(options: Partial<PagePoolOptions> = {}) {
   return { pool, copies };
 }
 
-test('[UP4] a fresh pool hands out float pages 0, 1, 2, … up to the last of the tail', () => {
+test('[UP4] a fresh pool allocates float pages 0, 1, 2, … up to the last of the tail', () => {
   const { pool } = smallPool();
   expect(indexes(pool.allocate('float', 3))).toEqual([0, 1, 2]);
   const rest = pool.allocate('float', 7);
@@ -28,14 +28,14 @@ test('[UP4] a fresh pool hands out float pages 0, 1, 2, … up to the last of th
   expect([pool.usedBytes, pool.budgetBytes, pool.numFreePages('float')]).toEqual([640, 640, 0]);
 });
 
-test('[UP4] the fullest slab is filled first, and in it the place given back last', () => {
+test('[UP4] fills the fullest slab first, starting with the slot freed last', () => {
   const { pool } = smallPool({ numPages: 12 });
   const pages = pool.allocate('float', 12);
   for (const i of [0, 5, 6, 8, 10, 11]) pool.release(pages[i]!);
   expect(indexes(pool.allocate('float', 6))).toEqual([0, 6, 5, 11, 10, 8]);
 });
 
-test('[UP3] packed pages lie without gaps in their slab and never in the tail', () => {
+test('[UP3] places packed pages without gaps in a slab and never in the tail', () => {
   const { pool } = smallPool();
   expect([pool.numFreePages('float'), pool.numFreePages('packed')]).toEqual([10, 14]);
   const pages = pool.allocate('packed', 14);
@@ -46,7 +46,7 @@ test('[UP3] packed pages lie without gaps in their slab and never in the tail', 
   expect([pool.numPages('float'), pool.numPages('packed')]).toEqual([2, 14]);
 });
 
-test('[UP10] allocate and reserve without room say the numbers and change nothing', () => {
+test('[UP10] allocate and reserve without memory throw with the numbers and change nothing', () => {
   const { pool } = smallPool();
   const owner = pool.allocate('float', 5);
   expect(() => pool.allocate('packed', 8)).toThrow(
@@ -73,7 +73,7 @@ test('[UP10] allocate and reserve without room say the numbers and change nothin
   }
 });
 
-test('[UP5] the emptiest slab is emptied into the holes of its tier when another tier needs it', () => {
+test('[UP5] empties the emptiest slab into holes of its tier when another tier needs it', () => {
   const { pool, copies } = smallPool({ numPages: 12 });
   const pages = pool.allocate('float', 12);
   for (const i of [1, 4, 6, 7, 10]) pool.release(pages[i]!);
@@ -86,7 +86,7 @@ test('[UP5] the emptiest slab is emptied into the holes of its tier when another
   pool.checkIntegrity([live, packed]);
 });
 
-/** Each tier has two slabs with one page in each; the pool has no other slab. */
+/** Each tier has two slabs with one page each; there is no other slab. */
 function sparsePool() {
   const { pool, copies } = smallPool({ numPages: 16 });
   const float = pool.allocate('float', 8);
@@ -95,7 +95,7 @@ function sparsePool() {
   return { pool, copies, live: [float[3]!, float[4]!, packed[0]!, packed[13]!] };
 }
 
-test('[UP5] where both tiers have a slab to give, the fewest bytes are moved', () => {
+test('[UP5] moves the fewest bytes if both tiers can free a slab', () => {
   const { pool, copies, live } = sparsePool();
   pool.reserve(1);
   expect(copies).toEqual(['packed 246 -> 182']);
@@ -105,7 +105,7 @@ test('[UP5] where both tiers have a slab to give, the fewest bytes are moved', (
   pool.checkIntegrity([live]);
 });
 
-test('[UP5] a tier that needs a slab does not give one of its own', () => {
+test('[UP5] a tier that needs a slab does not empty one of its own', () => {
   const { pool, copies, live } = sparsePool();
   const packed = pool.allocate('packed', pool.numFreePages('packed'));
   expect(packed.length).toBe(19);
@@ -113,7 +113,7 @@ test('[UP5] a tier that needs a slab does not give one of its own', () => {
   pool.checkIntegrity([live, packed]);
 });
 
-test('[UP5] a page that is moved into the tail makes way for a reservation', () => {
+test('[UP5] moves a page into the tail for a reservation', () => {
   const { pool, copies } = smallPool();
   const pages = pool.allocate('float', 6);
   for (const i of [0, 1, 2, 3]) pool.release(pages[i]!);
@@ -126,7 +126,7 @@ test('[UP5] a page that is moved into the tail makes way for a reservation', () 
   expect([pool.usedBytes, pool.peakBytes, pool.canAllocate('float', 1)]).toEqual([640, 640, false]);
 });
 
-test('[UP5] [UP7] places of an open ticket stay where they are', () => {
+test('[UP5] [UP7] never moves slots of an open ticket', () => {
   const { pool, copies } = smallPool({ numPages: 12 });
   const pages = pool.allocate('float', 5);
   for (const i of [1, 2, 3]) pool.release(pages[i]!);
@@ -146,7 +146,7 @@ test('[UP5] [UP7] places of an open ticket stay where they are', () => {
   pool.checkIntegrity([live]);
 });
 
-test('[UP5] a copy that fails leaves the pool whole', () => {
+test('[UP5] a failed copy leaves the pool intact', () => {
   const copyPage = () => {
     throw new Error('no copy');
   };
@@ -158,7 +158,7 @@ test('[UP5] a copy that fails leaves the pool whole', () => {
   expect([pool.usedBytes, pool.reservedBytes()]).toEqual([128, 0]);
 });
 
-test('[UP7] a page released while it is packed lives as long as the ticket', () => {
+test('[UP7] a page released during packing lives as long as the ticket', () => {
   const { pool } = smallPool();
   const pages = pool.allocate('float', 3);
   const ticket = pool.beginPack(pages)!;
@@ -179,7 +179,7 @@ test('[UP7] a page released while it is packed lives as long as the ticket', () 
   for (const close of [pool.finishPack, pool.cancelPack]) expect(() => close(ticket)).toThrow(internal);
 });
 
-test('[UP7] only float pages in use are packed, and none twice', () => {
+test('[UP7] packs only float pages in use, and none twice', () => {
   const { pool } = smallPool({ numPages: 8 });
   const [a, b, c] = pool.allocate('float', 3) as [KvPage, KvPage, KvPage];
   pool.release(c);
@@ -194,14 +194,14 @@ test('[UP7] only float pages in use are packed, and none twice', () => {
   pool.checkIntegrity([[a, b], more, packed]);
 });
 
-test('[UP7] without a packed tier nothing is packed', () => {
+test('[UP7] packs nothing without a packed tier', () => {
   const { pool } = smallPool({ packed: null });
   const pages = pool.allocate('float', 1);
   expect([pool.numFreePages('packed'), pool.canAllocate('packed', 1), pool.beginPack(pages)]).toEqual([0, false, null]);
   pool.checkIntegrity([pages]);
 });
 
-test('[UP8] a page is free after its last release; its object is dead even when the place is used again', () => {
+test('[UP8] a page is free after its last release; its object stays invalid when the slot is reused', () => {
   const { pool } = smallPool();
   const [page] = pool.allocate('float', 1) as [KvPage];
   pool.retain(page);
@@ -238,7 +238,7 @@ test('[UP9] reservations have whole slabs, are counted and given back once', () 
   pool.checkIntegrity([]);
 });
 
-test('[UP12] a thousand pools of 2^26 pages fit into memory, and the far end of one works', () => {
+test('[UP12] 1,000 pools of 2^26 pages fit into memory, and the last page works', () => {
   const pools = Array.from({ length: 1000 }, () => smallPool({ numPages: 2 ** 26, slabPages: 32 }).pool);
   const last = pools.at(-1)!;
   last.reserve(2 ** 26 * 64 - 32 * 64);
@@ -247,7 +247,7 @@ test('[UP12] a thousand pools of 2^26 pages fit into memory, and the far end of 
   expect(last.canAllocate('packed', 1)).toBe(false);
 });
 
-test('[UP13] leaked, unowned and displaced pages are found', () => {
+test('[UP13] detects leaked, unowned and misplaced pages', () => {
   const { pool } = smallPool();
   const pages = pool.allocate('float', 2);
   pool.checkIntegrity([pages]);

@@ -7,12 +7,12 @@ import type { KvPage, PackTicket, PagePool, PagePoolOptions, PageTier, Reservati
 
 const isCount = (count: number): boolean => Number.isSafeInteger(count) && count >= 0;
 
-/** A pool with all slabs empty. */
+/** Creates a pool with all slabs empty. */
 export function createUnifiedPool(options: PagePoolOptions): PagePool {
   const layout = createSlabLayout(options);
   const table = createSlabTable(layout, options.copyPage);
   const tickets = new Set<PackTicket>();
-  /** Pages of open tickets: each has one reference of the ticket's. */
+  /** Pages of open tickets: the ticket holds one reference to each. */
   const packing = new Set<KvPage>();
   const reservations = new Set<Reservation>();
   let peakBytes = 0;
@@ -21,7 +21,7 @@ export function createUnifiedPool(options: PagePoolOptions): PagePool {
     peakBytes = Math.max(peakBytes, table.usedBytes);
   };
 
-  /** The page as the pool may change it; throws for one that nobody but a pack ticket refers to. */
+  /** The mutable page; throws if only a pack ticket refers to it. */
   function recordOf(page: KvPage, what: string): PageRecord {
     const isLive = table.pageAt(page.tier, page.index) === page && page.numRefs > (packing.has(page) ? 1 : 0);
     assert(isLive, `${what} of ${page.tier} page ${page.index}, which is not in use`);
@@ -53,7 +53,7 @@ export function createUnifiedPool(options: PagePoolOptions): PagePool {
     get peakBytes() {
       return peakBytes;
     },
-    // Packed places of open tickets are taken, but no pages yet.
+    // Packed slots of open tickets are taken, but are no pages yet.
     numPages: (tier) => table.tiers[tier].numUsed - (tier === 'packed' ? packing.size : 0),
     numFreePages: (tier) => table.numFreePlaces(tier),
     canAllocate: (tier, count) => isCount(count) && count <= table.numFreePlaces(tier),
@@ -85,7 +85,7 @@ export function createUnifiedPool(options: PagePoolOptions): PagePool {
         return record;
       });
       if (!pool.canAllocate('packed', pages.length)) return null;
-      // First of all: it may move the pages. From here to the end of the ticket they stay where they are.
+      // First, because it may move the pages. Then they stay in place until the ticket ends.
       table.makeRoom('packed', pages.length);
       const moves = records.map((page) => {
         const to = table.take('packed', page);

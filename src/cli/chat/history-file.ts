@@ -39,11 +39,11 @@ export function openHistory(path = defaultHistoryPath(), keyPath = defaultMaster
   function load(): string[] {
     if (!nodeFiles.existsSync(path)) return [];
     const bytes = readFile(path);
-    const opened = openFile(kind, bytes);
-    if (opened === null) {
+    const content = openFile(kind, bytes);
+    if (content === null) {
       throw new RuvLLMError('io', `${path} was modified, or encrypted with another master key; delete it to start over`); // prettier-ignore
     }
-    const lines = JSON.parse(new TextDecoder().decode(opened.bytes)) as string[];
+    const lines = JSON.parse(new TextDecoder().decode(content.bytes)) as string[];
     return lines.filter(isRecorded).slice(0, MAX_HISTORY_LINES);
   }
 

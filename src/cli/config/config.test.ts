@@ -17,8 +17,8 @@ async function run(args: readonly string[], environment: Record<string, string> 
   return { code, ...io.written };
 }
 
-async function settings(environment: Record<string, string> = {}, more: string[] = []) {
-  const { stdout } = await run(['config', 'show', '--json', ...more], environment);
+async function settings(environment: Record<string, string> = {}, extraArgs: string[] = []) {
+  const { stdout } = await run(['config', 'show', '--json', ...extraArgs], environment);
   const document = JSON.parse(stdout) as {
     file: object | null;
     settings: { path: string; value: unknown; source: string; origin: string; problem: string | null }[];
@@ -127,7 +127,7 @@ test('searches --config, RUVLLM_CONFIG, this folder and this user, but no parent
   expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining('--config: file') });
 });
 
-test.skipIf(process.getuid === undefined)('ignores a world-writable file unless it is named', async () => {
+test.skipIf(process.getuid === undefined)('rejects a world-writable file unless it is named', async () => {
   writeFileSync(file, '{"load": {"context": 2}}');
   chmodSync(file, 0o666);
   const { code, stderr } = await run(['list']);

@@ -13,9 +13,9 @@ const nativeParse = (text: string): { value: unknown } | null => {
 test('accepts the same texts as JSON.parse, with the same values', () => {
   const text = fc.oneof(
     fc.json({ maxDepth: 4 }),
-    fc.tuple(fc.json({ maxDepth: 3 }), fc.nat(), fc.string()).map(([json, at, more]) => {
+    fc.tuple(fc.json({ maxDepth: 3 }), fc.nat(), fc.string()).map(([json, at, insertion]) => {
       const cut = at % (json.length + 1);
-      return json.slice(0, cut) + more + json.slice(cut);
+      return json.slice(0, cut) + insertion + json.slice(cut);
     }),
     fc.tuple(fc.json({ maxDepth: 3 }), fc.nat()).map(([json, at]) => json.slice(0, at % (json.length + 1))),
   );

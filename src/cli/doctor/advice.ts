@@ -147,6 +147,5 @@ const CHECKS: readonly Check[] = [
 /** Findings about this machine, problems first. */
 export function advise(facts: Facts): Finding[] {
   const findings = CHECKS.map((check) => check(facts)).filter((finding) => finding !== null);
-  const withLevel = (wanted: Finding['level']): Finding[] => findings.filter(({ level }) => level === wanted);
-  return [...withLevel('problem'), ...withLevel('advice')];
+  return findings.toSorted((a, b) => Number(a.level === 'advice') - Number(b.level === 'advice'));
 }

@@ -136,10 +136,11 @@ test('what was not used for long goes, what was used stays (RB5)', async () => {
   for (let i = 0; i < 4; i++) await add(9, 1);
   await bank.distil('acme');
   services.timeMs += 20 * 86_400_000;
-  await bank.noteUse('acme', [(await search(9, 1))[0]!.pattern.id]);
+  const used = (await search(9, 1))[0]!.pattern.id;
+  await bank.noteUses('acme', new Map([[used, 3], [services.newId(), 1]])); // prettier-ignore
   services.timeMs += 11 * 86_400_000;
   expect(await bank.distil('acme')).toMatchObject({ numPruned: 1 });
-  expect((await search(9))[0]!.pattern.numUses).toBe(1);
+  expect((await search(9))[0]!.pattern.numUses).toBe(3);
   expect(await bank.count('acme')).toBe(1);
 });
 

@@ -1,4 +1,5 @@
 import { integerOption, numberOption, resolveOptions } from '../../core/options.ts';
+import { retryConflict } from '../../memory/common/retry-conflict.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
 import { nodeFromRecord } from '../../memory/schemas/node.ts';
 import type { FieldCondition, MemoryRecord, MemoryStore } from '../../memory/types.ts';
@@ -43,8 +44,8 @@ export interface ReasoningBank {
   /** Turns rated trajectories into patterns, each once. */
   distil(tenant: string): Promise<DistillationReport>;
   search(tenant: string, query: PatternQuery): Promise<readonly HeardPattern[]>;
-  /** Notes that patterns were of use. */
-  noteUse(tenant: string, ids: readonly string[]): Promise<void>;
+  /** Notes how often requests used patterns; ids of other records, and of patterns that are gone, are ignored. */
+  noteUses(tenant: string, counts: ReadonlyMap<string, number>): Promise<void>;
   count(tenant: string): Promise<number>;
   /** Makes all patterns anew from the trajectories that are left: what others taught is gone. */
   rebuild(tenant: string): Promise<DistillationReport>;
@@ -211,14 +212,18 @@ export function createReasoningBank(
     async search(tenant, query) {
       return weighPatterns(await nearest(tenant, query, false));
     },
-    async noteUse(tenant, ids) {
-      const records = await store.get(tenant, ids);
-      const patterns = records.flatMap((record) => (record?.kind === 'pattern' ? [read(record)] : []));
-      const lastUsedMs = Math.floor(services.now());
-      await write(
-        tenant,
-        patterns.map((pattern) => ({ ...pattern, numUses: pattern.numUses + 1, lastUsedMs })),
-      );
+    async noteUses(tenant, counts) {
+      for (const [id, numNew] of counts) {
+        // A loop may be merging it right now: its new contents must not be lost.
+        await retryConflict(async () => {
+          const [record] = await store.get(tenant, [id]);
+          if (record?.kind !== 'pattern' || record.fields['source'] !== BANK_SOURCE) return;
+          const pattern = read(record);
+          const lastUsedMs = Math.max(pattern.lastUsedMs, Math.floor(services.now()));
+          const next = patternToRecord({ ...pattern, numUses: pattern.numUses + numNew, lastUsedMs }, tenant);
+          await store.put([{ ...next, ifVersion: record.version }]);
+        });
+      }
     },
     count,
   };

@@ -87,7 +87,11 @@ describe('what patterns tell the router', () => {
     const blended = blendPatterns([0.9, 0.1], ['a', 'b'], many);
     expect(blended.share).toBe(MAX_BANK_SHARE);
     expect(blended.probs[1]).toBeCloseTo(0.7 * 0.1 + 0.3, 10);
-    expect(blendPatterns([0.9, 0.1], ['a', 'b'], [found('b', 0.5)])).toEqual({ probs: [0.9, 0.1], share: 0 });
+    expect(blendPatterns([0.9, 0.1], ['a', 'b'], [found('b', 0.5)])).toEqual({
+      probs: [0.9, 0.1],
+      share: 0,
+      votedIds: [],
+    });
     expect(blendPatterns([0.9, 0.1], ['a', 'b'], [found('gone', 1), found(null, 1)]).share).toBe(0);
   });
 

@@ -4,6 +4,7 @@ import { createSerialQueues } from '../../core/serial-queues.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
 import type { FieldCondition, MemoryStore } from '../../memory/types.ts';
 import { createRerankTrainer, type RerankReport, type RerankTrainer } from '../rerank-training/rerank-trainer.ts';
+import { createPatternUses, type PatternUses } from '../reasoning-bank/pattern-uses.ts';
 import { createReasoningBank, type DistillationReport, type ReasoningBank } from '../reasoning-bank/bank.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import { createFloatBlobs } from '../versions/blobs.ts';
@@ -78,6 +79,8 @@ export interface Sona {
   reset(tenant: string, modelId: string): Promise<void>;
   readonly versions: VersionLog;
   readonly bank: ReasoningBank;
+  /** Patterns that requests used; written before the deep loop, and when it is closed. */
+  readonly uses: PatternUses;
   readonly reranking: RerankTrainer;
   stats(): SonaStats;
   /** Writes what waits to be written. */
@@ -114,6 +117,7 @@ export function createSona(context: SonaContext): Sona {
   const micros = createMicroStore(store, services);
   const checkpoints = createCheckpoints(store, services);
   const bank = createReasoningBank({ store, services, trajectories, cluster: work.cluster });
+  const uses = createPatternUses(bank);
   const reranking = createRerankTrainer({ store, services, trajectories, versions, blobs, work, options, report: context.report }); // prettier-ignore
   const shared = { trajectories, versions, blobs, checkpoints, work, services, options };
   const servings = createServings({
@@ -269,6 +273,7 @@ export function createSona(context: SonaContext): Sona {
   return {
     versions,
     bank,
+    uses,
     reranking,
     instantAdapt: async (tenant, requestId) => {
       const trajectory = await trajectories.get(tenant, requestId);
@@ -281,6 +286,8 @@ export function createSona(context: SonaContext): Sona {
         stats.numDeep++;
         const { deepLimitMs } = options;
         const endMs = services.now() + deepLimitMs;
+        // What was used must not go for being idle.
+        await uses.flush();
         const report = await bank.distil(tenant);
         const reranker = await reranking.train(tenant, 'deep', given?.signal, deepLimitMs * RERANK_SHARE);
         // What is left after the rest of the loop: the limit is that of all of it.
@@ -342,6 +349,7 @@ export function createSona(context: SonaContext): Sona {
       stops.get(tenant)?.abort();
       stops.delete(tenant);
       finished.delete(tenant);
+      uses.forget(tenant);
       for (const modelId of modelIds) {
         const model = context.model(modelId);
         idleMs.delete(servingKey(tenant, modelId));
@@ -358,6 +366,7 @@ export function createSona(context: SonaContext): Sona {
     stats: () => ({ ...stats }),
     async close() {
       await queues.settle();
+      await uses.flush();
     },
   };
 }

@@ -48,6 +48,8 @@ export interface Learning {
   observe(tenant: string, trajectory: NewTrajectory): void;
   /** A request whose client left in the middle of the answer: kept only where implicit signals are wanted. */
   observeStopped(tenant: string, trajectory: NewTrajectory): void;
+  /** Patterns that a request used: they do not go for being idle. */
+  noteUses(tenant: string, patternIds: readonly string[]): void;
   feedback(tenant: string, requestId: string, given: GivenFeedback): Promise<FeedbackReceipt>;
   /** Hears of requests just before they are forgotten, until what comes back is called: what is kept of them elsewhere must go, too. */
   beforeForget(heard: ForgetListener): () => void;
@@ -114,6 +116,7 @@ export function createLearning(context: LearningContext): Learning {
     report(`${doing} failed: ${error instanceof Error ? error.message : String(error)}`);
 
   async function runDueLoops(): Promise<void> {
+    await sona.uses.flush();
     for (const { tenant, modelId } of seen.values()) {
       if (isClosed || !models.has(modelId)) continue;
       const { signal } = ending;
@@ -219,6 +222,7 @@ export function createLearning(context: LearningContext): Learning {
       keeper.keep(tenant, trajectory);
       suppose(tenant, { requestId: trajectory.requestId, signal: 'stop' });
     },
+    noteUses: (tenant, patternIds) => sona.uses.note(tenant, patternIds),
     async feedback(tenant, requestId, given) {
       limit.take(tenant);
       const key = keyOf(tenant, requestId);
@@ -246,6 +250,7 @@ export function createLearning(context: LearningContext): Learning {
       await Promise.allSettled(expected.values());
       await keeper.settle();
       await Promise.allSettled(steps);
+      await sona.uses.flush();
     },
     async close() {
       isClosed = true;

@@ -263,6 +263,7 @@ test('[RM7] what can be learned from says what was looked at, shown, and used', 
     observe: (_tenant: string, one: NewTrajectory) => void observed.push(one),
     observeStopped: () => {},
     expect: () => {},
+    noteUses: () => {},
   };
   requests = createRequestMemory(memory, { now: () => clockMs, wallClock: () => clockMs, report: () => {}, learning });
   const used = await memory.add('local', { text: 'The blue whale swims in the cold deep sea of the north.' });

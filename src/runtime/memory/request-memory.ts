@@ -102,7 +102,7 @@ export interface RequestMemoryContext {
   wallClock(): number;
   report(message: string): void;
   /** Hears of every request that went well; default: nobody learns. */
-  readonly learning?: Pick<Learning, 'observe' | 'observeStopped' | 'expect'> | null;
+  readonly learning?: Pick<Learning, 'observe' | 'observeStopped' | 'expect' | 'noteUses'> | null;
 }
 
 /** Longer texts say no more about what a request is about. */
@@ -230,6 +230,7 @@ export function createRequestMemory(
       entry,
       ...(embedded === null || answer === null ? [] : [answer.then((made) => made?.vector ?? null)]),
     );
+    learning?.noteUses(tenant, usedPatterns(recalled, served));
     const toTrajectory = () =>
       trajectoryOf({ ...call, model }, recalled, outcome, { createdMs: Math.floor(wallClock()), query, embedded });
     if (outcome.error === null) learning?.observe(tenant, toTrajectory());
@@ -276,6 +277,12 @@ export function createRequestMemory(
       await Promise.allSettled(pending);
     },
   };
+}
+
+/** Patterns that were in the prompt, or had a say in who answers. */
+function usedPatterns({ sources }: Recalled, served: ServedCall | null): readonly string[] {
+  const shown = sources.flatMap(({ id, kind }) => (kind === 'pattern' ? [id] : []));
+  return [...new Set([...shown, ...(served?.choice.patternIds ?? [])])];
 }
 
 /** As the log has it, which has place for four candidates. */

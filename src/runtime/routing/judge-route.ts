@@ -17,6 +17,8 @@ export interface JudgedRoute {
   readonly confidence: number;
   /** How far patterns were heard. */
   readonly share: number;
+  /** Patterns that had a say. */
+  readonly patternIds: readonly string[];
   readonly why: { readonly kind: ChoiceKind; readonly detail: string };
 }
 
@@ -53,16 +55,16 @@ export function judgeRoute(
   });
   if (decision === null) {
     const probs = isAble.map((able) => (able ? 1 / isAble.length : 0));
-    return retreat({ probs, confidence: 0, share: 0 }, 'no router is trained for this tenant');
+    return retreat({ probs, confidence: 0, share: 0, patternIds: [] }, 'no router is trained for this tenant');
   }
   const scores = Array.from(decision.scores, (score, i) => (isAble[i] ? score : -Infinity));
   const best = isAble[decision.candidate] ? decision.candidate : bestOf(scores);
   const own = best === decision.candidate ? decision.confidence : 0;
   const names = rules.patternNames.map((name, i) => (isAble[i] && name !== null ? name : ''));
-  const { probs, share } = blendPatterns(toProbs(scores, best, own), names, found);
+  const { probs, share, votedIds } = blendPatterns(toProbs(scores, best, own), names, found);
   const candidate = probs[best]! >= Math.max(...probs) ? best : bestOf(probs);
   const confidence = Math.max(0, Math.min(1, probs[candidate]!));
-  const judged = { probs, confidence, share };
+  const judged = { probs, confidence, share, patternIds: votedIds };
   if (best !== decision.candidate && candidate === last)
     return retreat(judged, `"${ids[decision.candidate]}", the best, cannot answer this now`);
   if (candidate !== last && confidence < minConfidence)

@@ -104,7 +104,7 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
       const startMs = now();
       const { known, judged, scores, state, policyMs } = await consider(tenant, question);
       const drawn = exploration?.draw(tenant, judged, scores) ?? { judged, propensity: 1 };
-      const { candidate, probs, confidence, why } = drawn.judged;
+      const { candidate, probs, confidence, why, patternIds } = drawn.judged;
       return {
         candidate: candidates[candidate]!,
         probs,
@@ -114,6 +114,7 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
         policyMs,
         routingMs: now() - startMs - policyMs,
         version: known.version,
+        patternIds,
         state: { ...state, candidate: ids[candidate]! },
       };
     },

@@ -36,6 +36,8 @@ export interface RouteChoice {
   readonly routingMs: number;
   /** Of the router that decided; 0: none is trained. */
   readonly version: number;
+  /** Patterns that had a say. */
+  readonly patternIds: readonly string[];
   /** What the router saw beside the words. */
   readonly state: RouteState;
 }
