@@ -1,19 +1,19 @@
 import { RuvLLMError } from '../core/errors.ts';
 
 /**
- * The tokens still in the race, ids ascending; links only ever remove some. Buffers belong to one sampler and are
- * reused for every token, so that a vocabulary of 150 000 leaves no garbage behind.
+ * Remaining tokens, ids ascending; steps only remove some. A sampler reuses its buffers for every token, so a large
+ * vocabulary leaves no garbage.
  */
 export interface Candidates {
-  /** How many of the entries below count. */
+  /** Number of valid entries below. */
   count: number;
   /** [vocabSize] token ids, ascending. */
   readonly ids: Int32Array;
-  /** [vocabSize] logits, all finite once `dropMasked` has run. */
+  /** [vocabSize] logits, all finite after `dropMasked`. */
   readonly values: Float32Array;
   /** [vocabSize] exp(value - max), filled by `fillWeights`. */
   readonly weights: Float64Array;
-  /** [vocabSize] sort keys of the link that is running. */
+  /** [vocabSize] sort keys of the current step. */
   readonly keys: Float64Array;
   /** [vocabSize] positions in the arrays above, for selecting and sorting. */
   readonly order: Int32Array;
@@ -30,7 +30,7 @@ export function createCandidates(vocabSize: number): Candidates {
   };
 }
 
-/** Gives every position its id, and removes what logits or bias have masked with -Infinity. */
+/** Assigns every position its id and removes candidates masked with -Infinity. */
 export function dropMasked(candidates: Candidates): void {
   const { ids, values } = candidates;
   let kept = 0;
@@ -56,24 +56,24 @@ export function keepWhere(candidates: Candidates, test: (index: number) => boole
   candidates.count = kept;
 }
 
-/** Keeps the candidate at `cut` and those that rank before it by value: higher ones, and equal ones of lower ids. */
+/** Keeps the candidate at `cut` and those that rank above it: higher values, then lower ids. */
 export function keepThrough(candidates: Candidates, cut: number): void {
   const threshold = candidates.values[cut] as number;
-  // Values move forward as they are kept, never past the position being looked at.
+  // Kept values move forward, never past the current position.
   keepWhere(candidates, (i) => {
     const value = candidates.values[i] as number;
     return value > threshold || (value === threshold && i <= cut);
   });
 }
 
-/** The position of the highest value; of the lowest id among equals. */
+/** The position of the highest value; the lowest id among equals. */
 export function argmax(values: Float32Array, count: number): number {
   let best = 0;
   for (let i = 1; i < count; i++) if ((values[i] as number) > (values[best] as number)) best = i;
   return best;
 }
 
-/** Fills `weights` with exp((value - max) / temperature) and returns their sum, added up by ascending id. */
+/** Fills `weights` with exp((value - max) / temperature) and returns their sum, added by ascending id. */
 export function fillWeights(candidates: Candidates, temperature = 1): number {
   const { values, weights, count } = candidates;
   const max = values[argmax(values, count)] as number;

@@ -7,10 +7,10 @@ import { TOP_P } from './top-p.ts';
 import type { SamplingParams } from './types.ts';
 import { TYPICAL_P } from './typical-p.ts';
 
-/** llama.cpp's order. Temperature comes after, in the draw: truncation looks at the model's own distribution. */
+/** llama.cpp's order. Temperature applies later, in the draw: truncation uses the model's own distribution. */
 export const SAMPLER_STEPS: readonly SamplerStep[] = [LOGIT_BIAS, PENALTIES, TOP_K, TYPICAL_P, TOP_P, MIN_P];
 
-/** The links that do something under these parameters. */
+/** The steps that have an effect with these parameters. */
 export function createChain(params: SamplingParams): readonly SamplerStep[] {
   return SAMPLER_STEPS.filter((step) => step.isActive(params) && (step.kind === 'shape' || params.temperature > 0));
 }

@@ -1,8 +1,8 @@
 import { RuvLLMError } from '../core/errors.ts';
 
-/** Throws `bad_logits` when nothing can be sampled honestly; -Infinity is a mask and allowed. */
+/** Throws `bad_logits` if sampling is impossible; -Infinity is a mask and allowed. */
 export function checkLogits(logits: Float32Array): void {
-  // x - x is 0 for every finite x and NaN for the rest: one pass without branches settles nearly every call.
+  // x - x is 0 for every finite x and NaN otherwise: one branchless pass settles nearly every call.
   let poison = 0;
   for (let i = 0; i < logits.length; i++) poison += (logits[i] as number) - (logits[i] as number);
   if (poison === 0 && logits.length > 0) return;

@@ -4,7 +4,7 @@ import { createConstrainedSampler } from './constrained-sampler.ts';
 import { resolveGenerateParams, type GenerateParams } from './generate-params.ts';
 import { compileGrammar, createTokenMatcher, createTokenTable, type GrammarSource } from './grammar/index.ts';
 
-/** All single bytes of ASCII, some longer tokens, a control token and an end. */
+/** All ASCII bytes, some longer tokens, a control token and an end token. */
 const PIECES = [
   ...Array.from({ length: 128 }, (_, byte) => String.fromCharCode(byte)),
   '{"',
@@ -56,7 +56,7 @@ const schema = {
   additionalProperties: false,
 };
 
-test('whatever the model wants, the text is an instance, also when tokens run out', () => {
+test('the text always satisfies the schema, also when tokens run out', () => {
   for (let seed = 0; seed < 150; seed++) {
     const text = generate({ type: 'json_schema', schema }, 12 + (seed % 60), seed);
     const value = JSON.parse(text) as { name: unknown; age: unknown };
@@ -66,14 +66,14 @@ test('whatever the model wants, the text is an instance, also when tokens run ou
   }
 });
 
-test('greedy takes the best that is allowed, and no control token', () => {
+test('greedy takes the best allowed token and no control token', () => {
   const source: GrammarSource = { type: 'regex', pattern: '(true|123)!' };
   const texts = new Set(Array.from({ length: 20 }, (_, seed) => generate(source, 8, seed, { temperature: 0 })));
   expect([...texts].sort()).toEqual(['123!', 'true!']);
 });
 
-test('fewer tokens than the shortest text takes are refused with both numbers', () => {
-  // {"name":"","age":0} is {" name ": "" , " age ": 0 } or so: some ten tokens.
+test('rejects a maxTokens below the shortest text, with both numbers', () => {
+  // {"name":"","age":0} takes about ten tokens.
   expect(() => generate({ type: 'json_schema', schema }, 4, 1)).toThrow(
     expect.objectContaining({
       code: 'invalid_option',
@@ -82,12 +82,12 @@ test('fewer tokens than the shortest text takes are refused with both numbers', 
   );
 });
 
-test('log-probabilities are those of the model, before the mask', () => {
+test("reports the model's log-probabilities before the mask", () => {
   const params = { ...resolveGenerateParams({ topLogprobs: 2 }), seed: 1 };
   const matcher = createTokenMatcher(compileGrammar({ type: 'regex', pattern: 'a' }), table);
   const sampler = createConstrainedSampler(params, createRandom(1), matcher, { maxTokens: 3, endIds: [END] });
   const logits = new Float32Array(PIECES.length);
-  logits[98] = Math.log(PIECES.length); // "b", which may not come
+  logits[98] = Math.log(PIECES.length); // "b", which is not allowed
   const { tokenId, logprob, top } = sampler.sample(logits, []);
   expect(tokenId).toBe(97);
   expect(logprob).toBeCloseTo(-Math.log(2 * PIECES.length - 1), 5);

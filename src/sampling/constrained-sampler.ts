@@ -7,8 +7,8 @@ import { createSampler } from './sampler.ts';
 import type { Sampler, SamplingParams } from './types.ts';
 
 /**
- * Chooses only what keeps the text within a grammar, and keeps room to finish it: when no more tokens are left than the shortest
- * completion takes, that is what comes. So the text is whole when `maxTokens` are reached.
+ * A sampler that keeps the text within a grammar and completes it in time: once only the tokens of the shortest
+ * completion are left, it generates that.
  */
 export function createConstrainedSampler(
   params: SamplingParams,
@@ -16,7 +16,7 @@ export function createConstrainedSampler(
   matcher: TokenMatcher,
   { maxTokens, endIds }: { readonly maxTokens: number; readonly endIds: readonly number[] },
 ): Sampler {
-  // Log-probabilities are the model's own, so they are taken from the logits before the mask.
+  // Log-probabilities are the model's own, so they are computed before the mask.
   const inner = createSampler({ ...params, topLogprobs: null }, random);
   let masked = new Float32Array(0);
   let numLeft = maxTokens;
@@ -78,7 +78,7 @@ export function createConstrainedSampler(
 }
 
 function canClose(matcher: TokenMatcher, maxTokens: number): boolean {
-  // No completion takes more tokens than bytes, and few texts are near their end: spelling is for those.
+  // A completion never takes more tokens than bytes; only texts near their end need an exact count.
   if (matcher.closingBytes() <= maxTokens) return true;
   const tokens = matcher.closingTokens();
   return tokens !== null && tokens.length <= maxTokens;

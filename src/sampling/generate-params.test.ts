@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { resolveGenerateParams } from './generate-params.ts';
 
-test('defaults', () => {
+test('fills in defaults', () => {
   expect(resolveGenerateParams()).toEqual({
     maxTokens: 256,
     temperature: 0.7,
@@ -49,7 +49,7 @@ test.each([
   expect(() => resolveGenerateParams(options as object)).toThrow(expect.objectContaining({ code: 'invalid_option' }));
 });
 
-test('logit bias from an object and from a Map', () => {
+test('accepts a logit bias as an object or a Map', () => {
   expect(resolveGenerateParams({ logitBias: { 7: -100, 8: 2 } }).logitBias).toEqual(
     new Map([
       [7, -100],

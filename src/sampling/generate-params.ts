@@ -9,19 +9,19 @@ import {
 } from '../core/options.ts';
 import type { SamplingParams } from './types.ts';
 
-/** What a caller may set for one generation; everything is optional. */
+/** Parameters of one generation; all optional. */
 export interface GenerateParams {
-  /** Most tokens to generate. Default 256. */
+  /** Maximum tokens to generate. Default 256. */
   maxTokens?: number;
   /** 0 to 100; 0 is greedy. Default 0.7. */
   temperature?: number;
-  /** Nucleus, 0 to 1; 1 is off, 0 keeps the likeliest token only. Default 0.9. */
+  /** Nucleus sampling, 0 to 1; 1 is off, 0 keeps only the likeliest token. Default 0.9. */
   topP?: number;
-  /** 0 is off. Default 0. */
+  /** Keeps the k likeliest tokens; 0 is off. Default 0. */
   topK?: number;
-  /** 0 to 1; 0 is off. Default 0. */
+  /** Keeps tokens at least this fraction as likely as the likeliest, 0 to 1; 0 is off. Default 0. */
   minP?: number;
-  /** 0 to 1; 1 is off, 0 keeps the most typical token only. Default 1. */
+  /** Locally typical sampling, 0 to 1; 1 is off, 0 keeps only the most typical token. Default 1. */
   typicalP?: number;
   /** 0.01 to 10; 1 is off. Default 1. */
   repetitionPenalty?: number;
@@ -29,17 +29,17 @@ export interface GenerateParams {
   presencePenalty?: number;
   /** -2 to 2. Default 0. */
   frequencyPenalty?: number;
-  /** How many of the last tokens penalties look at; 0 is none, -1 all. Default 64. */
+  /** How many of the last tokens the penalties consider; 0 is none, -1 all. Default 64. */
   penaltyWindow?: number;
-  /** Token id to what is added to its logit, -100 to 100. Default empty. */
+  /** Token id to a value added to its logit, -100 to 100. Default empty. */
   logitBias?: Readonly<Record<number, number>> | ReadonlyMap<number, number>;
-  /** Same seed, same tokens; null draws a fresh seed. Default null. */
+  /** The same seed gives the same tokens; null draws a fresh seed. Default null. */
   seed?: number | null;
   /** Up to 16 strings of up to 512 characters that end the text and are not part of it. Default none. */
   stop?: readonly string[];
-  /** How many alternatives to report per token, 0 to 20; null reports no log-probabilities. Default null. */
+  /** Alternatives to report per token, 0 to 20; null reports no log-probabilities. Default null. */
   topLogprobs?: number | null;
-  /** Generates on after an end-of-text token. Default false. */
+  /** Continues after an end-of-text token. Default false. */
   ignoreEos?: boolean;
 }
 
@@ -51,7 +51,7 @@ export interface ResolvedGenerateParams extends SamplingParams {
 }
 
 const INT32_MAX = 2_147_483_647;
-/** More entries than any caller writes by hand; OpenAI's limit is 300. */
+/** More entries than anyone writes by hand; OpenAI's limit is 300. */
 const MAX_BIASES = 4_096;
 const MAX_BIAS = 100;
 
@@ -77,7 +77,7 @@ function readLogitBias(value: unknown, name: string): ReadonlyMap<number, number
   return biases;
 }
 
-/** Validates generation parameters once: fills defaults, refuses unknown names and values out of range. */
+/** Validates generation parameters once: fills in defaults, rejects unknown names and values out of range. */
 export function resolveGenerateParams(options?: GenerateParams): ResolvedGenerateParams {
   return resolveOptions<ResolvedGenerateParams>('generate', options, {
     maxTokens: integerOption(256, 1, INT32_MAX),

@@ -3,7 +3,7 @@ import { argmax } from './candidates.ts';
 import { selectTopK, sortByRank } from './select.ts';
 import type { TokenLogprob } from './types.ts';
 
-/** log of the sum of exp(logits): what turns a logit into a log-probability. */
+/** log of the sum of exp(logits), which normalizes a logit to a log-probability. */
 export function logSumExp(logits: Float32Array): number {
   const max = logits[argmax(logits, logits.length)] as number;
   let sum = 0;
@@ -23,7 +23,7 @@ export function topLogprobs(logits: Float32Array, logNormalizer: number, count: 
   })).filter(({ logprob }) => logprob > -Infinity);
 }
 
-/** The same from logits that are sorted already, as far as there are any. */
+/** The same from sorted logits, as far as there are any. */
 export function firstLogprobs(top: TopLogits, logNormalizer: number, count: number): TokenLogprob[] {
   return Array.from(top.values.subarray(0, count), (value, i) => ({
     tokenId: top.ids[i]!,

@@ -5,7 +5,7 @@ import type { SamplingParams } from './types.ts';
 const windowStart = ({ penaltyWindow }: SamplingParams, history: readonly number[]): number =>
   penaltyWindow < 0 ? 0 : Math.max(0, history.length - penaltyWindow);
 
-/** Repetition (multiplicative), presence and frequency (additive) penalties over the last tokens, as llama.cpp counts them. */
+/** Repetition (multiplicative), presence and frequency (additive) penalties over the last tokens, counted as in llama.cpp. */
 export const PENALTIES: SamplerStep = {
   name: 'penalties',
   kind: 'shape',

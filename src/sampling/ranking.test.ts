@@ -6,7 +6,7 @@ import { rank } from './ranking.ts';
 
 const value = fc.constantFrom(-Infinity, -2, -1, -0.5, 0, 0.5, 1, 3, 30);
 
-test('the ranking is a prefix of all tokens after the changes, sorted, and as long as it can be', () => {
+test('the ranking is the longest certain prefix of all changed tokens, sorted', () => {
   const property = fc.property(
     fc.array(value, { minLength: 2, maxLength: 30 }),
     fc.integer({ min: 1, max: 30 }),
@@ -24,7 +24,7 @@ test('the ranking is a prefix of all tokens after the changes, sorted, and as lo
       const sorted = Array.from(shaped, (_, id) => id)
         .filter((id) => shaped[id]! > -Infinity)
         .sort((a, b) => shaped[b]! - shaped[a]! || a - b);
-      // What is not among the best and not changed ranks behind the last of the best.
+      // Unchanged tokens outside the top rank below the last of the top.
       const isKnown = (id: number): boolean => ids.has(id) || top.ids.includes(id);
       const last = top.ids.at(-1)!;
       const isBehind = (id: number): boolean => shaped[id]! < row[last]! || (shaped[id] === row[last] && id > last);
@@ -46,7 +46,7 @@ test('the ranking is a prefix of all tokens after the changes, sorted, and as lo
   fc.assert(property, { numRuns: 3000 });
 });
 
-test('a change to something that is no logit is left to the whole row', () => {
+test('leaves a change to a non-finite logit to the whole row', () => {
   const row = Float32Array.of(1, 2, 3);
   for (const after of [NaN, Infinity]) {
     expect(rank(topOfRow(row, 2), 3, new Map([[0, { before: 1, after }]]))).toBe(null);

@@ -1,13 +1,13 @@
 import { TOP_SUM_TOLERANCE, type TopLogits } from '../core/top-logits.ts';
 
-/** The best tokens after bias and penalties, best first: none is missing between them. */
+/** The top tokens after bias and penalties, best first, without gaps. */
 export interface Ranking {
   readonly ids: Int32Array;
   readonly values: Float32Array;
   readonly count: number;
-  /** Nothing else is in the race. */
+  /** No other token remains. */
   readonly isWhole: boolean;
-  /** exp(value - the best of these) summed over all tokens, and by how much that may be off. */
+  /** exp(value - best) summed over all tokens, and its error bound. */
   readonly sumExp: number;
   readonly error: number;
 }
@@ -15,7 +15,7 @@ export interface Ranking {
 /** Logits of the tokens that bias and penalties name. */
 export type Changed = ReadonlyMap<number, { readonly before: number; readonly after: number }>;
 
-/** Merges the best logits with those that were changed; null when the whole row has to be looked at. */
+/** Merges the top logits with the changed ones; null if the whole row is needed. */
 export function rank(top: TopLogits, vocabSize: number, changed: Changed): Ranking | null {
   const size = top.ids.length;
   const [lastId, lastValue] = [top.ids[size - 1]!, top.values[size - 1]!];
@@ -33,7 +33,7 @@ export function rank(top: TopLogits, vocabSize: number, changed: Changed): Ranki
   let magnitude = top.sumExp;
   for (const [id, { before, after }] of changed) {
     if (!(after < Infinity)) return null;
-    // What ranks behind the last of the best may rank behind others that are not known.
+    // Tokens below the last of the top may rank below unknown ones.
     if (isWhole || after > lastValue || (after === lastValue && id <= lastId)) add(id, after);
     const [old, now] = [Math.exp(before - top.max), Math.exp(after - top.max)];
     difference += now - old;
@@ -44,7 +44,7 @@ export function rank(top: TopLogits, vocabSize: number, changed: Changed): Ranki
   const order = isSorted ? [] : Array.from({ length: count }, (_, i) => i);
   order.sort((a, b) => values[b]! - values[a]! || ids[a]! - ids[b]!);
   const best = isSorted ? values[0]! : values[order[0]!]!;
-  // From the row's own maximum to that of what is left.
+  // Rescaled from the row's maximum to that of the remaining tokens.
   const scale = Math.exp(top.max - best);
   return {
     ids: isSorted ? ids : Int32Array.from(order, (i) => ids[i]!),

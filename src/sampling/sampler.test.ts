@@ -25,7 +25,7 @@ const softmax = (entries: Entry[]): { weights: number[]; total: number } => {
   return { weights, total: sum(weights) };
 };
 
-/** Keeps the shortest prefix, in the order of `key`, that holds `p` of the mass. */
+/** Keeps the shortest prefix, in the order of `key`, with `p` of the mass. */
 function keepMass(entries: Entry[], p: number, keys: number[]): Entry[] {
   const { weights, total } = softmax(entries);
   const rows = entries.map((entry, i) => ({ entry, key: keys[i] as number, weight: weights[i] as number }));
@@ -40,7 +40,7 @@ function keepMass(entries: Entry[], p: number, keys: number[]): Entry[] {
   return kept.sort(byId);
 }
 
-/** The chain by its definition: a list of objects, sorted in full at every link. */
+/** Reference implementation: a list of objects, fully sorted at every step. */
 function naiveCandidates(logits: number[], history: number[], given: GenerateParams): Entry[] {
   const params = resolveGenerateParams(given);
   const window =
@@ -117,7 +117,7 @@ const logitArbitrary = fc.oneof(
   fc.constant(-Infinity),
 );
 
-test('the chain gives exactly what a full sort at every link gives', () => {
+test('the chain equals a full sort at every step', () => {
   fc.assert(
     fc.property(
       fc.array(logitArbitrary, { minLength: 1, maxLength: 300 }),
@@ -142,7 +142,7 @@ test('the chain gives exactly what a full sort at every link gives', () => {
   );
 });
 
-test('a vocabulary of 150 000 with top-p alone agrees with the full sort, flat and peaked', () => {
+test('top-p over 150,000 tokens equals the full sort, flat and peaked', () => {
   const random = createRandom(7);
   for (const scale of [0.01, 12]) {
     const logits = Float32Array.from({ length: 150_000 }, () => (random.next() + random.next() - 1) * scale);
@@ -159,7 +159,7 @@ test('a vocabulary of 150 000 with top-p alone agrees with the full sort, flat a
   }
 });
 
-/** As `naiveSample`, without spreading 150 000 arguments. */
+/** Like `naiveSample`, without spreading 150,000 arguments. */
 function naiveBig(
   logits: Float32Array,
   params: { topP: number; temperature: number; topK?: number },
@@ -186,7 +186,7 @@ describe('greedy', () => {
     expect(sampler({ temperature: 0 }).sample(Float32Array.of(1, 5, 5, 2), []).tokenId).toBe(1);
   });
 
-  test('looks at the logits after bias and penalties', () => {
+  test('uses the logits after bias and penalties', () => {
     const logits = Float32Array.of(1, 5, 4.5, -2);
     expect(sampler({ temperature: 0, logitBias: { 0: 10 } }).sample(logits, []).tokenId).toBe(0);
     expect(sampler({ temperature: 0, repetitionPenalty: 2 }).sample(logits, [1]).tokenId).toBe(2);
@@ -201,7 +201,7 @@ describe('greedy', () => {
   });
 });
 
-test('leaves the logits as they were', () => {
+test('leaves the logits unchanged', () => {
   const logits = Float32Array.of(1, 2, 3);
   sampler({ repetitionPenalty: 2, logitBias: { 1: 5 }, topK: 2 }).sample(logits, [0, 1]);
   expect([...logits]).toEqual([1, 2, 3]);
@@ -221,7 +221,7 @@ test('draws in proportion to the probabilities', () => {
   expect(chiSquare).toBeLessThan(18.5);
 });
 
-test('the same seed gives the same tokens, another seed others', () => {
+test('the same seed gives the same tokens, another seed different ones', () => {
   const logits = Float32Array.from({ length: 100 }, (_, i) => Math.sin(i));
   const tokens = (seed: number): number[] => {
     const one = sampler(EVERYTHING_OFF, seed);
@@ -231,14 +231,14 @@ test('the same seed gives the same tokens, another seed others', () => {
   expect(tokens(5)).not.toEqual(tokens(6));
 });
 
-test('masked tokens are never drawn', () => {
+test('never draws masked tokens', () => {
   const one = sampler(EVERYTHING_OFF);
   const logits = Float32Array.of(-Infinity, 0, -Infinity, 0);
   const drawn = new Set(Array.from({ length: 200 }, () => one.sample(logits, []).tokenId));
   expect([...drawn].sort()).toEqual([1, 3]);
 });
 
-test('NaN, +Infinity and nothing finite are refused with the numbers', () => {
+test('rejects NaN, +Infinity and rows without finite logits, with the numbers', () => {
   const sample = (...logits: number[]) => sampler({}).sample(Float32Array.from(logits), []);
   expect(() => sample(1, Number.NaN, 2, Number.NaN)).toThrow('4 logits: 2 NaN, 0 +Infinity, first at 1, 2 finite');
   expect(() => sample(1, 2, Infinity)).toThrow('3 logits: 0 NaN, 1 +Infinity, first at 2, 2 finite');
@@ -247,7 +247,7 @@ test('NaN, +Infinity and nothing finite are refused with the numbers', () => {
   expect(() => sample(Number.NaN)).toThrow(expect.objectContaining({ code: 'bad_logits' }));
 });
 
-test('ids outside the vocabulary are refused', () => {
+test('rejects ids outside the vocabulary', () => {
   const logits = Float32Array.of(1, 2);
   expect(() => sampler({ logitBias: { 2: 1 } }).sample(logits, [])).toThrow('token 2, but the vocabulary has 2');
   expect(() => sampler({ presencePenalty: 1 }).sample(logits, [0, 9])).toThrow(
@@ -255,7 +255,7 @@ test('ids outside the vocabulary are refused', () => {
   );
 });
 
-test('log-probabilities are those of the raw logits, best first', () => {
+test('reports log-probabilities of the raw logits, best first', () => {
   const logits = Float32Array.from([0.1, 0.6, 0.3], Math.log);
   const { tokenId, logprob, top } = sampler({ temperature: 0, topLogprobs: 2, logitBias: { 0: 50 } }).sample(
     logits,

@@ -8,7 +8,10 @@ import { firstLogprobs, logSumExp, topLogprobs } from './logprobs.ts';
 import { countCandidates, createTopCandidates } from './top-candidates.ts';
 import type { Sampler, SamplingParams } from './types.ts';
 
-/** One uniform number against the weights added up by ascending id, so that the draw does not depend on how truncation sorted. */
+/**
+ * Compares one uniform number with the weights summed by ascending id, so the draw does not depend on how truncation
+ * sorted.
+ */
 function draw(candidates: Candidates, temperature: number, random: Random): number {
   const { ids, weights, count } = candidates;
   const target = random.next() * fillWeights(candidates, temperature);
@@ -23,7 +26,7 @@ function draw(candidates: Candidates, temperature: number, random: Random): numb
   return ids[lastPossible] as number;
 }
 
-/** The chain of samplers for one sequence; its buffers are sized on the first call and reused. */
+/** The sampler of one sequence; buffers are sized on the first call and reused. */
 export function createSampler(params: SamplingParams, random: Random): Sampler {
   const chain = createChain(params);
   const topCandidates = createTopCandidates(params, chain);
@@ -67,5 +70,5 @@ export function createSampler(params: SamplingParams, random: Random): Sampler {
   };
 }
 
-/** Whether there is something to sample from; the whole row says what is wrong. */
+/** Whether sampling is possible; otherwise the whole row tells the reason. */
 const isSound = ({ numBad, max }: TopLogits): boolean => numBad === 0 && max > -Infinity;

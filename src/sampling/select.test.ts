@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { findMassCut, selectTopK, sortByRank } from './select.ts';
 
-test('top k: the worst of the best is on top, lower positions win ties', () => {
+test('top k: the worst of the top is at 0, lower positions win ties', () => {
   const keys = Float32Array.of(1, 3, 3, 2, 3, 0);
   const heap = new Int32Array(6);
   selectTopK(keys, 6, 2, heap);
@@ -20,7 +20,7 @@ test('mass cut: reaching the target exactly is enough', () => {
   expect(findMassCut(equal, equal, 4, 4.5, new Int32Array(4))).toBe(-1);
 });
 
-test('mass cut: a far, heavy tail is still cut where a full sort would cut it', () => {
+test('mass cut: cuts a long, heavy tail where a full sort would', () => {
   const numTail = 1_000;
   const keys = new Float64Array(numTail + 1).fill(-40);
   const weights = new Float64Array(numTail + 1).fill(1);

@@ -1,4 +1,4 @@
-/** Numbers looked up by position: logits or sort keys. */
+/** Numbers by position: logits or sort keys. */
 type Keys = Float32Array | Float64Array;
 
 /** Whether position `a` ranks before `b`: the higher key, or the lower position among equals. */
@@ -9,8 +9,8 @@ export function ranksBefore(keys: Keys, a: number, b: number): boolean {
 }
 
 /**
- * Fills `heap[0..k)` with the positions of the k best of `keys[0..count)`, the worst of them at 0 (a heap with the worst
- * on top: most of a vocabulary fails one comparison). Needs 1 <= k <= count.
+ * Fills `heap[0..k)` with the positions of the k best of `keys[0..count)`, the worst at 0, because most of a vocabulary
+ * fails one comparison with it. Requires 1 <= k <= count.
  */
 export function selectTopK(keys: Keys, count: number, k: number, heap: Int32Array): void {
   const siftDown = (start: number): void => {
@@ -40,7 +40,7 @@ export function sortByRank(keys: Keys, positions: Int32Array): Int32Array {
   return positions.sort((a, b) => (keys[b] as number) - (keys[a] as number) || a - b);
 }
 
-/** Bins of keys below the best one, each this wide; the last bin takes all the rest. Fine enough that few share a bin. */
+/** Width of the key bins below the best key; the last bin takes all others. Fine enough that few share a bin. */
 const NUM_BINS = 2048;
 const BINS_PER_UNIT = 128;
 const binMass = new Float64Array(NUM_BINS);
@@ -48,9 +48,9 @@ const binMass = new Float64Array(NUM_BINS);
 const binOf = (distance: number): number => Math.min(NUM_BINS - 1, Math.floor(distance * BINS_PER_UNIT));
 
 /**
- * The last position of the shortest ranking, best key first, whose weights add up to `target`; -1 when all are needed.
- * `order` is scratch. One pass adds up the weights by bins of keys; only the bin in which the sum passes the target is
- * sorted, so that a flat distribution over a large vocabulary costs hardly more than a peaked one.
+ * The last position of the shortest ranking, best key first, whose weights sum to `target`; -1 if all are needed. `order` is scratch.
+ * One pass sums the weights by key bins; only the bin in which the sum passes the target is sorted, so a flat distribution over a
+ * large vocabulary costs hardly more than a peaked one.
  */
 export function findMassCut(
   keys: Keys,
@@ -66,7 +66,7 @@ export function findMassCut(
   let before = 0;
   let bin = 0;
   while (bin < NUM_BINS - 1 && before + (binMass[bin] as number) < target) before += binMass[bin++] as number;
-  // Sums in another order differ in their last bits: when the bin's own order falls short, the next bin has the answer.
+  // Another summing order differs in the last bits: if this bin falls short, the next one has the answer.
   for (; bin < NUM_BINS; bin++) {
     let size = 0;
     for (let i = 0; i < count; i++) if (binOf(best - (keys[i] as number)) === bin) order[size++] = i;

@@ -13,7 +13,7 @@ function run(stops: string[], chunks: string[]): { text: string; stopString: str
   return { text, stopString: null };
 }
 
-/** Earliest start, longest at that start, by looking at the whole text. */
+/** Earliest start, longest at that start, by searching the whole text. */
 function naive(stops: string[], text: string): { text: string; stopString: string | null } {
   const starts = stops.map((stop) => text.indexOf(stop)).filter((start) => start >= 0);
   if (starts.length === 0) return { text, stopString: null };
@@ -22,7 +22,7 @@ function naive(stops: string[], text: string): { text: string; stopString: strin
   return { text: text.slice(0, start), stopString: here.reduce((a, b) => (b.length > a.length ? b : a)) };
 }
 
-test('however the text is cut, the result is that of searching the whole', () => {
+test('gives the same result however the text is split', () => {
   const letters = (min: number, max: number) =>
     fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: min, maxLength: max }).map((list) => list.join(''));
   fc.assert(
@@ -37,7 +37,7 @@ test('however the text is cut, the result is that of searching the whole', () =>
   );
 });
 
-test('text is held back only while it could begin a stop string', () => {
+test('holds text back only while it could start a stop string', () => {
   const matcher = createStopMatcher(['\n\nUser:']);
   expect(matcher.push('Hello')).toEqual({ emit: 'Hello', stopped: false });
   expect(matcher.push(' you\n')).toEqual({ emit: ' you', stopped: false });
@@ -48,7 +48,7 @@ test('text is held back only while it could begin a stop string', () => {
   expect(matcher.push('more')).toEqual({ emit: '', stopped: true });
 });
 
-test('at one place the longer of two stop strings wins, even when it is complete later', () => {
+test('prefers the longer of two stop strings at one place, even if it completes later', () => {
   const matcher = createStopMatcher(['ab', 'abc']);
   expect(matcher.push('xab')).toEqual({ emit: 'x', stopped: false });
   expect(matcher.push('c')).toEqual({ emit: '', stopped: true, stopString: 'abc' });
@@ -56,6 +56,6 @@ test('at one place the longer of two stop strings wins, even when it is complete
   expect(run(['ab', 'abc'], ['xab'])).toEqual({ text: 'x', stopString: 'ab' });
 });
 
-test('what is held back comes out at the end', () => {
+test('releases held-back text at the end', () => {
   expect(run(['stop'], ['do not st'])).toEqual({ text: 'do not st', stopString: null });
 });

@@ -5,23 +5,23 @@ export interface StopResult {
   readonly stopString?: string;
 }
 
-/** Finds stop strings in streamed text, however it is cut into chunks. */
+/** Finds stop strings in streamed text, however it is split. */
 export interface StopMatcher {
   push(text: string): StopResult;
-  /** What was held back, at the end of the text. */
+  /** Returns held-back text at the end. */
   flush(): StopResult;
 }
 
 /**
- * The match is the one that starts earliest; of several at one place, the longest. Text is held back while it could
- * still belong to such a match, so nothing of a matched stop string is ever emitted.
+ * Matches the earliest start, the longest at one place. Text is held back while it could belong to a match, so no part
+ * of a matched stop string is ever emitted.
  */
 export function createStopMatcher(stops: readonly string[]): StopMatcher {
   const wanted = stops.filter((stop) => stop !== '');
   let held = '';
   let isStopped = false;
 
-  /** The longest stop string complete at `start`, or '' ; and whether a longer one may still become complete. */
+  /** The longest stop string complete at `start`, or ''; and whether a longer one may still complete. */
   const matchAt = (start: number): { longest: string; isOpen: boolean } => {
     let longest = '';
     let isOpen = false;

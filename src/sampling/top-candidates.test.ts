@@ -12,7 +12,7 @@ function sampler(params: GenerateParams, seed = 1): Sampler {
   return createSampler(resolveGenerateParams(params), createRandom(seed));
 }
 
-/** The token, or what was thrown. */
+/** The token, or the error. */
 function outcome(sample: () => SampledToken): unknown {
   try {
     return sample();
@@ -27,7 +27,7 @@ const withoutLogprobs = (result: unknown): unknown => {
   return tokenId === undefined ? result : { tokenId, top: top.map((entry) => entry.tokenId) };
 };
 
-/** Rows as models give them, and rows that make trouble: ties, masks, one value everywhere, values that are no logits. */
+/** Typical rows and difficult ones: ties, masks, constant values, non-finite values. */
 function makeRow(kind: number, size: number, seed: number): Float32Array {
   const random = createRandom(seed);
   const bell = (): number => random.next() + random.next() + random.next() + random.next() - 2;
@@ -62,8 +62,8 @@ const paramsArbitrary = fc.record<GenerateParams>(
   { requiredKeys: [] },
 );
 
-describe('the best logits alone', () => {
-  test('give the same tokens as the whole row, whatever the parameters, the row and the error of the sum', () => {
+describe('the top logits alone', () => {
+  test('give the same tokens as the whole row for any parameters, row and sum error', () => {
     const property = fc.property(
       paramsArbitrary,
       fc.record({
@@ -78,7 +78,7 @@ describe('the best logits alone', () => {
         const whole = sampler(params, seed);
         const narrow = sampler(params, seed);
         const asked = narrow.numCandidates!;
-        // One sampler draws three times: a draw too many or too few shows in the next.
+        // One sampler draws three times: a missing or extra draw shows in the next.
         for (let step = 0; step < 3; step++) {
           const row = makeRow(kind, size, seed + step);
           const top = topOfRow(row, Math.min(size, asked + numMore), 1 + error * TOP_SUM_TOLERANCE);
@@ -103,7 +103,7 @@ describe('the best logits alone', () => {
     { topP: 1, minP: 0.02 },
     { repetitionPenalty: 1.1, presencePenalty: 0.5, frequencyPenalty: 0.1 },
   ];
-  test.each(settled)('are all that is read with %j, but for the tokens that parameters name', (params) => {
+  test.each(settled)('are all that is read with %j, except tokens that parameters name', (params) => {
     for (let seed = 0; seed < 20; seed++) {
       const row = makeRow(7, 5000, seed);
       const history = [1, 2, 2, 900];
@@ -118,8 +118,8 @@ describe('the best logits alone', () => {
     }
   });
 
-  test('settle no nucleus whose edge is within the error of the sum', () => {
-    // Eight equal logits: half of the mass ends exactly behind the fourth.
+  test("do not settle a nucleus whose edge is within the sum's error", () => {
+    // Eight equal logits: half of the mass ends exactly after the fourth.
     const row = new Float32Array(1000).fill(-Infinity).fill(2, 10, 18);
     for (const sumFactor of [1 - TOP_SUM_TOLERANCE / 2, 1, 1 + TOP_SUM_TOLERANCE / 2]) {
       for (const [topP, numKept] of [
@@ -137,7 +137,7 @@ describe('the best logits alone', () => {
     }
   });
 
-  test('are not asked for where the whole row is needed, and change nothing when they come all the same', () => {
+  test('are not requested where the whole row is needed, and change nothing if supplied', () => {
     const row = makeRow(0, 500, 1);
     for (const params of [{ topP: 1 }, { typicalP: 0.5 }, { topK: 300 }] satisfies GenerateParams[]) {
       const one = sampler(params);

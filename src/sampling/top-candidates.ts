@@ -5,12 +5,12 @@ import type { SamplerStep } from './step.ts';
 import { TOP_P } from './top-p.ts';
 import type { SamplingParams } from './types.ts';
 
-/** Enough that the nucleus of most next tokens is among them, and few enough that finding them costs little. */
+/** Enough to contain the nucleus of most next tokens, few enough to find cheaply. */
 const NUM_CANDIDATES = 256;
-/** So that tokens which penalties have lowered leave enough over. */
+/** Extra tokens, in case penalties lower some. */
 const NUM_LOWERED = 64;
 
-/** How many of the best logits are worth asking for; 0: only the whole row will do. */
+/** How many top logits to request; 0: the whole row is needed. */
 export function countCandidates(params: SamplingParams, chain: readonly SamplerStep[]): number {
   const reported = params.topLogprobs === null ? 0 : Math.max(1, params.topLogprobs);
   const lowered = chain.some(({ kind }) => kind === 'shape') ? NUM_LOWERED : 0;
@@ -21,11 +21,11 @@ export function countCandidates(params: SamplingParams, chain: readonly SamplerS
   return params.typicalP < 1 || !isCut ? reported : NUM_CANDIDATES;
 }
 
-/** Candidates from the best logits alone, or null where they do not settle what the whole row would give. */
+/** Candidates from the top logits alone, or null where they do not determine the result of the whole row. */
 export interface TopCandidates {
   /** The best token after bias and penalties, or null. */
   best(logits: Float32Array, history: readonly number[], top: TopLogits): number | null;
-  /** What is left after truncation, ids ascending, or null. */
+  /** The candidates after truncation, ids ascending, or null. */
   truncate(logits: Float32Array, history: readonly number[], top: TopLogits): Candidates | null;
 }
 
@@ -35,7 +35,7 @@ export function createTopCandidates(params: SamplingParams, chain: readonly Samp
   let shaped = createCandidates(0);
   let kept = createCandidates(0);
 
-  /** Runs the shaping links on the logits they name and on no others. */
+  /** Runs the shaping steps only on the logits they name. */
   function change(logits: Float32Array, history: readonly number[]): Changed {
     if (shapes.length === 0) return new Map();
     if (shaped.values.length !== logits.length) {
@@ -50,7 +50,7 @@ export function createTopCandidates(params: SamplingParams, chain: readonly Samp
   function take({ ids, values }: Ranking, count: number): Candidates {
     if (kept.ids.length < count) kept = createCandidates(count);
     const order = kept.keys.subarray(0, count);
-    for (let i = 0; i < count; i++) order[i] = ids[i]! * 2 ** 21 + i; // sorts by id without a call for each comparison
+    for (let i = 0; i < count; i++) order[i] = ids[i]! * 2 ** 21 + i; // sorts by id without a comparison callback
     order.sort().forEach((key, i) => {
       const from = key % 2 ** 21;
       kept.ids[i] = ids[from]!;
@@ -60,7 +60,7 @@ export function createTopCandidates(params: SamplingParams, chain: readonly Samp
     return kept;
   }
 
-  /** How many of the ranking truncation has to see, and no others; null: not known. */
+  /** How many of the ranking truncation must see; null: unknown. */
   function countNeeded(ranking: Ranking): number | null {
     const { values, count, isWhole } = ranking;
     if (params.topK > 0) return isWhole || params.topK <= count ? count : null;
@@ -85,7 +85,7 @@ export function createTopCandidates(params: SamplingParams, chain: readonly Samp
   };
 }
 
-/** Where the weights surely reach p of the sum; null when that is within the sum's error, or beyond what is known. */
+/** Where the weights certainly reach p of the sum; null if that is within the sum's error, or beyond the known tokens. */
 function countNucleus({ values, count, sumExp, error }: Ranking, p: number): number | null {
   const target = p * sumExp;
   let mass = 0;

@@ -2,7 +2,7 @@ import { keepThrough } from './candidates.ts';
 import { selectTopK } from './select.ts';
 import type { SamplerStep } from './step.ts';
 
-/** Keeps the k highest logits; of equal ones the lower ids. */
+/** Keeps the k highest logits; lower ids among equals. */
 export const TOP_K: SamplerStep = {
   name: 'top-k',
   kind: 'truncate',

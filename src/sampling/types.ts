@@ -1,6 +1,6 @@
 import type { TopLogits } from '../core/top-logits.ts';
 
-/** How the next token is chosen. All fields set; `resolveGenerateParams` fills defaults. */
+/** How the next token is chosen. All fields set; `resolveGenerateParams` fills in defaults. */
 export interface SamplingParams {
   /** 0 is greedy. */
   readonly temperature: number;
@@ -16,37 +16,37 @@ export interface SamplingParams {
   readonly repetitionPenalty: number;
   readonly presencePenalty: number;
   readonly frequencyPenalty: number;
-  /** How many of the last tokens the penalties look at; 0 is none, -1 is all. */
+  /** How many of the last tokens the penalties consider; 0 is none, -1 is all. */
   readonly penaltyWindow: number;
   /** Added to a token's logit. */
   readonly logitBias: ReadonlyMap<number, number>;
   /** null: a fresh random seed per request. */
   readonly seed: number | null;
-  /** How many alternatives to report per token; null: no logprobs at all. */
+  /** Alternatives to report per token; null: no log-probabilities. */
   readonly topLogprobs: number | null;
 }
 
-/** A token and the logarithm of its probability. */
+/** A token and its log-probability. */
 export interface TokenLogprob {
   readonly tokenId: number;
   readonly logprob: number;
 }
 
-/** A token that was chosen, and how likely it was. */
+/** A chosen token and its log-probability. */
 export interface SampledToken {
   readonly tokenId: number;
-  /** log P of the chosen token under the model's own distribution: before bias, penalties, truncation and temperature; null unless asked. */
+  /** log P under the model's own distribution, before bias, penalties, truncation and temperature; null unless requested. */
   readonly logprob: number | null;
-  /** The most likely tokens, best first; empty unless asked. */
+  /** The most likely tokens, best first; empty unless requested. */
   readonly top: readonly TokenLogprob[];
 }
 
 export interface Sampler {
-  /** How many of the best logits `sample` wants beside the row; 0 or left out: none. */
+  /** How many top logits `sample` wants along with the row; 0 or absent: none. */
   readonly numCandidates?: number;
   /**
-   * Chooses from `logits` (left unchanged); `history` is prompt and generated ids. Throws `bad_logits` on NaN. With `top`, the
-   * best of these same logits, most of them are never read; the token is the same.
+   * Chooses from `logits`, which stay unchanged; `history` is prompt and generated ids. Throws `bad_logits` on NaN.
+   * With `top`, the top logits of the same row, most of the row is never read; the token is the same.
    */
   sample(logits: Float32Array, history: readonly number[], top?: TopLogits): SampledToken;
 }

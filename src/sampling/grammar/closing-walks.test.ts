@@ -27,7 +27,7 @@ const isStructural = Uint8Array.from({ length: END + 1 }, (_, id) =>
   Number(id > 255 || '"{}[],:\\01.-etfna'.includes(String.fromCharCode(id))),
 );
 
-/** A text of at most `extra` tokens more than it takes, by a model that wants anything but rather structure. */
+/** Generates a text with at most `extra` tokens more than needed, from a random model that prefers structure. */
 function generate(grammar: CompiledGrammar, extra: number, seed: number): string {
   const matcher = createTokenMatcher(grammar, table);
   const maxTokens = matcher.closingTokens()!.length + extra;
@@ -58,13 +58,13 @@ function compile(schema: unknown): CompiledGrammar | null {
   }
 }
 
-/** What went wrong, or null. */
+/** The problem, or null. */
 function judge(schema: unknown, draft: SchemaDraft, grammar: CompiledGrammar, extra: number, seed: number) {
   let text = '';
   try {
     text = generate(grammar, extra, seed);
     const value = JSON.parse(text) as object;
-    // The oracle takes them for equal.
+    // The oracle considers them equal.
     if (text.includes('{}') && text.includes('[]')) return null;
     return new Validator(schema as Schema, draft).validate(value).valid ? null : `not an instance: ${text}`;
   } catch (error) {
@@ -78,7 +78,7 @@ interface SuiteGroup {
   readonly tests: readonly { readonly data: unknown; readonly valid: boolean }[];
 }
 
-/** Whether the oracle gives the suite's own verdicts: only then its verdict on other values counts. */
+/** Whether the oracle agrees with the suite; only then its verdict on other values counts. */
 function isKnownToOracle({ schema, tests }: SuiteGroup, draft: SchemaDraft): boolean {
   try {
     const validator = new Validator(schema as Schema, draft);
@@ -88,7 +88,7 @@ function isKnownToOracle({ schema, tests }: SuiteGroup, draft: SchemaDraft): boo
   }
 }
 
-test.skipIf(!hasSuite)('[G24] suite: texts end as instances, however many tokens are left over', () => {
+test.skipIf(!hasSuite)('[G24] suite: texts are valid instances, however many spare tokens there are', () => {
   const wrong: string[] = [];
   let [numJudged, numSchemas] = [0, 0];
   const drafts = [
@@ -103,7 +103,7 @@ test.skipIf(!hasSuite)('[G24] suite: texts end as instances, however many tokens
         const own = isDraft7 ? { $schema: 'http://json-schema.org/draft-07/schema#', ...schema } : schema;
         const grammar = compile(own);
         if (grammar === null || !isKnownToOracle(group, draft)) continue;
-        // The short form leaves one number of tokens over per schema, each of the three for a third of them.
+        // The short form uses one number of spare tokens per schema, each of the three for a third of them.
         for (const seed of campaign({ short: [numSchemas++ % 3], long: [0, 1, 2] })) {
           numJudged++;
           const problem = judge(own, draft, grammar, seed * 9, seed);
@@ -131,7 +131,7 @@ const subschemas = fc.constantFrom<unknown>(
   { not: { type: 'string' } },
   { type: ['null', 'boolean', 'array'], maxItems: 1 },
 );
-/** Keywords under which what is written decides what may still come. */
+/** Keywords where earlier content restricts later content. */
 const keywords: Record<string, fc.Arbitrary<unknown>> = {
   type: fc.constantFrom('array', 'object', 'string', ['array', 'object']),
   uniqueItems: fc.constant(true),
@@ -169,7 +169,7 @@ const schemas = fc.oneof(
   fc.record({ type: fc.constant('object'), properties: fc.record({ a: flat, b: flat }), required: fc.constant(['a']) }),
 );
 
-test('[G24] random schemas: texts end as instances, however many tokens are left over', () => {
+test('[G24] random schemas: texts are valid instances, however many spare tokens there are', () => {
   let numJudged = 0;
   fc.assert(
     fc.property(schemas, fc.nat(30), fc.nat(1_000), (schema, extra, seed) => {

@@ -49,9 +49,8 @@ const COMPILERS: { [T in GrammarSource['type']]: Compile<T> } = {
 };
 
 /**
- * Compiles what the text must be. Throws `unsupported` with the keyword and its JSON pointer for what cannot be enforced and
- * `invalid_option` for what is malformed or satisfied by nothing; never takes more than `limits.maxSteps` steps. With the
- * `automata` of `recordGrammar` for the same source these are not built again.
+ * Compiles a grammar. Throws `unsupported` with the keyword and its JSON pointer if it cannot be enforced, and `invalid_option` if it
+ * is malformed or unsatisfiable; never takes more than `limits.maxSteps` steps. `automata` of `recordGrammar` are not rebuilt.
  */
 export function compileGrammar(
   source: GrammarSource,
@@ -64,17 +63,17 @@ export function compileGrammar(
   return compileWith(source, fuel);
 }
 
-/** A grammar that was compiled once, for those who compile it again. */
+/** The recording of a compiled grammar, for compiling it again. */
 export interface RecordedGrammar {
   readonly grammar: CompiledGrammar;
-  /** Its automata, for `compileGrammar`; in shared memory. */
+  /** Automata for `compileGrammar`, in shared memory. */
   readonly automata: Int32Array;
-  /** Steps that compiling takes, without and with building the automata. */
+  /** Compilation steps, without and with building the automata. */
   readonly numSteps: number;
   readonly numAllSteps: number;
 }
 
-/** Compiles as `compileGrammar` does, and keeps what takes longest to build. */
+/** Compiles like `compileGrammar` and records the automata. */
 export function recordGrammar(source: GrammarSource, limits: Partial<GrammarLimits> = {}): RecordedGrammar {
   let numBuilding = 0;
   const tape = createRecorder((build) => {
@@ -95,7 +94,7 @@ function compileWith(source: GrammarSource, fuel: Fuel): CompiledGrammar {
   try {
     return (compile as Compile<GrammarSource['type']>)(source, fuel);
   } catch (error) {
-    // The depth of some recursions follows the input; what outgrows the stack is refused like any other excess.
+    // Some recursions are as deep as the input; a stack overflow is rejected like any other excess.
     if (error instanceof RangeError) {
       throw new RuvLLMError('unsupported', 'grammar: nested too deeply to compile', { cause: error });
     }

@@ -4,7 +4,7 @@ import { createTokenMatcher } from './token-matcher.ts';
 import { createTokenTable } from './token-table.ts';
 import type { GrammarSource, TokenVocabulary } from './types.ts';
 
-/** All bytes, and tokens that end a string they begin inside of: after a name, an escape, a forbidden text. */
+/** All bytes, and tokens that end a string: after a name, an escape, a forbidden text. */
 const PIECES = [
   'ab":',
   'b":',
@@ -37,7 +37,7 @@ const schema = (of: object): GrammarSource => ({ type: 'json_schema', schema: of
 
 test.each<[string, GrammarSource, string, string[], string[]]>([
   ['a new name', schema({ type: 'object' }), '{"', ['ab":', 'b":', '\\\\":', '\\u0061b":', 'é":'], ['ab",']],
-  ['a name that is there', schema({ type: 'object' }), '{"ab":1,"', ['b":', '\\\\":'], ['ab":', '\\u0061b":']],
+  ['an existing name', schema({ type: 'object' }), '{"ab":1,"', ['b":', '\\\\":'], ['ab":', '\\u0061b":']],
   ['its second half', schema({ type: 'object' }), '{"ab":1,"a', ['ab":', 'é":'], ['b":']],
   ['an item', schema({ items: { type: 'string' }, type: 'array' }), '["ab","', ['ab",', '\\"",', '\\n"]'], ['":']],
   [
@@ -49,7 +49,7 @@ test.each<[string, GrammarSource, string, string[], string[]]>([
   ],
   ['too short', schema({ items: { type: 'string', minLength: 3 }, type: 'array' }), '["', [], ['ab",', '"]']],
   [
-    'a text that may not come',
+    'a forbidden text',
     {
       type: 'structure',
       root: { kind: 'json', schema: { type: 'array', items: { type: 'string' } }, without: '</t>' },

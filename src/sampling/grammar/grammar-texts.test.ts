@@ -5,7 +5,7 @@ import type { CompiledGrammar, GrammarState } from './types.ts';
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** 'whole', the shortest completion of a text that may go on, or where it stops. */
+/** 'whole', the shortest completion of an incomplete text, or the position where it is rejected. */
 function read(grammar: CompiledGrammar, text: string): string {
   let state: GrammarState | null = grammar.start;
   for (const [i, byte] of encoder.encode(text).entries()) {
@@ -63,7 +63,7 @@ describe('[G11] JSON texts', () => {
   ])('%j reads %s', (value, text, expected) => {
     expect(read(schema(value), text)).toBe(expected);
   });
-  test('json_object takes objects only', () => {
+  test('json_object accepts only objects', () => {
     const grammar = compileGrammar({ type: 'json_object' });
     expect(read(grammar, '{"a":[null]}')).toBe('whole');
     expect(read(grammar, '[')).toBe('stopped at 0');

@@ -7,7 +7,7 @@ import type { CompiledGrammar, GrammarState } from './types.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** Every byte that may follow, and where it leads. */
+/** Every allowed byte and the state after it. */
 function continuations(grammar: CompiledGrammar, state: GrammarState): [number, GrammarState][] {
   const found: [number, GrammarState][] = [];
   for (let byte = 0; byte < 256; byte++) {
@@ -17,7 +17,7 @@ function continuations(grammar: CompiledGrammar, state: GrammarState): [number, 
   return found;
 }
 
-/** Walks at random; at every state the shortest completion must make a text that `check` accepts. */
+/** Random walk; at every state the shortest completion must give a text that `check` accepts. */
 function walk(grammar: CompiledGrammar, choices: readonly number[], check: (text: string) => void): void {
   let state: GrammarState = grammar.start;
   const bytes: number[] = [];
@@ -31,7 +31,7 @@ function walk(grammar: CompiledGrammar, choices: readonly number[], check: (text
       expect(grammar.isComplete(state)).toBe(true);
       return;
     }
-    // Structure is rare among all bytes that a string takes: every other choice prefers it.
+    // Structural bytes are rare among those a string allows: every other choice prefers them.
     const structural = next.filter(([byte]) => '"{}[],:\\0123456789.-etfn'.includes(String.fromCharCode(byte)));
     const list = choice % 2 === 0 && structural.length > 0 ? structural : next;
     const [byte, after] = list[(choice >>> 1) % list.length]!;
@@ -165,7 +165,7 @@ test('[G2] the number of closing bytes is the length of the closing text', () =>
   }
 });
 
-test('[G3] regex: walks end in texts that the engine of the language accepts too', () => {
+test("[G3] regex: walks end in texts that JavaScript's engine accepts too", () => {
   for (const pattern of ['(\\d{3}-)?\\d{4}', '[^\\n"]{2,5}é+', '(a|bc)*d?', '(\\p{Lu}x|ü){2}']) {
     const grammar = compileGrammar({ type: 'regex', pattern });
     const whole = new RegExp(`^(?:${pattern})$`, 'u');

@@ -2,25 +2,25 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { DfaTape } from './automata/dfa-tape.ts';
 import { NO_TAPE } from './automata/dfa-tape.ts';
 
-/** Bounds on what a grammar from outside may cost. Every one has a default; all are checked before memory is taken. */
+/** Limits of a grammar from outside. All have defaults and are checked before memory is allocated. */
 export interface GrammarLimits {
-  /** Characters of a pattern or GBNF text, and of a schema's or structure's JSON text. */
+  /** Characters of a pattern or GBNF text, and of the JSON text of a schema or structure. */
   readonly maxSourceLength: number;
-  /** Nesting of a schema's JSON, of a structure's nodes, of groups in a pattern and of groups in GBNF. */
+  /** Nesting depth of a schema's JSON, a structure's nodes, and groups in a pattern or GBNF. */
   readonly maxDepth: number;
   /** States of one automaton over code points. */
   readonly maxStates: number;
-  /** Steps of compiling, about 10 million a second. */
+  /** Compilation steps, about 10 million per second. */
   readonly maxSteps: number;
-  /** Steps that one token of a running matcher may cost before it gives up with an error. */
+  /** Steps per token of a running matcher before it fails. */
   readonly maxStepsPerToken: number;
   /** Nodes of a structure. */
   readonly maxNodes: number;
   /** UTF-8 bytes of one literal, trigger or closing text of a structure. */
   readonly maxTextBytes: number;
-  /** Alternatives that one place of a schema may have once `anyOf`, `oneOf`, `not` and `if` are multiplied out. */
+  /** Alternatives at one place of a schema after expanding `anyOf`, `oneOf`, `not` and `if`. */
   readonly maxAlternatives: number;
-  /** Characters of white space in a row in JSON; what the nesting asks for bounds them too. */
+  /** Whitespace characters in a row in JSON; the nesting depth limits them too. */
   readonly maxWhitespace: number;
 }
 
@@ -36,18 +36,18 @@ export const DEFAULT_LIMITS: GrammarLimits = Object.freeze({
   maxWhitespace: 600,
 });
 
-/** A counter of work: input that costs too much gets an error with the number, never a hang. */
+/** A work counter: input that costs too much fails with the number instead of hanging. */
 export interface Fuel {
   readonly limits: GrammarLimits;
-  /** Where automata come from. */
+  /** Source of the automata. */
   readonly tape: DfaTape;
-  /** Steps since it was made or refilled. */
+  /** Steps since creation or the last refill. */
   readonly spent: number;
   burn(steps: number, what: string): void;
-  /** Bytes that were kept, roughly; they are never counted back. */
+  /** Approximate bytes held; never decreases. */
   readonly heldBytes: number;
   hold(sizeBytes: number): void;
-  /** Starts counting anew under another bound. */
+  /** Restarts the count with another limit. */
   refill(maxSteps: number): void;
 }
 
@@ -82,7 +82,7 @@ export function createFuel(limits: GrammarLimits, tape = NO_TAPE): Fuel {
   };
 }
 
-/** Valid input that cannot be enforced; `pointer` is the place in the schema, or null. */
+/** Valid input that cannot be enforced; `pointer` is its place in the schema, or null. */
 export function unsupported(keyword: string, pointer: string | null, reason: string): RuvLLMError {
   const at = pointer === null ? '' : ` at ${pointer === '' ? 'the root' : pointer}`;
   return new RuvLLMError('unsupported', `grammar: ${keyword}${at}: ${reason}`, {
@@ -90,7 +90,7 @@ export function unsupported(keyword: string, pointer: string | null, reason: str
   });
 }
 
-/** Input that breaks its own format. */
+/** Malformed input. */
 export function malformed(what: string, position: number | string, reason: string): RuvLLMError {
   return new RuvLLMError(
     'invalid_option',

@@ -5,7 +5,7 @@ import { createTokenMatcher } from './token-matcher.ts';
 import { createTokenTable } from './token-table.ts';
 import type { TokenVocabulary } from './types.ts';
 
-/** What numbers are made of, with all tokens of up to three digits as vocabularies have them; the last ends a text. */
+/** Characters of numbers and all tokens of up to three digits, as in real vocabularies; the last is the end token. */
 const PIECES = [
   ...'-.eE+[],',
   ...[1, 2, 3].flatMap((size) => Array.from({ length: 10 ** size }, (_, i) => pad(i, size))),
@@ -29,7 +29,7 @@ const SCHEMAS = [
   { type: 'integer', multipleOf: 997 },
   { type: 'integer', not: { multipleOf: 3 } },
 ];
-/** A twentieth of a second at most, with all the tokens that a mask looks at. */
+/** At most 50 ms, including all tokens that a mask visits. */
 const MAX_STEPS = 500_000;
 
 function pad(value: number, size: number): string {
@@ -37,7 +37,7 @@ function pad(value: number, size: number): string {
 }
 const has = (mask: Uint32Array, id: number): boolean => ((mask[id >>> 5]! >>> (id & 31)) & 1) === 1;
 
-test('[G26] a number of any length takes few steps for each token, and ends as a member', () => {
+test('[G26] a number of any length takes few steps per token and is a member of the set', () => {
   assert(
     property(
       constantFrom(...SCHEMAS),
@@ -51,7 +51,7 @@ test('[G26] a number of any length takes few steps for each token, and ends as a
           const mask = matcher.mask();
           matcher.closingBytes();
           const allowed = PIECES.map((_, id) => id).filter((id) => has(mask, id));
-          // Long fractions: a point where it may be, digits else.
+          // Long fractions: a point where allowed, otherwise digits.
           const digits = allowed.filter((id) => /\d/.test(PIECES[id]!));
           const isPoint = i === pointAt && has(mask, PIECES.indexOf('.'));
           const from = digits.length > 0 ? digits : allowed;
@@ -70,7 +70,7 @@ test('[G26] a number of any length takes few steps for each token, and ends as a
   );
 });
 
-test('[G4] integers that serializers print with an exponent are taken between bounds of either sign', () => {
+test('[G4] accepts integers printed with an exponent, between bounds of either sign', () => {
   const grammar = compileGrammar({ type: 'json_schema', schema: { type: 'integer', minimum: -1e300, maximum: 1e30 } });
   for (const value of [
     1.5e25,

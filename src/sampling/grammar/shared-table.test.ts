@@ -4,7 +4,7 @@ import { buildTableData, openTokenTable } from './shared-table.ts';
 import { createTokenTable } from './token-table.ts';
 import { openVocabulary, type VocabularyData } from './vocabulary-data.ts';
 
-/** Pieces of JSON strings, so that quotes, escapes and broken characters meet; a control token now and then, an end at last. */
+/** Pieces of JSON strings with quotes, escapes and broken characters; some control tokens, and an end token. */
 const tokens = fc.array(
   fc.record({
     text: fc.array(fc.constantFrom(0x22, 0x5c, 0x61, 0x62, 0x75, 0x30, 0xc3, 0xa9, 0x0a), { maxLength: 7 }),
@@ -31,7 +31,7 @@ function arraysOf(value: object): ArrayBufferView[] {
   });
 }
 
-test('[G27] a table that crossed threads is the table built in place, and all its arrays are shared', () => {
+test('[G27] a table from another thread equals one built locally, and all its arrays are shared', () => {
   fc.assert(
     fc.property(tokens, (all) => {
       const data = flatten(all);

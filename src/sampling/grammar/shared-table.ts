@@ -7,13 +7,13 @@ export interface TokenTableData extends Omit<TokenTable, 'vocabulary'> {
   readonly vocabulary: VocabularyData;
 }
 
-/** Builds the table in memory that threads hand to each other without a copy. */
+/** Builds the table in shared memory, which threads pass without a copy. */
 export function buildTableData(vocabulary: VocabularyData): TokenTableData {
   const table = createTokenTable(openVocabulary(vocabulary));
   return shareArrays({ ...table, vocabulary });
 }
 
-/** The table of `buildTableData`, whichever thread built it. */
+/** The table of `buildTableData`, from any thread. */
 export function openTokenTable(data: TokenTableData): TokenTable {
   return { ...data, vocabulary: openVocabulary(data.vocabulary) };
 }

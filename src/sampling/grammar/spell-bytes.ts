@@ -3,14 +3,14 @@ import type { TokenTrie } from './token-trie.ts';
 import { CONTROL_BEGIN, CONTROL_END } from './types.ts';
 import type { CompiledGrammar, GrammarState } from './types.ts';
 
-/** The node that a byte leads to; -1: none. */
+/** The node after a byte; -1: none. */
 export function childOf(table: TokenTrie, node: number, byte: number): number {
   let child = node + 1;
   while (child < table.skip[node]! && table.bytes[child] !== byte) child = table.skip[child]!;
   return child < table.skip[node]! ? child : -1;
 }
 
-/** Calls `found` with the end and the id of each token that spells the text from `at` on. */
+/** Calls `found` with the end and id of each token that spells the text from `at` on. */
 function eachToken(table: TokenTable, text: Uint8Array, at: number, found: (end: number, id: number) => void): void {
   let node = 0;
   for (let end = at; end < text.length; end++) {
@@ -31,8 +31,8 @@ function eachControl(table: TokenTable, text: Uint8Array, at: number, found: (en
 }
 
 /**
- * The fewest tokens that spell the bytes; null when the vocabulary cannot. With a grammar and where it stands, control tokens
- * are used too wherever they lead to where the bytes lead.
+ * The fewest tokens that spell the bytes; null if the vocabulary cannot. With a grammar and its state, control tokens
+ * are used too where they lead to the same state.
  */
 export function spellBytes(
   table: TokenTable,
@@ -51,7 +51,7 @@ export function spellBytes(
       best[end] = count + 1;
       from[end] = [at, id];
     };
-    // First, because of two equally short spellings this is the one that models are trained on.
+    // First, because models are trained on this one of two equally short spellings.
     if (isControlled) {
       eachControl(table, text, at, (end, id) => {
         if (isSameWay(under.grammar, states, text, at, end)) offer(end, id);

@@ -5,7 +5,7 @@ import type { TokenTrie } from './token-trie.ts';
 import { markControl } from './token-table.ts';
 import type { CompiledGrammar, GrammarState, TokenVocabulary } from './types.ts';
 
-/** Where a token leads; null: it may not come. An end token's spelling counts as a control token's. */
+/** The state after a token; null: not allowed. An end token's spelling counts like a control token's. */
 export function stepToken(
   grammar: CompiledGrammar,
   vocabulary: TokenVocabulary,
@@ -32,13 +32,13 @@ function allowRange(table: TokenTrie, from: number, to: number, mask: Uint32Arra
   }
 }
 
-/** Sets the bits of all tokens that the grammar takes from this state on; the mask must be empty. */
+/** Sets the bits of all tokens allowed in this state; the mask must be empty. */
 export function fillMask(grammar: CompiledGrammar, table: TokenTable, start: GrammarState, mask: Uint32Array): void {
   const { vocabulary } = table;
-  // Within a string that may go on in any way, whole subtrees are known beforehand: only tokens that end it are walked.
+  // Inside a string with free content, whole subtrees are known beforehand: only tokens that end it are walked.
   if (start.freeRoom > 0) allowContent(table, start, mask);
   if (start.taken && start.freeRoom >= table.maxBeforeQuote) {
-    // The content is no matter to what follows the quote: of all tokens only that is walked, each way once.
+    // The content does not affect what follows the quote: only that is walked, each way once.
     walk(grammar, table.quotes, table.quotes.numNodes, start, mask);
     for (const tail of start.taken) forbidName(table, tail, mask);
     walk(grammar, table.escapedQuotes, table.escapedQuotes.numNodes, start, mask);
@@ -86,7 +86,7 @@ function walk(
   }
 }
 
-/** Of a name that may not come again: the tokens that would end it. */
+/** For names that must not repeat: the tokens that would end them. */
 function forbidName(table: TokenTable, tail: Uint8Array, mask: Uint32Array): void {
   let node = 0;
   for (const byte of tail) {
@@ -113,7 +113,7 @@ function allowContent(table: TokenTable, { freeRoom, avoid }: GrammarState, mask
 
 const completions = new WeakMap<TokenTable, WeakMap<TextSearch, (Int32Array | undefined)[]>>();
 
-/** The tokens of string content that complete the text from where its search stands. */
+/** The tokens of string content that complete the forbidden text from its current place. */
 function completionsOf(table: TokenTable, search: TextSearch, at: number): Int32Array {
   let ofTable = completions.get(table);
   if (ofTable === undefined) completions.set(table, (ofTable = new WeakMap()));

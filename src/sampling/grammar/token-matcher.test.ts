@@ -7,7 +7,7 @@ import type { TokenVocabulary } from './types.ts';
 
 const encoder = new TextEncoder();
 
-/** All single bytes, pieces of JSON and text, a control token and an end. */
+/** All single bytes, pieces of JSON and text, a control token and an end token. */
 function smallVocabulary(): TokenVocabulary & { readonly texts: readonly Uint8Array[] } {
   const pieces = [
     '{"',
@@ -37,7 +37,7 @@ function smallVocabulary(): TokenVocabulary & { readonly texts: readonly Uint8Ar
     ...Array.from({ length: 256 }, (_, byte) => Uint8Array.of(byte)),
     ...pieces.map((piece) => encoder.encode(piece)),
   ];
-  // Half a character, one that ends in half a character, and one far longer than any length bound below.
+  // A partial character, a token that ends in one, and one far longer than any length bound below.
   texts.push(encoder.encode('é').slice(0, 1), Uint8Array.of(97, 0xf0, 0x9f), encoder.encode('x'.repeat(40)));
   const [control, end] = [texts.length, texts.length + 1];
   texts.push(encoder.encode('<c>'), new Uint8Array(0));
@@ -60,10 +60,10 @@ const SOURCES = [
   { type: 'string', pattern: '^(na)*me$' },
 ];
 
-test('[G13] the mask has exactly the tokens that are accepted one by one', () => {
+test('[G13] the mask has exactly the accepted tokens', () => {
   let state = 1;
   const random = (n: number): number => ((state = (Math.imul(state, 1103515245) + 12345) >>> 0) >>> 8) % n;
-  const wrong: string[] = []; // one assertion at the end: one per token takes ten times as long
+  const wrong: string[] = []; // asserted once at the end: ten times faster than per token
   for (const schema of SOURCES) {
     for (let round = 0; round < 12; round++) {
       const matcher = createTokenMatcher(compileGrammar({ type: 'json_schema', schema }), table);
@@ -88,7 +88,7 @@ test('[G13] the mask has exactly the tokens that are accepted one by one', () =>
   expect(wrong).toEqual([]);
 });
 
-test('[G14] the end is allowed exactly when the text is whole, and nothing after it', () => {
+test('[G14] allows the end token exactly when the text is complete, and nothing after it', () => {
   const [end] = vocabulary.endIds as [number];
   const matcher = createTokenMatcher(compileGrammar({ type: 'json_schema', schema: { const: 12 } }), table);
   expect([matcher.isComplete, has(matcher.mask(), end), matcher.accept(end)]).toEqual([false, false, false]);
@@ -105,7 +105,7 @@ test('[G14] the end is allowed exactly when the text is whole, and nothing after
   expect(() => matcher.accept(vocabulary.size)).toThrow(/outside the vocabulary/);
 });
 
-test('[G15] closing tokens spell the closing bytes with the fewest tokens', () => {
+test('[G15] spells the closing bytes with the fewest tokens', () => {
   expect(spellBytes(table, encoder.encode('{"name'))!.map((id) => vocabulary.texts[id]!.length)).toEqual([2, 4]);
   expect(spellBytes(table, new Uint8Array(0))).toEqual([]);
   const grammar = compileGrammar({ type: 'json_schema', schema: { type: 'object', required: ['name'] } });
@@ -114,7 +114,7 @@ test('[G15] closing tokens spell the closing bytes with the fewest tokens', () =
   expect(matcher.isComplete).toBe(true);
 });
 
-test('[G16] cached masks stay within their bytes and are the same as fresh ones', () => {
+test('[G16] cached masks stay within their byte limit and equal fresh ones', () => {
   const grammar = compileGrammar({ type: 'json_object' });
   const matcher = createTokenMatcher(grammar, table, { cacheBytes: 200 });
   const first = Uint32Array.from(matcher.mask());
@@ -127,7 +127,7 @@ test('[G16] cached masks stay within their bytes and are the same as fresh ones'
   expect(Uint32Array.from(matcher.mask())).toEqual(first);
 });
 
-test('[G17] a vocabulary that cannot spell the grammar is dead, not stuck', () => {
+test('[G17] reports a vocabulary that cannot spell the grammar as dead', () => {
   const letters = createTokenTable({
     size: 2,
     bytes: (id) => Uint8Array.of(97 + id),

@@ -6,21 +6,21 @@ import type { CompiledGrammar, GrammarState } from './types.ts';
 
 /** Follows one generated text under a grammar. */
 export interface TokenMatcher {
-  /** Bit id of word id >> 5: whether the token may come next. Shared and valid until the next call; never change it. */
+  /** Bit id of word id >> 5: whether the token is allowed next. Shared, valid until the next call; do not modify. */
   mask(): Uint32Array;
-  /** Takes a token; false, and nothing changes, when it may not come next. */
+  /** Accepts a token; false, changing nothing, if it is not allowed. */
   accept(tokenId: number): boolean;
-  /** The text so far is whole: it may end here. */
+  /** The text so far is complete: it may end here. */
   readonly isComplete: boolean;
   /** An end token was accepted. */
   readonly isEnded: boolean;
-  /** No token may come next: the vocabulary cannot spell what the grammar needs. */
+  /** No token is allowed next: the vocabulary cannot spell what the grammar requires. */
   readonly isDead: boolean;
-  /** The one token that may come next, or null when there are more. */
+  /** The only allowed token, or null if there are more. */
   forcedToken(): number | null;
-  /** Bytes of the shortest completion; no completion needs more tokens than this where every byte has a token. */
+  /** Bytes of the shortest completion; an upper bound of its tokens where every byte has a token. */
   closingBytes(): number;
-  /** The shortest completion; null when it is longer than `maxBytes`. Default 65 536. */
+  /** The shortest completion; null if longer than `maxBytes`. Default 65,536. */
   closing(maxBytes?: number): Uint8Array | null;
   /** The fewest tokens that spell the shortest completion. */
   closingTokens(maxBytes?: number): number[] | null;
@@ -28,14 +28,14 @@ export interface TokenMatcher {
 }
 
 export interface TokenMatcherOptions {
-  /** Masks kept per grammar and vocabulary. Default 16 MiB. */
+  /** Bytes of cached masks per grammar and vocabulary. Default 16 MiB. */
   readonly cacheBytes?: number;
 }
 
 const DEFAULT_CACHE_BYTES = 16 << 20;
 const DEFAULT_CLOSING_BYTES = 65_536;
 
-/** Masks by state, the least recently used ones dropped first. */
+/** Masks by state, evicting the least recently used. */
 interface MaskCache {
   readonly masks: Map<string, Uint32Array>;
   sizeBytes: number;

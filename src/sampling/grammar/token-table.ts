@@ -5,36 +5,36 @@ import { createTokenTrie } from './token-trie.ts';
 import type { TokenVocabulary } from './types.ts';
 import { CONTROL_BEGIN, CONTROL_END } from './types.ts';
 
-/** A vocabulary prepared for masks. Control tokens are spelled between marks, which sort behind all bytes. */
+/** A vocabulary prepared for masks. Control tokens are spelled between marks, which sort after all bytes. */
 export interface TokenTable extends TokenTrie {
   readonly vocabulary: TokenVocabulary;
   readonly numWords: number;
-  /** The node of the mark before control tokens; `numNodes` when there are none. */
+  /** The node of the mark before control tokens; `numNodes` if there are none. */
   readonly controlNode: number;
-  /** Tokens that stay inside a JSON string, read from its inside. */
+  /** Tokens that stay inside a JSON string if read inside one. */
   readonly contentMask: Uint32Array;
-  /** The tokens of `contentMask` by their number of characters, the longest first, and those numbers. */
+  /** The tokens of `contentMask` by number of characters, longest first, and those numbers. */
   readonly longest: Int32Array;
   readonly lengths: Int32Array;
-  /** Tokens that end a string that they begin inside of: without escapes before that, from the quote on; and the others whole. */
+  /** Tokens that end the JSON string they start in: those without escapes from the quote on, the others whole. */
   readonly quotes: TokenTrie;
   readonly escapedQuotes: TokenTrie;
-  /** Characters before the quote, at most. */
+  /** Maximum characters before the quote. */
   readonly maxBeforeQuote: number;
 }
 
-// A longer token would overflow the depth; real ones have some hundred bytes at most.
+// A longer token would overflow the depth; real ones have a few hundred bytes at most.
 const MAX_TOKEN_BYTES = 4_096;
 
 interface Content {
-  /** Characters of a string's content; a broken one at the end counts, and an escape counts for no less than it is. */
+  /** Characters of a string's content; a partial one at the end counts, and escapes are never undercounted. */
   readonly numCharacters: number;
   /** Where the string ends; -1: not in this token. */
   readonly quoteAt: number;
   readonly hasEscape: boolean;
 }
 
-/** Reads a text from the inside of a JSON string up to its end; null: no string has it. */
+/** Reads a text from inside a JSON string to its end; null: invalid in a string. */
 function readContent(bytes: Spelling): Content | null {
   let numCharacters = 0;
   let hasEscape = false;
@@ -51,7 +51,7 @@ function readContent(bytes: Spelling): Content | null {
   return { numCharacters, quoteAt: -1, hasEscape };
 }
 
-/** What a control token is to a grammar that takes it. */
+/** The spelling of a control token, for grammars that allow it. */
 export function markControl(spelling: Uint8Array): Uint16Array {
   return Uint16Array.from([CONTROL_BEGIN, ...spelling, CONTROL_END]);
 }
@@ -70,7 +70,7 @@ function spellTokens(vocabulary: TokenVocabulary): Map<number, Spelling> {
   return texts;
 }
 
-/** Prepares a vocabulary once, for all grammars. */
+/** Prepares a vocabulary once for all grammars. */
 export function createTokenTable(vocabulary: TokenVocabulary): TokenTable {
   const texts = spellTokens(vocabulary);
   const numWords = (vocabulary.size + 31) >>> 5;

@@ -1,8 +1,8 @@
 import { BETWEEN, RESULT, nextState, readByte } from './json/string-lexer.ts';
 
 /**
- * Texts of tokens as a byte trie in flat arrays, nodes in depth-first order: node 0 is the root, a node's subtree ends where
- * `skip` says. Tokens stand sorted by their texts, so those below a node are one range.
+ * Token texts as a byte trie in flat arrays, nodes in depth-first order: node 0 is the root, a node's subtree ends at
+ * `skip`. Tokens are sorted by text, so those below a node are one range.
  */
 export interface TokenTrie {
   readonly numNodes: number;
@@ -10,7 +10,7 @@ export interface TokenTrie {
   readonly bytes: Uint16Array;
   readonly depths: Uint16Array;
   readonly skip: Int32Array;
-  /** Tokens at or below the node are sorted[first[node]] to sorted[first[skip[node]]]; at it, up to own[node]. */
+  /** Tokens at or below the node are sorted[first[node]] to sorted[first[skip[node]]]; those at it end at own[node]. */
   readonly first: Int32Array;
   readonly own: Int32Array;
   readonly sorted: Int32Array;
@@ -47,7 +47,7 @@ export function contentBitsOf(bytes: Spelling): number {
   return bits >>> 0;
 }
 
-/** The trie of the texts by token; none is empty. */
+/** Builds the trie of the token texts; none is empty. */
 export function createTokenTrie(texts: ReadonlyMap<number, Spelling>): TokenTrie {
   const sorted = Int32Array.from(texts.keys()).sort((a, b) => compareBytes(texts.get(a)!, texts.get(b)!) || a - b);
 
@@ -78,14 +78,14 @@ export function createTokenTrie(texts: ReadonlyMap<number, Spelling>): TokenTrie
   first.push(sorted.length);
 
   const contentBits = new Uint32Array(bytes.length).fill(0xffffffff);
-  // Children stand after their parents: from the back, each node is whole before its parent reads it.
+  // Children come after their parents: backwards, each node is complete before its parent reads it.
   const parents = new Int32Array(bytes.length);
   const open: number[] = [];
   for (let node = 0; node < bytes.length; node++) {
     open.length = depths[node]!;
     parents[node] = open.at(-1) ?? 0;
     open.push(node);
-    // Of one spelling there is one answer.
+    // One result per spelling.
     if (own[node]! > first[node]!) contentBits[node] = contentBitsOf(texts.get(sorted[first[node]!]!)!);
   }
   const below = new Uint16Array(bytes.length);

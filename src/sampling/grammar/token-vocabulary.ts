@@ -1,7 +1,7 @@
 import type { Tokenizer } from '../../tokenizers/index.ts';
 import type { TokenVocabulary } from './types.ts';
 
-/** What grammars need of a tokenizer. */
+/** The vocabulary data that grammars need. */
 export function createTokenVocabulary(tokenizer: Tokenizer): TokenVocabulary {
   const endIds: number[] = [];
   for (let id = 0; id < tokenizer.vocabSize; id++) if (tokenizer.isEndOfGeneration(id)) endIds.push(id);

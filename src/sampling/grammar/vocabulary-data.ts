@@ -2,7 +2,7 @@ import type { TokenVocabulary } from './types.ts';
 
 /** A tokenizer's tokens as plain data. */
 export interface VocabularyData {
-  /** The bytes of all tokens, one after the other; token i is [offsets[i], offsets[i + 1]); a control token's are its spelling. */
+  /** The bytes of all tokens, concatenated; token i is [offsets[i], offsets[i + 1]); for control tokens the spelling. */
   readonly bytes: Uint8Array;
   readonly offsets: Int32Array;
   /** 1: a control token. */

@@ -2,14 +2,14 @@
 export type CodeRanges = readonly number[];
 
 export const MAX_CODE_POINT = 0x10ffff;
-// Lone surrogates are no characters: UTF-8 cannot carry them and an escape that spells one is refused.
+// Lone surrogates are not characters: UTF-8 cannot encode them, and escapes that spell one are rejected.
 const FIRST_SURROGATE = 0xd800;
 const LAST_SURROGATE = 0xdfff;
 
 /** Every character. */
 export const ANY: CodeRanges = [0, FIRST_SURROGATE - 1, LAST_SURROGATE + 1, MAX_CODE_POINT];
 
-/** Brings pairs in any order into the sorted form, without surrogates. */
+/** Sorts and merges pairs given in any order, without surrogates. */
 export function normalizeRanges(pairs: readonly number[]): CodeRanges {
   const sorted: [number, number][] = [];
   for (let i = 0; i < pairs.length; i += 2) if (pairs[i]! <= pairs[i + 1]!) sorted.push([pairs[i]!, pairs[i + 1]!]);

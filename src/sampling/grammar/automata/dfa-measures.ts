@@ -1,18 +1,18 @@
 import type { Fuel } from '../limits.ts';
 import type { Dfa } from './dfa.ts';
 
-/** What a character costs to write, in bytes. */
+/** Bytes needed to write a character. */
 export type CodeCost = (code: number) => number;
 
 export const utf8Cost: CodeCost = (code) => (code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4);
 
-/** Inside a JSON string: quotes, backslashes and five control characters have short escapes, the other controls `\u00XX`. */
+/** Inside a JSON string: quotes, backslashes and five control characters have short escapes, other controls `\u00XX`. */
 export const jsonCost: CodeCost = (code) => {
   if (code === 34 || code === 92 || (code >= 8 && code <= 13 && code !== 11)) return 2;
   return code < 32 ? 6 : utf8Cost(code);
 };
 
-// The cheapest character of a range is among these and its ends; readable ones first.
+// The cheapest character of a range is one of these or its ends; readable ones first.
 const CHEAP = [97, 65, 48, 32, 33, 35, 93, 8, 9, 10, 12, 13, 14, 0x80, 0x800, 0xe000, 0x10000];
 
 export function cheapestCode(lo: number, hi: number, cost: CodeCost): number {
@@ -23,7 +23,7 @@ export function cheapestCode(lo: number, hi: number, cost: CodeCost): number {
   return best;
 }
 
-/** For each state: bytes of the shortest way to acceptance, and the character that starts it (-1: accepted here). */
+/** Per state: bytes of the shortest path to acceptance, and its first character (-1: accepting). */
 export interface Distances {
   readonly bytes: Float64Array;
   readonly codes: Int32Array;
@@ -40,7 +40,7 @@ export function measureDistances(
   for (let q = 0; q < dfa.numStates; q++) if (isGoal(dfa.labels[q]!)) bytes[q] = 0;
   for (let isChanged = true; isChanged;) {
     isChanged = false;
-    // Backwards, because construction numbers states from the start: most automata settle in two rounds.
+    // Backwards, because states are numbered from the start: most automata settle in two rounds.
     for (let q = dfa.numStates - 1; q >= 0; q--) {
       for (let e = dfa.offsets[q]!; e < dfa.offsets[q + 1]!; e++) {
         fuel.burn(1, 'an automaton');
@@ -65,7 +65,7 @@ export function shortestText(distances: Distances, from: number, step: (q: numbe
   return text;
 }
 
-/** For each state: how many texts lead to acceptance from there; Infinity where a loop does. */
+/** Per state: the number of texts that lead to acceptance; Infinity if a loop does. */
 export function countTexts(dfa: Dfa, fuel: Fuel, isGoal = (label: number) => label !== 0): Float64Array {
   const counts = new Float64Array(dfa.numStates).fill(-1);
   const useful = new Uint8Array(dfa.numStates);
@@ -82,7 +82,7 @@ export function countTexts(dfa: Dfa, fuel: Fuel, isGoal = (label: number) => lab
       }
     }
   }
-  // Kahn's order over useful states: what is left over lies on a loop or leads into one.
+  // Kahn's algorithm over useful states: remaining states lie on a loop or lead into one.
   const open = new Int32Array(dfa.numStates);
   const sources: number[][] = Array.from({ length: dfa.numStates }, () => []);
   const ready: number[] = [];
@@ -109,7 +109,7 @@ export function countTexts(dfa: Dfa, fuel: Fuel, isGoal = (label: number) => lab
   return counts.map((count) => (count < 0 ? Infinity : count));
 }
 
-/** The texts with a wanted label, those that are cheapest to write first; stops after `limit`. */
+/** Texts with a requested label, cheapest first; stops after `limit`. */
 export function listTexts(
   dfa: Dfa,
   limit: number,
@@ -119,7 +119,7 @@ export function listTexts(
 ): string[] {
   const texts: string[] = [];
   const { bytes } = measureDistances(dfa, jsonCost, fuel, isGoal);
-  // One queue per total cost (written so far and still needed): the next text found is never dearer than a later one.
+  // One queue per total cost (written and remaining), so texts come out in order of cost.
   const queues: [q: number, text: string, isWhole: boolean, written: number][][] = [];
   const push = (q: number, text: string, isWhole: boolean, written: number): void => {
     fuel.burn(1, 'a list of texts');

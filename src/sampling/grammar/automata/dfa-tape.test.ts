@@ -13,17 +13,20 @@ const SOURCES: readonly GrammarSource[] = [
   },
 ];
 
-test.each(SOURCES.map((source, i) => [i, source] as const))('[G25] source %i: read is as built', (_, source) => {
-  const { grammar, automata, numSteps, numAllSteps } = recordGrammar(source);
-  expect(numSteps).toBeLessThan(numAllSteps / 2);
-  // Not one automaton is built again, or the steps would not do.
-  const read = compileGrammar(source, { maxSteps: numSteps + 1 }, automata);
-  expect(() => compileGrammar(source, { maxSteps: numSteps + 1 })).toThrow('steps');
-  read.beginToken();
-  expect(read.closing(read.start, 100)).toEqual(grammar.closing(grammar.start, 100));
-});
+test.each(SOURCES.map((source, i) => [i, source] as const))(
+  '[G25] source %i: reads the automata as built',
+  (_, source) => {
+    const { grammar, automata, numSteps, numAllSteps } = recordGrammar(source);
+    expect(numSteps).toBeLessThan(numAllSteps / 2);
+    // No automaton is rebuilt, or the step limit would be exceeded.
+    const read = compileGrammar(source, { maxSteps: numSteps + 1 }, automata);
+    expect(() => compileGrammar(source, { maxSteps: numSteps + 1 })).toThrow('steps');
+    read.beginToken();
+    expect(read.closing(read.start, 100)).toEqual(grammar.closing(grammar.start, 100));
+  },
+);
 
-test('[G25] automata of another source are not used', () => {
+test('[G25] ignores automata of another source', () => {
   const { automata } = recordGrammar(SOURCES[0]!);
   const grammar = compileGrammar({ type: 'regex', pattern: 'no' }, {}, automata);
   expect(new TextDecoder().decode(grammar.closing(grammar.start, 100)!)).toBe('no');

@@ -1,24 +1,24 @@
 import type { Dfa } from './dfa.ts';
 
 /**
- * The automata of a compilation in the order they are built. Compiling the same source again asks for the same ones in the
- * same order, so a thread that must not stand still reads what another one has built.
+ * A compilation's automata in build order. Compiling the same source again requests the same ones in the same order, so
+ * a thread that must not stall reads what another has built.
  */
 export interface DfaTape {
-  /** The next automaton; `mark` is a number that both compilations know it by. */
+  /** The next automaton; `mark` identifies it in both compilations. */
   next(mark: number, build: () => Dfa): Dfa;
 }
 
 /** Builds everything. */
 export const NO_TAPE: DfaTape = { next: (_, build) => build() };
 
-// Numbers kept: 16 MiB. What does not fit is built again, and counted there.
+// Recorded numbers: 16 MiB. Automata that do not fit are rebuilt, and their steps counted.
 const MAX_NUMBERS = 1 << 22;
 const HEAD = 3;
 
 const sizeOf = (numStates: number, numEdges: number): number => HEAD + 3 * numStates + 1 + 3 * numEdges;
 
-/** Builds everything and keeps it; `onBuilt` hears when one is built, `stop` gives what was kept. */
+/** Builds and records everything; `onBuilt` is called after each automaton, `stop` returns the recording. */
 export function createRecorder(onBuilt: (build: () => Dfa) => Dfa): DfaTape & { stop(): Int32Array } {
   const kept: [mark: number, dfa: Dfa][] = [];
   let numNumbers = 0;
@@ -26,7 +26,7 @@ export function createRecorder(onBuilt: (build: () => Dfa) => Dfa): DfaTape & { 
   let isFull = false;
   return {
     next(mark, build) {
-      // A part of a larger one: that is kept as a whole.
+      // Part of a larger automaton, which is recorded as a whole.
       if (isInside || isFull) return build();
       isInside = true;
       try {
@@ -41,7 +41,7 @@ export function createRecorder(onBuilt: (build: () => Dfa) => Dfa): DfaTape & { 
     },
     stop() {
       const size = kept.reduce((sum, [, dfa]) => sum + sizeOf(dfa.numStates, dfa.lo.length), 0);
-      // Shared: it goes through two threads, and none of them copies it.
+      // Shared memory: it passes through two threads without a copy.
       const tape = new Int32Array(new SharedArrayBuffer(4 * size));
       let at = 0;
       const write = (numbers: ArrayLike<number>): void => {
@@ -57,7 +57,7 @@ export function createRecorder(onBuilt: (build: () => Dfa) => Dfa): DfaTape & { 
   };
 }
 
-/** Reads what was kept; from the first that does not fit on it builds. `create` gives an automaton its id. */
+/** Reads a recording; from the first mismatch on it builds. `create` assigns an automaton's id. */
 export function createPlayer(tape: Int32Array, create: (dfa: Omit<Dfa, 'id'>) => Dfa): DfaTape {
   let at = 0;
   return {

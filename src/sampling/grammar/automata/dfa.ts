@@ -3,9 +3,9 @@ import { unsupported } from '../limits.ts';
 import { ANY, MAX_CODE_POINT } from './code-ranges.ts';
 
 /**
- * A deterministic automaton over code points. Transitions of state q are the positions offsets[q] to offsets[q + 1] of
- * `lo`, `hi`, `to`, sorted; a character without one leads nowhere. Every state can still reach an accepting one, state 0 is
- * the start, and an automaton of no states accepts nothing.
+ * A deterministic automaton over code points. Transitions of state q are entries offsets[q] to offsets[q + 1] of `lo`, `hi`, `to`,
+ * sorted; a character without one is rejected. Every state can reach an accepting one, state 0 is the start, and an automaton
+ * without states accepts nothing.
  */
 export interface Dfa {
   readonly id: number;
@@ -14,13 +14,13 @@ export interface Dfa {
   readonly lo: Int32Array;
   readonly hi: Int32Array;
   readonly to: Int32Array;
-  /** 0: not accepted here; else which kind of text was read. */
+  /** 0: not accepting; otherwise the label of the text read. */
   readonly labels: Int32Array;
-  /** 1: every text is accepted from here on, with one label. */
+  /** 1: every continuation is accepted with the same label. */
   readonly free: Uint8Array;
 }
 
-/** A state under construction: its label and its transitions as lo, hi, target triples in order. */
+/** A state under construction: its label and its transitions as sorted lo, hi, target triples. */
 export interface DraftState {
   label: number;
   edges: number[];
@@ -28,7 +28,7 @@ export interface DraftState {
 
 let lastId = 0;
 
-/** Gives an automaton an id of its own. */
+/** Assigns a new id to an automaton. */
 export function nameDfa(dfa: Omit<Dfa, 'id'>): Dfa {
   return { id: ++lastId, ...dfa };
 }
@@ -46,7 +46,7 @@ export function dfaStep(dfa: Dfa, state: number, code: number): number {
   return -1;
 }
 
-/** Whether some character in [lo, hi] leads on. */
+/** Whether any character in [lo, hi] has a transition. */
 export function hasEdgeInto(dfa: Dfa, state: number, lo: number, hi: number): boolean {
   for (let edge = dfa.offsets[state]!; edge < dfa.offsets[state + 1]!; edge++) {
     if (dfa.lo[edge]! <= hi && dfa.hi[edge]! >= lo) return true;
@@ -85,7 +85,7 @@ function reachesAccepting(states: readonly DraftState[]): Uint8Array {
   return alive;
 }
 
-/** Splits states by label, then by where their characters lead, until nothing splits any more. */
+/** Splits states by label, then by transitions, until nothing changes. */
 function equivalenceClasses(states: readonly DraftState[], alive: Uint8Array, fuel: Fuel): Int32Array {
   let classes = Int32Array.from(states, (state, i) => (alive[i] === 1 ? state.label : -1));
   for (let count = 0; ;) {
@@ -148,7 +148,7 @@ export function finishDfa(states: readonly DraftState[], fuel: Fuel): Dfa {
     }
     offsets.push(lo.length);
   }
-  // Twice: distances and counts come for every state.
+  // Twice: distances and counts are stored per state too.
   fuel.hold(8 * (3 * lo.length + 3 * order.length));
   const labels = Int32Array.from(order, (state) => states[state]!.label);
   const free = labels.map((label, q) => {
@@ -167,7 +167,7 @@ export function finishDfa(states: readonly DraftState[], fuel: Fuel): Dfa {
   });
 }
 
-/** Runs several automata side by side; `label` sees the label of each (0 where it is stuck) and says the product's. */
+/** Product of several automata; `label` maps their labels (0 where one is stuck) to the product's. */
 export function productDfa(parts: readonly Dfa[], label: (labels: readonly number[]) => number, fuel: Fuel): Dfa {
   const states: DraftState[] = [];
   const tuples: number[][] = [];
@@ -206,7 +206,7 @@ export function productDfa(parts: readonly Dfa[], label: (labels: readonly numbe
   return finishDfa(states, fuel);
 }
 
-/** Accepts the listed texts, each with the label beside it. */
+/** Accepts the listed texts, each with its label. */
 export function dfaOfTexts(texts: readonly (readonly [string, number])[], fuel: Fuel): Dfa {
   return fuel.tape.next(texts.length, () => buildDfaOfTexts(texts, fuel));
 }

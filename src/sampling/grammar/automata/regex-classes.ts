@@ -22,7 +22,7 @@ const CONTROLS = new Map([
   ['0', 0],
 ]);
 
-// One pass over all code points costs some 30 ms: kept, and bounded because names come from outside.
+// Computing one takes 30 ms over all code points: cached, and bounded because names come from outside.
 const MAX_PROPERTIES = 64;
 const properties = new Map<string, CodeRanges>();
 
@@ -81,7 +81,7 @@ function readUnicodeEscape(reader: RegexReader): number {
   return high;
 }
 
-/** What stands behind a backslash. */
+/** Reads an escape after its backslash. */
 export function readEscapedSet(reader: RegexReader, inClass: boolean): CodeRanges {
   reader.at++;
   const next = reader.codes[reader.at];
@@ -107,7 +107,7 @@ export function readEscapedSet(reader: RegexReader, inClass: boolean): CodeRange
   return normalizeRanges([code, code]);
 }
 
-/** A class in brackets, the reader at its `[`. */
+/** Reads a class in brackets, starting at its `[`. */
 export function readClass(reader: RegexReader): CodeRanges {
   const opened = reader.at;
   reader.at++;

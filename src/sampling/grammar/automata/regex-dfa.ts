@@ -25,7 +25,7 @@ function buildNfa(root: RegexNode, isSearch: boolean, fuel: Fuel): NfaNode[] {
     }
     return nodes.push({ ranges: null, next: -1, free: [], anchor: null, ...node }) - 1;
   };
-  // Built from the back: `next` is where to go on.
+  // Built from the back: `next` is the continuation.
   const build = (node: RegexNode, next: number): number => {
     if (node.kind === 'set') return add({ ranges: node.ranges, next });
     if (node.kind === 'start' || node.kind === 'end') return add({ free: [next], anchor: node.kind });
@@ -104,7 +104,10 @@ function edgesOf(nodes: readonly NfaNode[], set: readonly number[], visit: (targ
   return edges;
 }
 
-/** Subset construction. `isSearch`: a match anywhere in the text counts, as in JSON Schema; else the whole text must match. */
+/**
+ * Subset construction. `isSearch`: a match anywhere in the text counts, as in JSON Schema; otherwise the whole text
+ * must match.
+ */
 export function dfaOfRegexNode(root: RegexNode, isSearch: boolean, fuel: Fuel): Dfa {
   const nodes = buildNfa(root, isSearch, fuel);
   const start = nodes.pop()!.next;

@@ -13,7 +13,7 @@ export type RegexNode =
   | { readonly kind: 'start' }
   | { readonly kind: 'end' };
 
-/** The text being read and how far. Code points, so that a character outside the BMP is one. */
+/** The pattern and the read position, in code points, so that a character outside the BMP is one. */
 export interface RegexReader {
   readonly codes: readonly string[];
   at: number;
@@ -23,7 +23,7 @@ export interface RegexReader {
 
 const notLineEnd: CodeRanges = [0, 9, 11, 12, 14, 0x2027, 0x202a, ANY[1]!, ANY[2]!, ANY[3]!];
 
-/** Reads an ECMA-262 pattern in its Unicode reading; look-around, back references and word boundaries are refused. */
+/** Parses an ECMA-262 pattern in Unicode mode; rejects look-around, back references and word boundaries. */
 export function parseRegex(pattern: string, limits: GrammarLimits): RegexNode {
   if (pattern.length > limits.maxSourceLength) {
     throw malformed('pattern', 0, `${pattern.length} characters, the limit is ${limits.maxSourceLength}`);

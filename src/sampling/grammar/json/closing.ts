@@ -12,18 +12,18 @@ import type { CharacterState } from './string-lexer.ts';
 import { BETWEEN, finishCharacter, possibleCodes } from './string-lexer.ts';
 import type { ArrayThread, Frame, KeyThread, ObjectThread, StartThread, TextThread, Thread } from './threads.ts';
 
-/** Ends the innermost open part of a thread, without the levels around it. */
+/** Completes the innermost open part of a thread, without the levels around it. */
 export interface LocalClosing {
-  /** The shortest way; null when it is longer than `maxBytes`. */
+  /** The shortest completion; null if longer than `maxBytes`. */
   close(thread: Thread, maxBytes: number): Uint8Array | null;
   /** One more property or item, for a container that must not end here. */
   grow(thread: ObjectThread | ArrayThread, maxBytes: number): Uint8Array | null;
-  /** The bytes of the shortest way, and the level that is left then. Nothing is written: a minimum may be a billion. */
+  /** Bytes of the shortest completion and the level afterwards. Nothing is written: a minimum may be a billion. */
   measure(thread: Thread): { readonly bytes: number; readonly around: Frame | null };
 }
 
 const encoder = new TextEncoder();
-// Longer missing texts are counted, not written.
+// Longer completions are counted, not written.
 const MAX_WRITTEN = 1_000;
 const inner = (text: string): string => JSON.stringify(text).slice(1, -1);
 
@@ -38,7 +38,7 @@ function join(...parts: readonly (Uint8Array | string)[]): Uint8Array {
   return all;
 }
 
-/** Ends an unfinished character in the way that leaves the least to write; `after` is the cost from a state on. */
+/** Completes an unfinished character so that the least remains to write; `after` is the cost from a state on. */
 function finishBest(dfa: Dfa, state: number, character: CharacterState, after: (state: number) => number) {
   let best: { bytes: Uint8Array; state: number; code: number } | null = null;
   let least = Infinity;
@@ -107,7 +107,7 @@ export function createLocalClosing(progress: JsonProgress, solver: Solver): Loca
       ? solver.witness(start.goal, maxBytes)
       : solver.unique.pick(start.goal, start.watch.excluded);
 
-  /** Bytes of the value and of what the object needs after it. */
+  /** Bytes of the value and of the rest of the object. */
   const afterKey = (start: StartThread): number =>
     solver.cost(start.goal) + (progress.planObject(start.up as ObjectThread)?.bytes ?? Infinity);
 

@@ -10,9 +10,9 @@ import { createJsonStep } from './json-steps.ts';
 import type { Frame, Thread } from './threads.ts';
 import { keyOf } from './threads.ts';
 
-// Alternatives followed at one time; a schema that needs more is refused where it happens.
+// Parallel alternatives; a schema that needs more fails at that point.
 const MAX_THREADS = 4_000;
-// The longest completion that is written to know its length.
+// The longest completion that is written to measure it.
 const MAX_WATCHED_BYTES = 65_536;
 
 interface JsonState extends GrammarState {
@@ -31,7 +31,7 @@ function freeRoomOf(thread: Thread): number {
 const encoder = new TextEncoder();
 const NONE: readonly Uint8Array[] = [];
 
-/** The ends of this string that would make it what it may not be; null where its content is of matter otherwise too. */
+/** The string endings that are forbidden; null if the content matters in other ways too. */
 function takenTails(thread: Thread): readonly Uint8Array[] | null {
   if (thread.kind === 'text') {
     const { text, length, watch } = thread;
@@ -44,7 +44,7 @@ function takenTails(thread: Thread): readonly Uint8Array[] | null {
   return names.map((name) => encoder.encode(JSON.stringify(name.slice(read.length)).slice(1, -1)));
 }
 
-/** Whether an array of unique items is open around the thread, or is the thread. */
+/** Whether the thread is, or is inside, an array of unique items. */
 function isWatched(thread: Thread): boolean {
   if (thread.kind === 'key') return thread.object.read !== null;
   if (thread.kind === 'colon') return thread.next[0]!.watch !== null;
@@ -52,7 +52,7 @@ function isWatched(thread: Thread): boolean {
   return thread.kind !== 'done' && thread.watch !== null;
 }
 
-/** The level around a thread that is closed, where it is the same whatever the value became; else undefined. */
+/** The level around a closed thread if it does not depend on the value; otherwise undefined. */
 function frameAfter(thread: Thread): Frame | null | undefined {
   if (!('up' in thread) || thread.watch !== null) return undefined;
   return thread.kind === 'object' && thread.phase === 'after-comma' ? undefined : thread.up;
@@ -65,7 +65,7 @@ function isWholeThread(thread: Thread, fuel: Fuel): boolean {
   );
 }
 
-/** Texts of JSON values that satisfy the goal. */
+/** A grammar of the JSON values that satisfy the goal. */
 export function createJsonGrammar(
   formulas: Formulas,
   solver: Solver,
@@ -85,7 +85,7 @@ export function createJsonGrammar(
     return { freeRoom, taken, threads };
   };
 
-  /** Bytes to finish a level and all around it. */
+  /** Bytes to complete a level and all around it. */
   const bytesAround = (frame: Frame | null): number => {
     if (frame === null) return 0;
     let bytes = frameBytes.get(frame);
@@ -119,10 +119,10 @@ export function createJsonGrammar(
         threads = [around];
         continue;
       }
-      // Read back, so that the levels around see exactly the value that was written.
+      // Parsed back, so that the outer levels see exactly the written value.
       let after = readBack(threads, part);
       if (after.length === 0 && (first.kind === 'object' || first.kind === 'array')) {
-        // Closed here it would equal an earlier item of an array of unique ones.
+        // Closing here would repeat an earlier item of an array of unique items.
         part = local.grow(first, maxBytes);
         if (part === null) return null;
         after = readBack(threads, part);
@@ -130,7 +130,7 @@ export function createJsonGrammar(
       bytes.push(...part);
       if (bytes.length > maxBytes) return null;
       threads = after;
-      // A number ends with what follows it.
+      // A number ends with the character after it.
       const ended = threads[0]?.kind === 'number' ? endNumber(threads[0]) : null;
       if (ended !== null) threads = [ended];
     }
@@ -139,7 +139,7 @@ export function createJsonGrammar(
 
   const bytesOf = (thread: Thread): number => {
     if (isWhole(thread)) return 0;
-    // Values must differ from earlier ones: how long that makes them is known when they are written.
+    // Values must differ from earlier ones: their length is known only when written.
     if (isWatched(thread)) return closingOf(thread, MAX_WATCHED_BYTES)?.length ?? Infinity;
     const { bytes, around } = local.measure(thread);
     return bytes + bytesAround(around);

@@ -14,7 +14,7 @@ import { possibleCodes } from './string-lexer.ts';
 import type { ArrayThread, KeyThread, ObjectThread, StartThread, TextThread, Watch } from './threads.ts';
 import type { UniqueItems } from '../schema/unique-items.ts';
 
-/** The questions that threads ask of the schema: what may come next and whether it can end well. */
+/** Queries of threads to the schema: which continuations are allowed and can be completed. */
 export interface JsonProgress {
   readonly fuel: Fuel;
   readonly unique: UniqueItems;
@@ -23,7 +23,7 @@ export interface JsonProgress {
   watchedNumbers(set: NumberSet, watch: Watch | null): NumberSet;
   isKeyAlive(thread: KeyThread): boolean;
   canAddKey(thread: ObjectThread): boolean;
-  /** The ways to go on with a property of this name; none if it may not be added. */
+  /** The continuations for a property of this name; empty if it is not allowed. */
   valuesOfKey(thread: ObjectThread, label: number, name: string): StartThread[];
   isObjectDone(thread: ObjectThread): boolean;
   canonicalObject(thread: ObjectThread): string;
@@ -37,10 +37,10 @@ export interface JsonProgress {
 // A plan and its entries, mostly few.
 const PLAN_BYTES = 400;
 
-/** One text: the end of a string that has all its characters. */
+/** Exactly one text: the end of a string with all its characters. */
 const ONE = Float64Array.of(1);
 
-/** How many texts go on from a state, given what was read of the next character; `counts` says it for each state. */
+/** Number of texts from a state, after part of the next character was read; `counts` is per state. */
 function countLeft(dfa: Dfa, state: number, character: CharacterState, counts: Float64Array): number {
   if (character.mode === 0) return counts[state]!;
   const codes = possibleCodes(character);
@@ -54,7 +54,7 @@ function countLeft(dfa: Dfa, state: number, character: CharacterState, counts: F
   return left;
 }
 
-/** Whether the text begins with what was read, the unfinished character included. */
+/** Whether the text starts with what was read, including an unfinished character. */
 function goesOn(text: string, read: string, character: CharacterState): boolean {
   if (!text.startsWith(read)) return false;
   if (character.mode === 0) return true;
@@ -84,7 +84,7 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
     return found;
   };
 
-  /** Plans are kept by progress; most objects only ever ask for the rest of their required names. */
+  /** Plans are cached by progress; most objects only ask for their remaining required names. */
   const planOf = (thread: ObjectThread): ObjectPlan | null => {
     let plans = objectPlans.get(thread.object);
     if (plans === undefined) objectPlans.set(thread.object, (plans = new Map()));
@@ -135,7 +135,7 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
         usableBits(thread, one).some(
           (bits) =>
             solver.cost(propertyGoal(formulas, thread.object, one, bits)) < Infinity &&
-            // The name does not matter for what else is needed, but it takes one of its class away.
+            // Which name it is does not matter, but it takes one of its class away.
             planOf(withKey(thread, one, one.name ?? freeName(thread, one), bits)) !== null,
         );
       known.set(label, is);

@@ -36,8 +36,8 @@ function isSpace(byte: number): boolean {
 }
 
 /**
- * White space in a row: a new line and four characters per level, which holds JSON printed with an indent of up to four; a
- * model that only writes spaces must stop.
+ * Whitespace in a row: a newline and four characters per level, enough for an indent of four. Otherwise a model could
+ * write spaces for ever.
  */
 export function maxSpaces(depth: number): number {
   return 4 + 4 * depth;
@@ -45,11 +45,11 @@ export function maxSpaces(depth: number): number {
 
 export interface JsonStep {
   step(thread: Thread, byte: number, out: Thread[]): void;
-  /** The level around a number that is a whole value as it stands; null when it is not. */
+  /** The level around a number that is complete as it stands; null if incomplete. */
   endNumber(thread: NumberThread): Frame | null;
 }
 
-/** Moves threads on by one byte. A thread comes out only if some text completes it. */
+/** Advances threads by one byte. Only threads that can be completed are returned. */
 export function createJsonStep(progress: JsonProgress): JsonStep {
   const { maxWhitespace } = progress.fuel.limits;
   const hasRoom = (numSpaces: number, depth: number): boolean => numSpaces < Math.min(maxWhitespace, maxSpaces(depth));
@@ -120,7 +120,7 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
         return;
       }
       const read = thread.watch === null ? '' : thread.read + String.fromCodePoint(code);
-      // Counts beyond the minimum are alike where there is no maximum.
+      // Without a maximum, counts beyond the minimum are equivalent.
       const length = Math.min(thread.length + 1, text.max < Infinity ? Infinity : text.min);
       const { up, watch } = thread;
       const counted = isCounted ? length : 0;

@@ -1,8 +1,8 @@
-/** Where the reading of one character inside a JSON string stands. */
+/** Reading state of one character inside a JSON string. */
 export interface CharacterState {
-  /** 0 between characters; else what the next byte must be. */
+  /** 0 between characters; otherwise what the next byte must be. */
   readonly mode: number;
-  /** How many bytes or digits are still missing. */
+  /** Missing bytes or digits. */
   readonly missing: number;
   /** The bits read so far. */
   readonly bits: number;
@@ -13,7 +13,7 @@ export interface CharacterState {
 export const BETWEEN: CharacterState = { mode: 0, missing: 0, bits: 0, size: 0 };
 
 const MODE = { between: 0, utf8: 1, escape: 2, hex: 3, lowBackslash: 4, lowU: 5, lowHex: 6 } as const;
-/** The least code that needs two, three, four bytes: anything less in so many bytes is overlong. */
+/** The smallest code of two, three and four bytes; smaller codes are overlong. */
 const LEAST = [0, 0, 0x80, 0x800, 0x10000] as const;
 const MAX_CODE_POINT = 0x10ffff;
 const ESCAPES = new Map<number, number>([
@@ -31,10 +31,10 @@ const HIGH = 0xd800;
 const LOW = 0xdc00;
 const LAST_LOW = 0xdfff;
 
-/** What a byte did: a whole character (>= 0), the closing quote, nothing yet, or it may not stand here. */
+/** Result of a byte: a whole character (>= 0), the closing quote, nothing yet, or invalid. */
 export const RESULT = { quote: -1, partial: -2, invalid: -3 } as const;
 
-/** The state after the last `readByte` that gave `partial`. */
+/** The state after the last `readByte` that returned `partial`. */
 export let nextState: CharacterState = BETWEEN;
 
 function partial(mode: number, missing: number, bits: number, size = 0): number {
@@ -99,13 +99,13 @@ export function readByte(state: CharacterState, byte: number): number {
   }
 }
 
-/** Reads one byte of plain UTF-8 text: no quotes, no escapes. */
+/** Reads one byte of plain UTF-8 text, without quotes or escapes. */
 export function readUtf8Byte(state: CharacterState, byte: number): number {
   if (state.mode === MODE.utf8) return readContinuation(state, byte);
   return byte < 0x80 ? byte : readLead(byte);
 }
 
-/** The characters that an unfinished one can still become: lo, hi, lo, hi, … */
+/** The characters an unfinished one can still become: lo, hi, lo, hi, … */
 export function possibleCodes(state: CharacterState): number[] {
   const { mode, missing, bits, size } = state;
   if (mode === MODE.utf8) {
@@ -136,14 +136,14 @@ function astral(high: number, low: number): number {
 const encoder = new TextEncoder();
 const hex4 = (unit: number): string => unit.toString(16).padStart(4, '0');
 
-/** The bytes that make the unfinished character `code`. */
+/** The bytes that complete the unfinished character to `code`. */
 export function finishCharacter(state: CharacterState, code: number): Uint8Array {
   const { mode, missing, size } = state;
   if (mode === MODE.utf8) return encoder.encode(String.fromCodePoint(code)).subarray(size - missing);
   const units = String.fromCodePoint(code);
   const escaped = [...Array(units.length).keys()].map((i) => `\\u${hex4(units.charCodeAt(i))}`).join('');
   if (mode === MODE.escape) return encoder.encode(LETTERS.get(code) ?? escaped.slice(1));
-  // Counted from the end, because the first of two units is written already in the later modes.
+  // Counted from the end, because in the later modes the first of two units is already written.
   if (mode === MODE.hex) return encoder.encode(escaped.slice(6 - missing));
   const done = mode === MODE.lowBackslash ? 0 : mode === MODE.lowU ? 1 : 6 - missing;
   return encoder.encode(escaped.slice(6 + done));

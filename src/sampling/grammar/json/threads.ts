@@ -4,9 +4,9 @@ import type { NumberSet } from '../numbers/number-set.ts';
 import type { CharacterState } from './string-lexer.ts';
 
 /**
- * A thread follows one choice of alternatives through the text: everything it has promised is fixed, so each level of nesting
- * can be finished by itself and a thread is alive exactly when every level is. Threads never change; `up` is the level around,
- * in the state it will have when the value inside is done.
+ * A thread follows one choice of alternatives through the text: its obligations are fixed, so each nesting level can be completed
+ * separately, and a thread is alive exactly if every level is. Threads are immutable; `up` is the enclosing level in the state it
+ * will have when the inner value is complete.
  */
 export type Thread =
   | StartThread
@@ -22,7 +22,7 @@ export type Thread =
 /** A level around a value. */
 export type Frame = ObjectThread | ArrayThread;
 
-/** What `uniqueItems` around a value asks: to know its canonical text when it is done, and that it is none of these. */
+/** Set by an enclosing `uniqueItems`: it needs the value's canonical text, which must not be one of these. */
 export interface Watch {
   readonly excluded: readonly string[];
 }
@@ -46,7 +46,7 @@ export interface TextThread {
   readonly character: CharacterState;
   readonly up: Frame | null;
   readonly watch: Watch | null;
-  /** What was read, under a watch only. */
+  /** The text read, only under a watch. */
   readonly read: string;
 }
 
@@ -80,7 +80,7 @@ export interface ObjectThread {
   readonly depth: number;
   readonly up: Frame | null;
   readonly watch: Watch | null;
-  /** Name and canonical value of each property, under a watch only; the last one lacks its value while that is read. */
+  /** Name and canonical value of each property, only under a watch; the last lacks its value while it is read. */
   readonly read: readonly string[] | null;
 }
 
@@ -110,7 +110,7 @@ export interface ArrayThread {
   readonly depth: number;
   readonly up: Frame | null;
   readonly watch: Watch | null;
-  /** Canonical items so far, under a watch or `uniqueItems` only. */
+  /** Canonical items so far, only under a watch or `uniqueItems`. */
   readonly read: readonly string[] | null;
 }
 

@@ -16,7 +16,7 @@ export function decimal(units: bigint, exponent: number): Decimal {
   return { units, exponent };
 }
 
-/** Reads a JSON number; also what `String(number)` prints. */
+/** Parses a JSON number or the output of `String(number)`. */
 export function parseDecimal(text: string): Decimal {
   const [mantissa, exponent] = text.toLowerCase().split('e') as [string, string | undefined];
   const [whole, fraction] = mantissa.split('.') as [string, string | undefined];
@@ -25,7 +25,7 @@ export function parseDecimal(text: string): Decimal {
   return { units, exponent: Number(exponent ?? 0) - digits };
 }
 
-/** Units of `value` on the grid of 10^exponent, which must not be coarser than the value. */
+/** `value` in units of 10^exponent, which must not be coarser than the value. */
 export function unitsAt(value: Decimal, exponent: number): bigint {
   return value.units * tenTo(value.exponent - exponent);
 }
@@ -51,7 +51,7 @@ function gcd(a: bigint, b: bigint): bigint {
   return a;
 }
 
-/** The smallest positive number that both divide. */
+/** The least common multiple. */
 export function leastCommonMultiple(a: Decimal, b: Decimal): Decimal {
   const exponent = Math.min(a.exponent, b.exponent);
   const left = unitsAt(a, exponent);
@@ -59,7 +59,7 @@ export function leastCommonMultiple(a: Decimal, b: Decimal): Decimal {
   return { units: (left / gcd(left, right)) * right, exponent };
 }
 
-/** One spelling for each value, whatever form it was written in. */
+/** One spelling per value, whatever form it was written in. */
 export function canonicalDecimal({ units, exponent }: Decimal): string {
   if (units === 0n) return '0';
   const text = units.toString();

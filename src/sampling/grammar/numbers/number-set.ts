@@ -11,13 +11,13 @@ import {
   unitsAt,
 } from './decimal.ts';
 
-/** An end of a range; open: the value itself is outside. */
+/** An end of a range; open: excludes the value itself. */
 export interface Bound {
   readonly value: Decimal;
   readonly isOpen: boolean;
 }
 
-/** Numbers within two bounds that are multiples of `step`, of none of `notSteps`, and none of `excluded`. */
+/** Numbers within two bounds that are multiples of `step`, of none of `notSteps`, and not in `excluded`. */
 export interface NumberSet {
   readonly min: Bound | null;
   readonly max: Bound | null;
@@ -28,14 +28,13 @@ export interface NumberSet {
 
 export const ALL_NUMBERS: NumberSet = { min: null, max: null, step: null, notSteps: [], excluded: [] };
 
-/** What a double can hold: beyond it a reader would see Infinity or 0. */
+/** The range of doubles: beyond it a reader would see Infinity or 0. */
 export const LARGEST = parseDecimal(String(Number.MAX_VALUE));
 export const SMALLEST = parseDecimal(String(Number.MIN_VALUE));
 
-// Values that are skipped one by one while looking for one that no exclusion hits. Among consecutive multiples of a step,
-// exclusions by a few other steps leave gaps far shorter than this.
+// Values tried one by one while searching for one without an exclusion. A few other steps leave gaps far shorter than this.
 const MAX_SKIPPED = 256;
-// What a look between two bounds costs, in steps: large integers are divided.
+// Steps of a lookup between two bounds: it divides large integers.
 const BETWEEN_STEPS = 10;
 
 function tighter(a: Bound | null, b: Bound | null, sign: 1 | -1): Bound | null {
@@ -109,7 +108,7 @@ export function hasNumberBetween(
   return false;
 }
 
-/** The members in order, or null when there may be more than `limit`. */
+/** The members in order, or null if there may be more than `limit`. */
 export function listNumbers(set: NumberSet, limit: number, fuel: Fuel): Decimal[] | null {
   if (set.min === null || set.max === null) return null;
   if (compareDecimals(set.max.value, set.min.value) === 0) {

@@ -4,26 +4,26 @@ import { compareDecimals, decimal, negate, parseDecimal, tenTo, unitsAt } from '
 import type { NumberSet } from './number-set.ts';
 import { LARGEST, SMALLEST, hasNumber, hasNumberBetween, mirror } from './number-set.ts';
 
-// A model may write digits for ever. These hold every double in every form a serializer prints: up to 21 digits before
-// the point, 6 zeros and 17 digits behind it, exponents of three digits.
+// Bounds endless digits. They fit every double in every serialized form: up to 21 digits before the point, 6 zeros and 17
+// digits after it, exponents of three digits.
 const MAX_WHOLE_DIGITS = 40;
 const MAX_FRACTION_DIGITS = 40;
 const MAX_LEADING_ZEROS = 20;
 const MAX_EXPONENT_DIGITS = 3;
 const MAX_DOUBLE_EXPONENT = 308;
 const LEAST_EXPONENT = -324;
-// Numbers under a constraint take an exponent only where serializers print one: one digit before the point, and a value
-// from 10^21 up or below 10^-6. Else "10" would be the start of an integer up to 5, by way of "10e-1".
+// Constrained numbers allow an exponent only where serializers print one: one digit before the point, and a value from 10^21
+// up or below 10^-6. Otherwise "10" could start an integer up to 5, as "10e-1".
 const FIRST_LARGE_EXPONENT = 21;
 const LAST_SMALL_EXPONENT = -7;
-// Decimal digits that every double keeps apart, and the most that tell two doubles apart.
+// Decimal digits that every double preserves, and the most that distinguish two doubles.
 const SAFE_DIGITS = 15;
 const MAX_DIGITS = 17;
-// With this many there is still room for two digits more that a double keeps.
+// Up to here there is space for two more digits that a double preserves.
 const FREE_DIGITS = 13;
 // Serializers fill up to 21 digits before the point with zeros.
 const MAX_ZEROS = 7;
-// What reading a text and comparing it costs, in steps: about a microsecond.
+// Steps of parsing and comparing a text: about a microsecond.
 const CHECK_STEPS = 10;
 // Finer than any double: a grid on which every bound and step of a schema lies.
 const FINEST_EXPONENT = -400;
@@ -60,23 +60,23 @@ function isWhole(parts: Parts): boolean {
   return parts.whole !== '' && parts.fraction !== '' && (parts.exponentSign === null || parts.exponentDigits !== '');
 }
 
-/** Whether a double tells the text from Infinity and, unless it is zero, from 0. */
+/** Whether a double distinguishes the text from Infinity and, unless it is zero, from 0. */
 function fitsDouble(text: string, value: Decimal): boolean {
   const read = Number(text);
   return Number.isFinite(read) && (read !== 0 || value.units === 0n);
 }
 
-/** Digits without the zeros in front and behind. */
+/** Digits without leading and trailing zeros. */
 function countDigits({ whole, fraction }: Parts): number {
   return (whole + (fraction ?? '')).replace(/^0+/, '').replace(/0+$/, '').length;
 }
 
-/** Digits without the zeros in front: those behind are digits as long as more may follow. */
+/** Digits without leading zeros; trailing ones count as long as more digits may follow. */
 function countSignificant({ whole, fraction }: Parts): number {
   return (whole + (fraction ?? '')).replace(/^0+/, '').length;
 }
 
-/** Whether a reader of doubles sees this very value: with more digits than a double holds it would judge another one. */
+/** Whether a double holds exactly this value: with more digits a reader would judge another one. */
 function isFaithful(text: string, parts: Parts): boolean {
   const numDigits = countDigits(parts);
   if (numDigits <= SAFE_DIGITS) return true;
@@ -90,7 +90,7 @@ function isUnconstrained(set: NumberSet): boolean {
   return set.min === null && set.max === null && set.step === null && set.notSteps.length + set.excluded.length === 0;
 }
 
-/** Whether the mantissa may have an exponent behind it, as a serializer would print it. */
+/** Whether an exponent may follow the mantissa, as a serializer would print it. */
 function isScientific({ whole, fraction }: Parts): boolean {
   return whole.length === 1 && whole !== '0' && fraction !== '';
 }
@@ -106,7 +106,7 @@ export function isNumberText(set: NumberSet, text: string, fuel: Fuel): boolean 
   fuel.burn(CHECK_STEPS + set.excluded.length + set.notSteps.length, 'numbers');
   const parts = split(text);
   if (parts === null || !isWhole(parts)) return false;
-  // What is cheap first: most of the texts that are tried out fail here.
+  // Cheap checks first: most candidates fail here.
   const isFree = isUnconstrained(set);
   if (!isFree && parts.exponentSign !== null && !(isScientific(parts) && isPrintedExponent(parts))) return false;
   if (!isFree && !isFaithful(text, parts)) return false;
@@ -116,7 +116,7 @@ export function isNumberText(set: NumberSet, text: string, fuel: Fuel): boolean 
 
 const factors = new WeakMap<Decimal, bigint>();
 
-/** What digits must be a multiple of for some power of ten to make them one of the step: its factors but twos and fives. */
+/** The factor of the step without twos and fives, which digits must be a multiple of for any power of ten. */
 function factorOf({ step }: NumberSet): bigint {
   if (step === null) return 1n;
   let factor = factors.get(step);
@@ -129,7 +129,7 @@ function factorOf({ step }: NumberSet): bigint {
   return factor;
 }
 
-/** Near the digits that a double can keep, only few texts go on: they are tried out. */
+/** Near the limit of a double's digits only few continuations exist: they are tried one by one. */
 function hasLongText(set: NumberSet, text: string, parts: Parts, fuel: Fuel): boolean {
   const isInWhole = parts.fraction === null;
   const room = Math.min(2, MAX_DIGITS - countSignificant(parts));
@@ -149,7 +149,7 @@ function hasLongText(set: NumberSet, text: string, parts: Parts, fuel: Fuel): bo
   return false;
 }
 
-/** Whether a number of the set begins with this text. */
+/** Whether a number of the set starts with this text. */
 export function isNumberPrefix(set: NumberSet, text: string, fuel: Fuel): boolean {
   const parts = split(text);
   if (parts === null) return false;
@@ -162,13 +162,13 @@ export function isNumberPrefix(set: NumberSet, text: string, fuel: Fuel): boolea
   const positive = parts.isNegative ? mirror(set) : set;
   const numDigits = countSignificant(parts);
   if (numDigits <= FREE_DIGITS) return hasPlain(positive, parts, fuel) || hasScientific(positive, parts, fuel);
-  // Trying out costs most where nothing is to be found, as behind the point of an integer.
+  // Trying is most expensive where nothing matches, as after the point of an integer.
   if (hasPlain(positive, parts, fuel) && hasLongText(set, text, parts, fuel)) return true;
   if (numDigits > MAX_DIGITS || !hasScientific(positive, parts, fuel)) return false;
   return numDigits <= SAFE_DIGITS || hasLongMantissa(set, text, parts, MAX_DIGITS - numDigits, fuel);
 }
 
-/** Whether more digits, before or behind the point, make the (positive) text a member. */
+/** Whether more digits, before or after the point, make the (positive) text a member. */
 function hasPlain(set: NumberSet, { whole, fraction }: Parts, fuel: Fuel): boolean {
   const units = BigInt(whole + (fraction ?? ''));
   const digits = fraction?.length ?? 0;
@@ -184,22 +184,22 @@ function hasPlain(set: NumberSet, { whole, fraction }: Parts, fuel: Fuel): boole
   return false;
 }
 
-/** Exponents as serializers print them that a (positive) member may have, those before which a long mantissa is likely first. */
+/** Serializer exponents of possible (positive) members, those likely after a long mantissa first. */
 function exponentsOf(set: NumberSet): number[] {
   const exponents: number[] = [];
   if (set.max !== null && set.max.value.units <= 0n) return exponents;
   const high = set.max === null ? MAX_DOUBLE_EXPONENT : Math.min(MAX_DOUBLE_EXPONENT, magnitude(set.max.value));
   const low = set.min === null || set.min.value.units <= 0n ? -Infinity : magnitude(set.min.value) - 1;
   for (let exponent = Math.max(FIRST_LARGE_EXPONENT, low); exponent <= high; exponent++) exponents.push(exponent);
-  // Below 10^-6 there are no multiples of a larger step but zero.
+  // Below 10^-6, a larger step has no multiple but zero.
   const least = Math.max(LEAST_EXPONENT, low, set.step === null ? -Infinity : magnitude(set.step) - 1);
   for (let exponent = Math.min(LAST_SMALL_EXPONENT, high); exponent >= least; exponent--) exponents.push(exponent);
   return exponents;
 }
 
 /**
- * Whether an exponent, after up to `room` more digits, makes the text a number that a double keeps. Of 17 digits only some are
- * what a double prints as: each exponent is tried, and what a double prints is looked at before anything is computed.
+ * Whether an exponent, after up to `room` more digits, makes the text a number that a double preserves. Only some texts
+ * of 17 digits are printed by a double, so that is checked first.
  */
 function hasLongMantissa(set: NumberSet, text: string, parts: Parts, room: number, fuel: Fuel): boolean {
   if (!isScientific(parts)) return false;
@@ -220,7 +220,7 @@ function hasLongMantissa(set: NumberSet, text: string, parts: Parts, room: numbe
   return false;
 }
 
-/** Whether more digits behind the point and an exponent make the (positive) text a member. */
+/** Whether more digits after the point and an exponent make the (positive) text a member. */
 function hasScientific(set: NumberSet, parts: Parts, fuel: Fuel): boolean {
   if (parts.whole.length !== 1 || parts.whole === '0') return false;
   const fraction = parts.fraction ?? '';
@@ -266,10 +266,10 @@ const SHORT_EXPONENTS = [
   'e-8',
   'e-9',
 ];
-// Nodes looked at for the very shortest way before any way is taken.
+// Nodes searched for the shortest completion before accepting any.
 const MAX_SEARCHED = 600;
 
-/** How a serializer prints the one number of a set: nothing to search. */
+/** The serialized form of a set's only number: no search needed. */
 function onlyText(set: NumberSet, fuel: Fuel): string | null {
   if (set.min === null || set.max === null || compareDecimals(set.min.value, set.max.value) !== 0) return null;
   const { units, exponent } = set.min.value;
@@ -277,7 +277,7 @@ function onlyText(set: NumberSet, fuel: Fuel): string | null {
   return isNumberText(set, text, fuel) ? text : null;
 }
 
-/** Where no digits help, as behind the point of an integer, there is nothing shorter than an exponent. */
+/** Where digits cannot help, as after the point of an integer, an exponent is the shortest. */
 function shortExponent(set: NumberSet, prefix: string, fuel: Fuel): string | null {
   const parts = split(prefix);
   if (parts === null || parts.exponentSign !== null || parts.whole.length !== 1 || isUnconstrained(set)) return null;
@@ -289,7 +289,7 @@ function shortExponent(set: NumberSet, prefix: string, fuel: Fuel): string | nul
   return null;
 }
 
-/** The shortest text that makes this prefix a number of the set; null when there is none. */
+/** The shortest continuation that makes this prefix a number of the set; null if there is none. */
 export function completeNumber(set: NumberSet, prefix: string, fuel: Fuel): string | null {
   if (isNumberText(set, prefix, fuel)) return '';
   const only = prefix === '' ? onlyText(set, fuel) : null;

@@ -3,14 +3,14 @@ import type { Distances } from '../automata/dfa-measures.ts';
 import type { NumberSet } from '../numbers/number-set.ts';
 import type { Formula } from './formula.ts';
 
-/** Texts of one automaton, of min to max characters. Bounds stand only beside an automaton that accepts everything. */
+/** Texts of one automaton, of min to max characters. Bounds occur only with an automaton that accepts everything. */
 export interface TextAlternative {
   readonly kind: 'text';
   readonly dfa: Dfa;
   readonly min: number;
   readonly max: number;
   readonly distances: Distances;
-  /** How many texts are accepted from each state. */
+  /** Accepted texts per state. */
   readonly counts: Float64Array;
 }
 
@@ -32,25 +32,25 @@ export interface Contains {
 export interface ArrayAlternative {
   readonly kind: 'array';
   readonly key: string;
-  /** Goals of the first items, and of all that follow. */
+  /** Goals of the first items, and of all others. */
   readonly prefix: readonly Formula[];
   readonly rest: Formula;
   readonly min: number;
   readonly max: number;
   readonly contains: readonly Contains[];
-  /** Where `uniqueItems` stands, or null. */
+  /** Pointer of `uniqueItems`, or null. */
   readonly unique: string | null;
 }
 
-/** Property names that are treated alike: one name, or all that match the same patterns. */
+/** Equivalent property names: one name, or all that match the same patterns. */
 export interface KeyClass {
   readonly label: number;
   readonly name: string | null;
   readonly goal: Formula;
-  /** Which of the alternative's `somes` a property of this class can satisfy, as bits. */
+  /** Bits of the alternative's `somes` that a property of this class can satisfy. */
   readonly someBits: number;
   readonly isRequired: boolean;
-  /** How many names there are. */
+  /** Number of names. */
   readonly size: number;
   /** The cheapest names. */
   texts(limit: number): readonly string[];
@@ -59,10 +59,10 @@ export interface KeyClass {
 export interface ObjectAlternative {
   readonly kind: 'object';
   readonly key: string;
-  /** Reads property names; label i stands for classes[i - 1]. */
+  /** Reads property names; label i is classes[i - 1]. */
   readonly names: Dfa;
   readonly classes: readonly KeyClass[];
-  /** For each state of `names`: the labels that can still be reached. */
+  /** Per state of `names`: the labels that can still be reached. */
   readonly reachable: readonly (readonly number[])[];
   /** At least one property of a class with bit i must satisfy somes[i]. */
   readonly somes: readonly Formula[];
@@ -70,7 +70,7 @@ export interface ObjectAlternative {
   readonly max: number;
 }
 
-/** Everything that a value at one place may be. */
+/** All alternatives of a value at one place. */
 export interface Alternatives {
   readonly isNull: boolean;
   readonly booleans: readonly boolean[];

@@ -5,10 +5,10 @@ import { unsupported } from '../limits.ts';
 import type { ArrayAlternative, Contains, KeyClass, ObjectAlternative } from './alternatives.ts';
 import type { Atom, Formula, Formulas } from './formula.ts';
 
-// Each is a choice per item or property: two to the power of these many.
+// Each doubles the choices per item or property.
 const MAX_CONTAINS = 4;
 const MAX_SOMES = 4;
-// Counted item by item beside `contains`, property by property, or value by value under `uniqueItems`.
+// Counted one by one: items with `contains`, properties, or values with `uniqueItems`.
 const MAX_COUNTED = 512;
 
 export function arrayAlternative(formulas: Formulas, atoms: readonly Atom[]): ArrayAlternative | null {
@@ -116,7 +116,7 @@ function reachableLabels(automaton: Dfa, { fuel }: Formulas): number[][] {
   return sets.map((set) => [...set].sort((a, b) => a - b));
 }
 
-/** Runs the listed names and all patterns side by side; what they say together is a name's class. */
+/** Product of the listed names and all patterns; the combined labels give a name's class. */
 function nameAutomaton(
   formulas: Formulas,
   names: readonly (readonly [string, readonly Formula[]])[],

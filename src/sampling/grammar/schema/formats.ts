@@ -15,7 +15,7 @@ const months = `(?:[0-9]+M(?:${days})?)`;
 const years = `(?:[0-9]+Y(?:${months})?)`;
 const duration = `P(?:[0-9]+W|(?:${years}|${months}|${days})(?:${clock})?|${clock})`;
 
-/** Leap seconds come at 23:59:60 UTC only: which local time that is depends on the offset. */
+/** Leap seconds occur only at 23:59:60 UTC; the local time depends on the offset. */
 function leapSecond(): string {
   const two = (n: number): string => String(n).padStart(2, '0');
   const minutes = 24 * 60;
@@ -46,7 +46,7 @@ function ipv6(): string {
   return forms.join('|');
 }
 
-/** Formats that a pattern over the whole text describes exactly, made when first needed. */
+/** Formats that a pattern over the whole text describes exactly, built on first use. */
 export const FORMATS: ReadonlyMap<string, () => string> = new Map([
   ['date', () => date],
   ['time', time],

@@ -15,7 +15,7 @@ export type Atom =
   | { readonly kind: 'number'; readonly set: NumberSet }
   | { readonly kind: 'text'; readonly dfa: Dfa }
   | { readonly kind: 'length'; readonly min: number; readonly max: number }
-  /** The item at `index`, where there is one. */
+  /** The item at `index`, if it exists. */
   | { readonly kind: 'item'; readonly index: number; readonly goal: Formula }
   /** Every item from `from` on. */
   | { readonly kind: 'items'; readonly from: number; readonly goal: Formula }
@@ -29,7 +29,7 @@ export type Atom =
       readonly max: number;
     }
   | { readonly kind: 'unique'; readonly pointer: string }
-  /** The value of the property, where there is one. */
+  /** The value of the property, if it exists. */
   | { readonly kind: 'property'; readonly name: string; readonly goal: Formula }
   | { readonly kind: 'required'; readonly name: string }
   /** The values of all properties whose names the automaton accepts. */
@@ -56,14 +56,14 @@ const TYPE_OF_ATOM: Record<Atom['kind'], TypeBit> = {
 };
 
 /**
- * What a value must be: types and atoms under "and" and "or", with references to schemas read only when needed, so that
- * recursion is finite. Equal formulas are one object: `id` names a place's obligation wherever it occurs.
+ * A requirement on a value: types and atoms under "and" and "or", with references to schemas that are read lazily, so that recursion
+ * is finite. Equal formulas are one object, identified by `id`.
  */
 export type Formula =
   | { readonly id: number; readonly kind: 'and'; readonly parts: readonly Formula[] }
   | { readonly id: number; readonly kind: 'or'; readonly parts: readonly Formula[] }
   | { readonly id: number; readonly kind: 'types'; readonly types: number }
-  /** True of values of the atom's type that satisfy it, false of all others. */
+  /** True for values of the atom's type that satisfy it, false for all others. */
   | { readonly id: number; readonly kind: 'atom'; readonly type: TypeBit; readonly atom: Atom }
   | { readonly id: number; readonly kind: 'schema'; readonly node: number; readonly isNegated: boolean };
 
@@ -76,7 +76,7 @@ export interface Formulas {
   not(formula: Formula): Formula;
   types(bits: number): Formula;
   atom(atom: Atom): Formula;
-  /** The atom for values of its type; values of other types pass, as keywords of JSON Schema have it. */
+  /** The atom for values of its type; other types pass, as with JSON Schema keywords. */
   whenTyped(atom: Atom): Formula;
   schema(node: number, isNegated?: boolean): Formula;
 }
@@ -91,10 +91,10 @@ function atomKey(atom: Atom): string {
   return rest.join('|');
 }
 
-// With its entries in the tables that go by its id.
+// With its entries in the tables keyed by its id.
 const FORMULA_BYTES = 400;
 
-/** Makes formulas and keeps each only once. */
+/** Creates formulas, each only once. */
 export function createFormulas(fuel: Fuel): Formulas {
   const known = new Map<string, Formula>();
   const negations = new Map<number, Formula>();
@@ -111,7 +111,7 @@ export function createFormulas(fuel: Fuel): Formulas {
   const always = types(ALL_TYPES);
   const never = types(0);
 
-  /** `and` and `or` mirror each other: what leaves one unchanged decides the other. */
+  /** `and` and `or` are dual: the neutral element of one decides the other. */
   const join = (kind: 'and' | 'or', parts: readonly Formula[]): Formula => {
     const [unit, zero] = kind === 'and' ? [always, never] : [never, always];
     const flat = new Map<number, Formula>();

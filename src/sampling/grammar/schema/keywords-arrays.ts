@@ -14,7 +14,7 @@ function readPrefix(reader: SchemaReader, value: unknown, place: SchemaPlace, ke
   return formulas.and(parts);
 }
 
-/** Where the items begin that no list of schemas speaks of. */
+/** The index of the first item that no list of schemas covers. */
 export function prefixLength(schema: JsonObject): number {
   const items = own(schema, 'items');
   const prefix = Array.isArray(items) ? items : own(schema, 'prefixItems');

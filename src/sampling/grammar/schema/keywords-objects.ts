@@ -7,7 +7,7 @@ import type { JsonObject, SchemaPlace } from './schema-document.ts';
 import { own } from './schema-document.ts';
 import type { KeywordReader, SchemaReader } from './schema-reader.ts';
 
-/** The names that neither the list nor one of the patterns covers. */
+/** The names covered by neither the list nor a pattern. */
 export function namesOutside(reader: SchemaReader, names: readonly string[], patterns: readonly Dfa[]): Dfa {
   const { fuel } = reader.formulas;
   const listed = dfaOfTexts(
@@ -22,7 +22,7 @@ export function patternsOf(reader: SchemaReader, schema: JsonObject, place: Sche
   return Object.keys(map).map((pattern) => readPattern(reader, pattern, `${place.pointer}/patternProperties`));
 }
 
-/** "Has the property": true of objects with it only. */
+/** "Has the property": true only for objects with it. */
 export function hasProperty({ formulas }: SchemaReader, name: string): Formula {
   return formulas.atom({ kind: 'required', name });
 }
@@ -31,7 +31,7 @@ function requireAll(reader: SchemaReader, names: readonly string[]): Formula {
   return reader.formulas.and(names.map((name) => reader.formulas.whenTyped({ kind: 'required', name })));
 }
 
-/** For each key of the map: where an object has it, the formula made of its value holds. */
+/** For each key of the map: if an object has it, the formula of its value holds. */
 function readDependencies(
   reader: SchemaReader,
   value: unknown,

@@ -26,7 +26,7 @@ function checkText(text: string, pointer: string): string {
   return text;
 }
 
-/** Exactly one of the listed JSON values; the order of properties is free. */
+/** Exactly one of the listed JSON values; property order is free. */
 function oneOfValues(reader: SchemaReader, values: readonly unknown[], pointer: string): Formula {
   const { formulas } = reader;
   const texts: [string, number][] = [];
@@ -57,7 +57,7 @@ function oneOfValues(reader: SchemaReader, values: readonly unknown[], pointer: 
   return formulas.or(parts);
 }
 
-/** Adds the place to what went wrong inside a pattern. */
+/** Adds the place to an error inside a pattern. */
 export function readPattern(reader: SchemaReader, pattern: string, pointer: string) {
   try {
     return dfaOfRegex(pattern, true, reader.formulas.fuel);
@@ -84,7 +84,7 @@ const bound =
     return formulas.whenTyped({ kind: 'number', set: { ...ALL_NUMBERS, [side]: limit } });
   };
 
-// Times with leap seconds take some 300 ms to build; there are as many entries as formats.
+// Times with leap seconds take about 300 ms to build; one entry per format.
 const formats = new Map<string, Dfa>();
 const formatsOf = new WeakMap<object, Map<string, Dfa>>();
 
@@ -95,7 +95,7 @@ function readFormat(reader: SchemaReader, value: unknown, place: SchemaPlace): F
   const pattern = FORMATS.get(name);
   if (pattern === undefined)
     throw unsupported('format', `${place.pointer}/format`, `${JSON.stringify(name)} cannot be enforced`);
-  // Asked for once per schema: whether an earlier one built it must not change the order on the tape.
+  // Requested once per schema: the order on the tape must not depend on earlier schemas.
   let own = formatsOf.get(formulas);
   if (own === undefined) formatsOf.set(formulas, (own = new Map()));
   const dfa =

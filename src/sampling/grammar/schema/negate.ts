@@ -27,7 +27,7 @@ function negateNumbers(formulas: Formulas, set: NumberSet): Formula {
   return formulas.or(parts.map((part) => formulas.atom({ kind: 'number', set: part })));
 }
 
-/** For each requirement, what values of the same type that fail it look like. */
+/** For each requirement, the values of the same type that fail it. */
 const NEGATIONS: Negations = {
   boolean: (formulas, { value }) => formulas.atom({ kind: 'boolean', value: !value }),
   number: (formulas, { set }) => negateNumbers(formulas, set),

@@ -2,10 +2,10 @@ import type { ArrayAlternative, KeyClass, ObjectAlternative } from './alternativ
 import { jsonTextBytes } from './json-text.ts';
 import type { Formula, Formulas } from './formula.ts';
 
-/** Bytes of the shortest value that satisfies a formula; Infinity when there is none. */
+/** Bytes of the shortest value that satisfies a formula; Infinity if there is none. */
 export type CostOf = (goal: Formula) => number;
 
-/** The cheapest way to finish an array or object: what still has to be written, in order, and the bytes with the bracket. */
+/** The cheapest completion of an array or object: the remaining entries in order, and the bytes including the bracket. */
 export interface ArrayPlan {
   readonly bytes: number;
   readonly items: readonly { readonly goal: Formula; readonly times: number }[];
@@ -15,7 +15,7 @@ export interface ObjectPlan {
   readonly entries: readonly { readonly name: string; readonly goal: Formula }[];
 }
 
-/** What an array has so far: how many items, and how many of them satisfied each `contains`. */
+/** An array so far: its items, and how many satisfied each `contains`. */
 export interface ArrayProgress {
   readonly numItems: number;
   readonly counts: readonly number[];
@@ -23,11 +23,11 @@ export interface ArrayProgress {
 
 export interface ObjectProgress {
   readonly numKeys: number;
-  /** Labels of the listed names that are there. */
+  /** Labels of the listed names present. */
   readonly labels: readonly number[];
-  /** The other names that are there. */
+  /** The other names present. */
   readonly others: readonly { readonly label: number; readonly name: string }[];
-  /** Which `somes` are satisfied, as bits. */
+  /** The satisfied `somes`, as bits. */
   readonly someBits: number;
 }
 
@@ -35,7 +35,7 @@ export function itemGoal(alternative: ArrayAlternative, index: number): Formula 
   return alternative.prefix[index] ?? alternative.rest;
 }
 
-/** The ways an item can count: which `contains` it satisfies (bits) and what that asks of it. */
+/** The ways an item can count: which `contains` it satisfies (bits) and the resulting goal. */
 export function itemChoices(
   formulas: Formulas,
   alternative: ArrayAlternative,
@@ -60,7 +60,7 @@ export function countItem(
 ): readonly number[] | null {
   const next = counts.map((count, i) => count + ((bits >> i) & 1));
   for (const [i, count] of next.entries()) if (count > alternative.contains[i]!.max) return null;
-  // Beyond what anyone asks for, counts are alike: states stay few.
+  // Counts beyond the largest bound are equivalent, which keeps states few.
   return next.map((count, i) =>
     Math.min(count, Math.max(alternative.contains[i]!.min, finite(alternative.contains[i]!.max))),
   );
@@ -138,7 +138,7 @@ function planCountedArray(
   return { bytes: start.bytes, items };
 }
 
-/** What a property of the class asks of its value when it is to satisfy the `somes` of `bits` too. */
+/** The goal of a property of the class that must also satisfy the `somes` of `bits`. */
 export function propertyGoal(formulas: Formulas, alternative: ObjectAlternative, one: KeyClass, bits: number): Formula {
   return formulas.and([one.goal, ...alternative.somes.filter((_, i) => ((bits >> i) & 1) === 1)]);
 }

@@ -4,7 +4,7 @@ import { isObject } from './schema-document.ts';
 
 const at = (place: SchemaPlace, keyword: string): string => `${place.pointer}/${keyword}`;
 
-/** A count such as `minLength`: a whole number from 0 on, 2.0 included. */
+/** A count such as `minLength`: a non-negative integer, 2.0 included. */
 export function readCount(value: unknown, place: SchemaPlace, keyword: string): number {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < 0) {
     throw malformed(keyword, at(place, keyword), 'must be a non-negative integer');

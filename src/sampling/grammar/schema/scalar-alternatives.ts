@@ -14,11 +14,11 @@ export interface TextSet {
   readonly max: number;
 }
 
-/** Builds the alternatives of strings and numbers; automata that were combined once are kept. */
+/** Builds the alternatives of strings and numbers; combined automata are cached. */
 export interface ScalarBuilder {
   textSet(atoms: readonly Atom[]): TextSet | null;
   texts(terms: readonly (readonly Atom[])[]): TextAlternative[];
-  /** All texts of the terms in one automaton. */
+  /** One automaton for all texts of the terms. */
   unionOf(terms: readonly (readonly Atom[])[]): Dfa;
   numbers(terms: readonly (readonly Atom[])[]): NumberAlternative[];
   /** Whether no text or number satisfies the atoms; false for atoms of other types. */
@@ -75,7 +75,7 @@ export function createScalarBuilder(fuel: Fuel): ScalarBuilder {
     },
     texts(terms) {
       const sets = terms.map(builder.textSet).filter((set) => set !== null);
-      // One automaton for all that have no counter: fewer threads to follow.
+      // One automaton for all terms without a counter, to follow fewer threads.
       const plain = sets.filter((set) => set.min === 0 && set.max === Infinity);
       const merged =
         plain.length === 0

@@ -3,11 +3,11 @@ import type { GrammarLimits } from '../limits.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** A place of the document where a schema stands. */
+/** The location of a schema in the document. */
 export interface SchemaPlace {
   readonly value: unknown;
   readonly pointer: string;
-  /** What relative references here are relative to. */
+  /** The base of relative references here. */
   readonly base: string;
 }
 
@@ -19,9 +19,9 @@ export interface SchemaDocument {
 }
 
 const ROOT_BASE = 'schema://root/';
-/** Dialects whose rules are known; `$schema` of another one may mean anything. */
+/** Supported dialects; another `$schema` may mean anything. */
 const DIALECT = /^https?:\/\/json-schema\.org\/(draft-0[467]|draft\/20(19-09|20-12))\/schema#?$/;
-/** Keywords with a schema, a list or a map of them: an `$id` anywhere else names nothing. */
+/** Keywords that contain a schema, a list or a map of them: an `$id` elsewhere names nothing. */
 const SCHEMA_MAPS = new Set([
   'properties',
   'patternProperties',
@@ -74,7 +74,7 @@ function splitFragment(uri: string): [string, string] {
   return hash < 0 ? [uri, ''] : [uri.slice(0, hash), uri.slice(hash + 1)];
 }
 
-/** Checks size and depth without recursion: 60 000 nested arrays must not overflow the stack. */
+/** Checks size and depth without recursion: 60,000 nested arrays must not overflow the stack. */
 export function checkSize(root: unknown, limits: GrammarLimits, what = 'schema'): void {
   let level: unknown[] = [root];
   let count = 0;
@@ -100,7 +100,7 @@ export function checkSize(root: unknown, limits: GrammarLimits, what = 'schema')
   }
 }
 
-/** Finds what references mean: `$id`, anchors and JSON pointers of one document; other documents are refused. */
+/** Resolves `$id`, anchors and JSON pointers within one document; other documents are rejected. */
 export function openSchema(value: unknown, limits: GrammarLimits): SchemaDocument {
   checkSize(value, limits);
   const declared = isObject(value) ? own(value, '$schema') : undefined;

@@ -13,16 +13,16 @@ export interface SchemaReader {
   readonly formulas: Formulas;
   readonly document: SchemaDocument;
   readonly assertFormats: boolean;
-  /** The obligation "satisfies the schema at this place", not yet read. */
+  /** The goal "satisfies the schema at this place", read lazily. */
   schemaAt(place: SchemaPlace): Formula;
-  /** What a schema formula stands for. */
+  /** The formula behind a schema reference. */
   read(node: number): Formula;
   placeOf(node: number): SchemaPlace;
   /** The texts that satisfy the formula. */
   textsOf(formula: Formula): Dfa;
 }
 
-/** Turns one keyword into a requirement; `schema` is the object it stands in. */
+/** Turns one keyword into a requirement; `schema` is the object that contains it. */
 export type KeywordReader = (reader: SchemaReader, value: unknown, place: SchemaPlace, schema: JsonObject) => Formula;
 
 export const KEYWORDS: ReadonlyMap<string, KeywordReader> = new Map([
@@ -32,7 +32,7 @@ export const KEYWORDS: ReadonlyMap<string, KeywordReader> = new Map([
   ...OBJECT_KEYWORDS,
 ]);
 
-/** Known keywords that require nothing by themselves. */
+/** Known keywords without a requirement of their own. */
 const SILENT_KEYWORDS = new Set([
   ...UNEVALUATED_KEYWORDS,
   '$schema',
@@ -63,7 +63,7 @@ const SILENT_KEYWORDS = new Set([
 export function readKeywords(reader: SchemaReader, place: SchemaPlace, skip: ReadonlySet<string>): Formula[] {
   const schema = place.value as JsonObject;
   const parts: Formula[] = [];
-  // In draft 7 a reference stands alone: keywords beside it mean nothing.
+  // In draft 7, keywords next to a reference are ignored.
   const names = reader.document.isDraft7 && Object.hasOwn(schema, '$ref') ? ['$ref'] : Object.keys(schema);
   for (const name of names) {
     const keyword = KEYWORDS.get(name);

@@ -14,13 +14,13 @@ import { createTermReader } from './terms.ts';
 import type { UniqueItems } from './unique-items.ts';
 import { createUniqueItems } from './unique-items.ts';
 
-/** Says what values a formula allows, whether there are any, and the shortest one. */
+/** Computes which values a formula allows, whether there are any, and the shortest one. */
 export interface Solver {
-  /** Only alternatives that something satisfies. */
+  /** Only satisfiable alternatives. */
   alternatives(goal: Formula): Alternatives;
-  /** Bytes of the shortest value; Infinity when nothing satisfies the formula. */
+  /** Bytes of the shortest value; Infinity if unsatisfiable. */
   cost: CostOf;
-  /** The shortest value's text; `null` when it is longer than `maxBytes`. */
+  /** The shortest value's text; null if longer than `maxBytes`. */
   witness(goal: Formula, maxBytes: number): string | null;
   writeArray(plan: ArrayPlan, isFirst: boolean, maxBytes: number): string | null;
   writeObject(plan: ObjectPlan, isFirst: boolean, maxBytes: number): string | null;
@@ -70,7 +70,7 @@ export function createSolver(reader: SchemaReader): Solver {
       arrays: distinct(termsOf(goal, TYPE.array).map((atoms) => arrayAlternative(formulas, atoms))),
       objects: distinct(termsOf(goal, TYPE.object).map((atoms) => objectAlternative(formulas, atoms))),
     };
-    // Which values are different has to be known here already, and so what the items may be.
+    // The distinct values, and so the possible items, must be known here already.
     if (expanding.has(goal.id))
       throw unsupported('uniqueItems', null, 'cannot be enforced on items that contain such arrays again');
     expanding.add(goal.id);
@@ -89,7 +89,7 @@ export function createSolver(reader: SchemaReader): Solver {
     for (const goal of goals) checkOpen(goal, array.unique);
     return solver.unique.complete({ array, numItems: 0, read: [] }) !== null;
   };
-  /** Arrays and objects as different items: one that equals an earlier item must have a way to go on. */
+  /** Arrays and objects as unique items: one that equals an earlier item must be able to continue. */
   const checkOpen = (goal: Formula, pointer: string): void => {
     const found = solver.alternatives(goal);
     const isOpenObject = (object: ObjectAlternative): boolean =>
@@ -146,7 +146,7 @@ export function createSolver(reader: SchemaReader): Solver {
     return best;
   };
 
-  /** Costs of everything reachable from a goal: the least solution, found by lowering from "nothing satisfies it". */
+  /** Costs of everything reachable from a goal: the least fixed point, lowered from "unsatisfiable". */
   const solve = (goal: Formula): void => {
     const open = new Map<number, Formula>([[goal.id, goal]]);
     for (const next of open.values()) {

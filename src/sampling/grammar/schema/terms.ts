@@ -4,17 +4,17 @@ import type { SchemaReader } from './schema-reader.ts';
 
 type AtomFormula = Extract<Formula, { kind: 'atom' }>;
 
-/** What has been taken on so far on one branch. */
+/** The obligations of one branch so far. */
 interface Branch {
   readonly atoms: ReadonlyMap<number, AtomFormula>;
   readonly ors: ReadonlyMap<number, Formula>;
   readonly schemas: ReadonlySet<number>;
 }
 
-/** Multiplies a formula out, for values of one type: each term is a list of atoms that must all hold. */
+/** Expands a formula for values of one type: each term is a list of atoms that must all hold. */
 export type TermReader = (formula: Formula, type: TypeBit) => Atom[][];
 
-// How far a branch is looked into before it is taken, and how deep into values a contradiction is looked for.
+// Look-ahead before taking a branch, and depth of the search for contradictions.
 const MAX_GLANCE = 8;
 const MAX_NESTED = 3;
 // In-place references (allOf, $ref, …) in a row.
@@ -34,7 +34,7 @@ export function createTermReader(
     else if (formula.kind === 'and' || formula.kind === 'or') for (const part of formula.parts) inPlace(part, found);
     return found;
   };
-  /** A schema that leads back to itself without a value in between says nothing. */
+  /** A schema that refers back to itself without a value in between is meaningless. */
   const checkGuarded = (node: number, chain: readonly number[]): void => {
     if (guarded.has(node)) return;
     const { pointer } = reader.placeOf(node);
@@ -49,7 +49,7 @@ export function createTermReader(
     return formula.isNegated ? formulas.not(positive) : positive;
   };
 
-  /** True or false where that is plain to see under the branch, else null. */
+  /** True or false if that is obvious within the branch, otherwise null. */
   const glance = (formula: Formula, type: TypeBit, branch: Branch, depth: number): boolean | null => {
     fuel.burn(1, 'combining the schema');
     if (formula.kind === 'types') return (formula.types & type) !== 0;
@@ -72,7 +72,7 @@ export function createTermReader(
     return verdict;
   };
 
-  /** Properties with fixed values tell branches apart: what the branch says of a property may settle the atom. */
+  /** Properties with fixed values distinguish branches: the branch's requirement on a property may settle the atom. */
   const judgeAtom = (atom: Atom, branch: Branch): boolean | null => {
     if (atom.kind === 'property') {
       const goals: Formula[] = [];
@@ -93,7 +93,7 @@ export function createTermReader(
     return null;
   };
 
-  /** Whether plainly nothing satisfies the formula; false may mean "not seen". */
+  /** Whether the formula is obviously unsatisfiable; false may mean "not detected". */
   const isNever = (formula: Formula): boolean => {
     if (formula === formulas.never) return true;
     if (nested >= MAX_NESTED) return false;

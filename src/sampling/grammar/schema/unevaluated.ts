@@ -13,9 +13,8 @@ import { readKeywords } from './schema-reader.ts';
 export const UNEVALUATED_KEYWORDS = ['unevaluatedProperties', 'unevaluatedItems'] as const;
 
 /**
- * One way in which a value can satisfy a schema, with what has been looked at on that way. A value that goes several ways is
- * covered by the case where all of them hold; a case that claims less than it could only asks more of the value, so cases may
- * overlap and none has to say which ways fail.
+ * One way to satisfy a schema, with what it evaluates. A value that satisfies several ways is covered by the case where all hold; a
+ * case that claims less only requires more of the value, so cases may overlap and need not say which ways fail.
  */
 interface Case {
   readonly formula: Formula;
@@ -24,11 +23,11 @@ interface Case {
   readonly allNames: boolean;
   readonly numItems: number;
   readonly allItems: boolean;
-  /** Items that satisfy one of these have been looked at too. */
+  /** Items that satisfy one of these are evaluated too. */
   readonly contained: readonly Formula[];
 }
 
-// 2^n cases of n branches that look at something.
+// n evaluating branches give 2^n cases.
 const MAX_CASES = 256;
 const IN_PLACE = new Set(['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'dependentSchemas']);
 
@@ -140,7 +139,7 @@ function ownCase(reader: SchemaReader, schema: JsonObject, place: SchemaPlace): 
   };
 }
 
-/** Adds what the schema itself asks of everything that was not looked at. */
+/** Adds the schema's requirement on everything unevaluated. */
 function close(reader: SchemaReader, schema: JsonObject, place: SchemaPlace, item: Case): Case {
   const { formulas, document } = reader;
   const parts = [item.formula];

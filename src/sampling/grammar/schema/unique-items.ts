@@ -9,24 +9,24 @@ import { EMPTY_OBJECT } from './solver.ts';
 import { itemGoal, planObject } from './plans.ts';
 import type { ArrayAlternative } from './alternatives.ts';
 
-/** A value in the two spellings needed: one per value, and one to write. */
+/** A value in two spellings: canonical and to be written. */
 export interface Sample {
   readonly canonical: string;
   readonly text: string;
 }
 
-/** An array so far: how many items, and their canonical texts. */
+/** An array so far: the number of items and their canonical texts. */
 export interface UniqueProgress {
   readonly array: ArrayAlternative;
   readonly numItems: number;
   readonly read: readonly string[] | null;
 }
 
-/** `uniqueItems`: which values are left for an item, so that enough are left for the items after it. */
+/** `uniqueItems`: which values an item may take, so that enough remain for later items. */
 export interface UniqueItems {
-  /** What the next item must not be; null when nothing is left for it. */
+  /** What the next item must not be; null if no value is left. */
   watch(thread: UniqueProgress, goal: Formula): { readonly excluded: readonly string[] } | null;
-  /** Different values for the items that are still required; null when there are not enough. */
+  /** Distinct values for the items still required; null if there are not enough. */
   complete(thread: UniqueProgress): readonly string[] | null;
   /** The shortest value that is not excluded. */
   pick(goal: Formula, excluded: readonly string[]): string | null;
@@ -36,7 +36,7 @@ export function createUniqueItems(formulas: Formulas, solver: Solver): UniqueIte
   const { fuel } = formulas;
   const samples = new Map<string, Sample[]>();
 
-  /** Up to `limit` different values; all of them where fewer come back. */
+  /** Up to `limit` distinct values; fewer if there are no more. */
   const sample = (goal: Formula, limit: number): Sample[] => {
     const key = `${goal.id};${limit}`;
     const known = samples.get(key);
@@ -86,7 +86,7 @@ export function createUniqueItems(formulas: Formulas, solver: Solver): UniqueIte
     return list;
   };
 
-  /** Different values for items `from` to `to`, none of them used: augmenting paths over positions and values. */
+  /** Distinct unused values for items `from` to `to`: augmenting paths over positions and values. */
   const assign = (thread: UniqueProgress, from: number, used: readonly string[]): (Sample | null)[] | null => {
     const { array } = thread;
     const missing = array.min - from;
@@ -131,7 +131,7 @@ export function createUniqueItems(formulas: Formulas, solver: Solver): UniqueIte
       const used = thread.read!;
       const excluded = [...used];
       if (numItems + 1 < array.min) {
-        // A value that a later item cannot do without must be left to it.
+        // A value that a later item needs must be left to it.
         const missing = array.min - numItems;
         const scarce = new Set<string>();
         for (let index = numItems + 1; index < array.min; index++) {
@@ -170,7 +170,7 @@ export function createUniqueItems(formulas: Formulas, solver: Solver): UniqueIte
   }
 }
 
-/** The spelling under which equal values are equal texts. */
+/** The spelling in which equal values are equal texts. */
 export function canonicalText(text: string): string {
   const visit = (value: unknown): string => {
     if (typeof value === 'number') return canonicalDecimal(parseDecimal(String(value)));

@@ -8,7 +8,7 @@ import { utf8Filler, utf8Step } from './utf8-steps.ts';
 const NOTHING = new Uint8Array(0);
 
 const boundedClosing = (thread: RawThread): RawClosing =>
-  closeBounded(thread.place.part, thread.place.part.bounds!, thread)!; // a text that cannot end was not let come this far
+  closeBounded(thread.place.part, thread.place.part.bounds!, thread)!; // texts that cannot end are rejected earlier
 
 /** Bytes of the rest of a raw text, which may be too many to write. */
 function rawClosingBytes(thread: RawThread): number {
@@ -26,7 +26,7 @@ function closeRaw(thread: RawThread, maxBytes: number): Uint8Array | null {
     return closingLength(place.part, closing) > maxBytes ? null : spellClosing(place.part, bounds, closing);
   }
   const { bytes, next } = place.part.until;
-  // Half a character of `until` itself goes on as that.
+  // An unfinished character of `until` itself continues as that.
   if (utf8 !== 0 && utf8Step(utf8, bytes[until]!) >= 0) return bytes.subarray(until);
   const head: number[] = [];
   let [state, at] = [utf8, until];
@@ -66,7 +66,7 @@ export function closingBytes(thread: Thread): number {
   return jsonClosingBytes(thread.part, thread.state, thread.without) + around;
 }
 
-/** The shortest completion of a thread; null when it is longer than `maxBytes`. */
+/** The shortest completion of a thread; null if longer than `maxBytes`. */
 export function closeThread(thread: Thread, maxBytes: number): Uint8Array | null {
   const pieces: Uint8Array[] = [];
   let numBytes = 0;
@@ -96,7 +96,7 @@ export function closeThread(thread: Thread, maxBytes: number): Uint8Array | null
     }
   };
   const writeItems = (count: number, parts: readonly Part[]): boolean => {
-    // What is written is bounded, also where a minimum is a billion.
+    // Writing is bounded, even with a minimum of a billion.
     for (let i = 0; i < count; i++) if (!parts.every(writePart)) return false;
     return true;
   };

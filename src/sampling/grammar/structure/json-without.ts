@@ -2,13 +2,13 @@ import type { TextSearch } from './text-search.ts';
 
 const decoder = new TextDecoder();
 
-/** Whether an occurrence in JSON is always inside one string, and ends with a character that can be escaped there. */
+/** Whether every occurrence in JSON is inside one string and ends with a character that can be escaped. */
 export function isEscapable(without: TextSearch): boolean {
   const text = decoder.decode(without.bytes);
   return /^[^"\\]*[^\s\w{}[\],:.+-][^"\\]*$/.test(text) && /[!-~]$/.test(text);
 }
 
-/** Whether the schema has strings from which a forced value could spell the end of `without`. */
+/** Whether the schema has strings that could force the end of `without`. */
 export function mayForce(schema: unknown, without: TextSearch): boolean {
   const last = decoder.decode(without.bytes).at(-1)!;
   const pending: unknown[] = [schema];
@@ -22,8 +22,8 @@ export function mayForce(schema: unknown, without: TextSearch): boolean {
 }
 
 /**
- * JSON that means the same without the text: the last character of each occurrence becomes an escape. That is always inside a
- * string, where the texts that formats forbid have characters that JSON has nowhere else.
+ * Equivalent JSON without the text: the last character of each occurrence becomes an escape. Occurrences are always
+ * inside strings, because forbidden texts contain characters that JSON has nowhere else.
  */
 export function escapeWithout(json: Uint8Array, without: TextSearch, place: number): Uint8Array {
   const out: number[] = [];
@@ -44,7 +44,7 @@ export function escapeWithout(json: Uint8Array, without: TextSearch, place: numb
   return Uint8Array.from(out);
 }
 
-/** Whether an occurrence of `text` could end inside an occurrence of `next`, before that does. */
+/** Whether an occurrence of `text` could end inside an occurrence of `next`. */
 export function overlaps(text: Uint8Array, next: Uint8Array): boolean {
   for (let length = 1; length < next.length; length++) {
     const end = text.subarray(Math.max(0, text.length - length));

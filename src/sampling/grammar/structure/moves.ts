@@ -10,7 +10,7 @@ export interface Moves {
   branchFrame(place: FreePlace): Frame;
 }
 
-// Places are kept while few: each count of a bounded repetition makes new ones.
+// Places are cached while few: each count of a bounded repetition creates new ones.
 const MAX_PLACES = 1_000;
 
 const leastOf = (up: Frame | null): number => up?.least ?? 0;
@@ -22,7 +22,7 @@ function sequenceFrame(part: SequencePart, next: number, up: Frame | null): Fram
   return { kind: 'sequence', key: keyUnder(`s${part.id},${next}`, up), least, part, next, up };
 }
 
-/** Without a maximum only the way to the minimum counts: states of later items are the same. */
+/** Without a maximum, counts beyond the minimum are equivalent. */
 function countUpTo(part: RepeatPart, count: number): number {
   return part.max === Infinity ? Math.min(count, Math.max(part.min, 1)) : count;
 }

@@ -2,7 +2,7 @@ import type { CompiledGrammar } from '../types.ts';
 import type { RawBounds } from './raw-bounds.ts';
 import type { TextSearch, TriggerSearch } from './text-search.ts';
 
-/** A node of a structure, checked and ready to be walked. `least` is the bytes of its shortest text. */
+/** A validated node of a structure. `least` is the bytes of its shortest text. */
 export type Part = TextPart | JsonPart | RawPart | SequencePart | ChoicePart | RepeatPart | FreePart;
 
 interface PartBase {
@@ -18,7 +18,7 @@ export interface TextPart extends PartBase {
 export interface JsonPart extends PartBase {
   readonly kind: 'json';
   readonly grammar: CompiledGrammar;
-  /** What its text may not contain. */
+  /** A text it must not contain. */
   readonly without: TextSearch | null;
   /** The schema may force strings with the end of `without`: then a completion has escapes in it. */
   readonly mayNeedEscapes: boolean;
@@ -55,7 +55,7 @@ export interface RepeatPart extends PartBase {
 export interface FreePart extends PartBase {
   readonly kind: 'free';
   readonly search: TriggerSearch;
-  /** What binds behind each trigger. */
+  /** The node that applies after each trigger. */
   readonly parts: readonly Part[];
   readonly endsAfterBranch: boolean;
 }

@@ -1,19 +1,19 @@
 import type { TextSearch } from './text-search.ts';
 import { utf8Filler, utf8Step } from './utf8-steps.ts';
 
-/** How many characters a raw text has. They are counted where they begin, those of `until` among them until it is whole. */
+/** Length bounds of a raw text. Characters count when they start, including those of `until` until it is complete. */
 export interface RawBounds {
   readonly min: number;
   readonly max: number;
-  /** A count from which on more makes no difference. */
+  /** A count beyond which all are equivalent. */
   readonly cap: number;
-  /** For each place of `until`: the characters that have begun in it. */
+  /** Per position of `until`: the characters started in it. */
   readonly untilChars: Int32Array;
-  /** A character that stands in neither `until` nor `without`. */
+  /** A character that occurs in neither `until` nor `without`. */
   readonly filler: number;
 }
 
-/** A place in a raw text. */
+/** A position in a raw text. */
 export interface RawPosition {
   readonly utf8: number;
   readonly until: number;
@@ -21,7 +21,7 @@ export interface RawPosition {
   readonly count: number;
 }
 
-/** A way to the end: bytes that finish a character, fillers, then `until` from a place on. */
+/** A completion: bytes that finish a character, fillers, then `until` from a position on. */
 export interface RawClosing {
   readonly head: readonly number[];
   readonly numFillers: number;
@@ -35,11 +35,11 @@ interface RawSearches {
 
 const isBegin = (byte: number): boolean => (byte & 0xc0) !== 0x80;
 
-/** Null: every character from space to tilde stands in one of the texts. */
+/** Null: every character from space to tilde occurs in one of the texts. */
 export function createRawBounds(min: number, max: number, { until, without }: RawSearches): RawBounds | null {
   const untilChars = new Int32Array(until.bytes.length + 1);
   until.bytes.forEach((byte, i) => (untilChars[i + 1] = untilChars[i]! + (isBegin(byte) ? 1 : 0)));
-  // From the letters on: text that is filled up should not look like markup.
+  // Letters first: filler text should not look like markup.
   for (let i = 0; i < 95; i++) {
     const filler = 0x20 + ((i + 0x58) % 95);
     if (until.bytes.includes(filler) || without?.bytes.includes(filler) === true) continue;
@@ -54,13 +54,13 @@ export function countByte({ cap }: RawBounds, count: number, byte: number): numb
   return isBegin(byte) ? Math.min(count + 1, cap) : count;
 }
 
-/** Whether a text may end so that it has the first `place` bytes of `until` already among its `count` characters. */
+/** Whether a text may end with the first `place` bytes of `until` already among its `count` characters. */
 export function mayEnd({ min, max, untilChars }: RawBounds, count: number, place: number): boolean {
   const length = count - untilChars[place]!;
   return length >= min && length <= max;
 }
 
-/** A short way to the end within the bounds; null: there is none, and the text may not come this far. */
+/** A short completion within the bounds; null: there is none, so the text may not get here. */
 export function closeBounded(searches: RawSearches, bounds: RawBounds, position: RawPosition): RawClosing | null {
   const { until } = searches;
   const { utf8, count } = position;
@@ -76,7 +76,7 @@ export function closeBounded(searches: RawSearches, bounds: RawBounds, position:
   return count + numFillers > bounds.max ? null : { head: [], numFillers, from: 0 };
 }
 
-/** Whether the rest of `until` ends the text, and nothing does before. */
+/** Whether the rest of `until` ends the text, and nothing ends it before. */
 function endsBehind({ until, without }: RawSearches, position: RawPosition, from: number): boolean {
   if (position.until === from) return true; // `without` never ends inside `until`
   let [at, avoided] = [position.until, position.without];
@@ -105,12 +105,12 @@ function closeCharacter(searches: RawSearches, bounds: RawBounds, position: RawP
   return rest === null ? null : { ...rest, head };
 }
 
-/** Bytes of a closing. */
+/** Bytes of a completion. */
 export function closingLength({ until }: RawSearches, { head, numFillers, from }: RawClosing): number {
   return head.length + numFillers + until.bytes.length - from;
 }
 
-/** Spells a closing; it is the caller's to ask for its length first. */
+/** Spells a completion; the caller checks its length first. */
 export function spellClosing(searches: RawSearches, { filler }: RawBounds, closing: RawClosing): Uint8Array {
   const { head, numFillers, from } = closing;
   const bytes = new Uint8Array(closingLength(searches, closing)).fill(filler);
@@ -119,7 +119,7 @@ export function spellClosing(searches: RawSearches, { filler }: RawBounds, closi
   return bytes;
 }
 
-/** What of a count matters to tokens of at most `maxBytes` bytes. */
+/** The part of a count that matters to tokens of at most `maxBytes` bytes. */
 export function countKey({ min, max, untilChars }: RawBounds, count: number, maxBytes: number): string {
   if (count + maxBytes < min) return '-';
   if (count - untilChars.at(-1)! >= min && count + maxBytes <= max) return '+';

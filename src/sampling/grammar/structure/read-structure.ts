@@ -13,7 +13,7 @@ import type { TextSearch } from './text-search.ts';
 type Kind = Part['kind'];
 type ReadNode = (node: JsonObject, pointer: string, depth: number) => Part;
 
-/** The members a node may have, and those it must. */
+/** Required and optional members of a node. */
 const MEMBERS: { readonly [K in Kind]: readonly [needed: readonly string[], optional: readonly string[]] } = {
   text: [['text'], []],
   json: [['schema'], ['without']],
@@ -26,7 +26,7 @@ const MEMBERS: { readonly [K in Kind]: readonly [needed: readonly string[], opti
 
 const encoder = new TextEncoder();
 
-/** Checks a structure and makes its parts; every bound is met before anything is made of what it bounds. */
+/** Validates a structure and creates its parts; every limit is checked before anything is built. */
 export function readStructure(root: unknown, compileSchema: (schema: unknown) => CompiledGrammar, fuel: Fuel): Part {
   const { limits } = fuel;
   checkSize(root, limits, 'structure');
@@ -52,7 +52,7 @@ export function readStructure(root: unknown, compileSchema: (schema: unknown) =>
     fuel.burn(1 + bytes.length, 'a structure');
     return bytes;
   };
-  // One search a text: masks keep what they find in a vocabulary by it.
+  // One search object per text: masks cache vocabulary lookups by it.
   const searches = new Map<string, TextSearch>();
   const readWithout = ({ without }: JsonObject, pointer: string): TextSearch | null => {
     if (without === undefined) return null;

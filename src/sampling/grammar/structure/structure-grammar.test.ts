@@ -25,7 +25,7 @@ const accepts = (grammar: CompiledGrammar, value: string): boolean => {
 };
 
 const escape = (value: string): string => value.replaceAll(/[^ab]/g, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`);
-/** The same language for the engine of the language. */
+/** The same language as a JavaScript regular expression. */
 function regexOf(node: StructureNode): string {
   if (node.kind === 'text') return escape(node.text);
   if (node.kind === 'raw') {
@@ -63,7 +63,7 @@ const { node: anyNode } = fc.letrec<{ node: StructureNode; leaf: StructureNode }
   ),
 }));
 
-test('[G19] structures take the texts that the same regular expression takes, and every state can be completed', () => {
+test('[G19] accepts the texts of the same regular expression, and every state can be completed', () => {
   const words = Array.from({ length: 127 }, (_, i) =>
     (i + 1).toString(2).slice(1).replaceAll('0', 'a').replaceAll('1', 'b'),
   );
@@ -84,7 +84,7 @@ test('[G19] structures take the texts that the same regular expression takes, an
   );
 });
 
-test('[G19] JSON ends where its value may end, and what follows it goes on', () => {
+test('[G19] JSON ends where its value may end, and the next part continues', () => {
   const grammar = compile(sequence(text('n='), NUMBER, text('0;')));
   expect(['n=10;', 'n=100;', 'n=00;', 'n=200;', 'n=210;', 'n=1;', 'n=2'].map((one) => accepts(grammar, one))).toEqual([
     true,
@@ -99,7 +99,7 @@ test('[G19] JSON ends where its value may end, and what follows it goes on', () 
   expect(decoder.decode(grammar.closing(part, 10)!)).toBe('0;');
 });
 
-test('[G20] free text is anything and whole at any point; the first trigger binds, then it is free again', () => {
+test('[G20] free text is anything and may end anywhere; a trigger applies its node, then text is free again', () => {
   const branches = [
     { trigger: '<a>', node: sequence(NUMBER, text(';')) },
     { trigger: 'a>b', node: text('!') },
@@ -112,7 +112,7 @@ test('[G20] free text is anything and whole at any point; the first trigger bind
   for (const bad of ['<a>', '<a>7', '<a>b!', 'xx', 'a>b', '<a>7;xx']) {
     expect([bad, accepts(grammar, bad)]).toEqual([bad, false]);
   }
-  // Broken UTF-8 is the model's own business here.
+  // Invalid UTF-8 is the model's responsibility here.
   expect(after(grammar, [0xff, 0x80, 0xc3])).not.toBeNull();
   const ending = compile({ kind: 'free', branches, endsAfterBranch: true });
   expect(['<a>7;', 'z<a>7;'].map((one) => accepts(ending, one))).toEqual([true, true]);
@@ -127,7 +127,7 @@ test('[G20] free text is anything and whole at any point; the first trigger bind
   ]);
 });
 
-test('[G21] raw text is UTF-8, whatever it breaks off in can be completed', () => {
+test('[G21] raw text is UTF-8 and can be completed from anywhere', () => {
   const grammar = compile(raw('é>'));
   for (const bytes of [[0xc0], [0xe0, 0x80], [0xed, 0xa0], [0xf4, 0x90], [0x80], [0xff]]) {
     expect(after(grammar, bytes)).toBeNull();
@@ -141,7 +141,7 @@ test('[G21] raw text is UTF-8, whatever it breaks off in can be completed', () =
   }
 });
 
-test('[G22] JSON without a text writes that text with escapes', () => {
+test('[G22] JSON writes a forbidden text with escapes', () => {
   const schema = { const: { k: 'a</p>b</p>' } };
   const grammar = compile(sequence({ kind: 'json', schema, without: '</p>' }, text('</p>')));
   expect(accepts(grammar, '{"k":"a</p>b\\u003c/p>"}</p>')).toBe(false);
@@ -157,7 +157,7 @@ test('[G22] JSON without a text writes that text with escapes', () => {
   expect(() => compile({ kind: 'raw', until: '>b', without: 'a>' })).toThrow(/overlap the start of "until"/);
 });
 
-test('[G28] raw text has as many characters as its bounds say, not counting what ends it', () => {
+test('[G28] raw text respects its length bounds, not counting its end', () => {
   const words = (letters: readonly string[], most: number): string[] =>
     most === 0 ? [''] : ['', ...letters.flatMap((letter) => words(letters, most - 1).map((rest) => letter + rest))];
   const cases: [until: string, without: string | undefined, letters: string[]][] = [
@@ -204,7 +204,7 @@ test('[G28] raw text has as many characters as its bounds say, not counting what
   }
 });
 
-test('[G9] a minimum of a billion items costs nothing until it is written', () => {
+test('[G9] a minimum of a billion items costs nothing until written', () => {
   const grammar = compile({ kind: 'repeat', item: text('ab'), separator: ',', min: 1e9, max: null });
   expect(grammar.closingBytes(after(grammar, encoder.encode('ab,a'))!)).toBe(3e9 - 1 - 4);
   expect(grammar.closing(grammar.start, 65_536)).toBeNull();
@@ -213,7 +213,7 @@ test('[G9] a minimum of a billion items costs nothing until it is written', () =
   expect(long.closing(after(long, encoder.encode('abc'))!, 65_536)).toBeNull();
 });
 
-test('[G8] what is malformed, too large or nested too deeply gets one error with the place and the numbers', () => {
+test('[G8] rejects malformed, too large or too deeply nested input with the place and the numbers', () => {
   const nested = (depth: number): StructureNode => (depth === 0 ? text('x') : sequence(nested(depth - 1)));
   const cases: [unknown, RegExp, Partial<GrammarLimits>?][] = [
     [null, /\/root: must be a node/],

@@ -10,13 +10,13 @@ import type { FreePlace, JsonThread, RawThread, StructureState, Thread } from '.
 import { DONE, keyOf } from './threads.ts';
 import { utf8Step } from './utf8-steps.ts';
 
-// Readings followed at one time; a structure that needs more is refused where it happens.
+// Parallel readings; a structure that needs more fails at that point.
 const MAX_THREADS = 4_000;
 
 const isWhole = (thread: Thread): boolean =>
   thread.kind === 'done' || (thread.kind === 'free' && thread.place.after.some(isWhole));
 
-/** Texts of a skeleton of literals, JSON and free text. */
+/** A grammar of a skeleton of literals, JSON and free text. */
 export function createStructureGrammar(
   source: unknown,
   compileSchema: (schema: unknown) => CompiledGrammar,
@@ -56,7 +56,7 @@ export function createStructureGrammar(
     });
   }
   function rawState({ place, utf8, until, without, count }: Omit<RawThread, 'kind'>): StructureState {
-    // Each count would be a state to keep.
+    // Each count would be a cached state.
     if (place.part.bounds !== null) {
       return { freeRoom: 0, threads: [{ kind: 'raw', place, utf8, until, without, count }], isControl: false };
     }
@@ -113,7 +113,7 @@ export function createStructureGrammar(
     if (utf8 < 0) return null;
     const until = part.until.next(from.until, byte);
     const count = bounds === null ? 0 : countByte(bounds, from.count, byte);
-    // First of all: where `without` ends with `until`, the text before that is without it.
+    // First: if `without` ends with `until`, the text before it does not contain it.
     if (until === part.until.bytes.length) return bounds === null || mayEnd(bounds, count, until) ? 'end' : null;
     const without = part.without === null ? 0 : part.without.next(from.without, byte);
     if (without === part.without?.bytes.length) return null;
@@ -121,14 +121,14 @@ export function createStructureGrammar(
     return bounds === null || closeBounded(part, bounds, next) !== null ? rawState(next) : null;
   }
 
-  /** The readings in which a control token may begin here. */
+  /** The readings in which a control token may start here. */
   function beginControl(threads: readonly Thread[], out: Thread[]): void {
     for (const thread of threads) {
       if (thread.kind === 'text' || thread.kind === 'free') out.push(thread);
       if (thread.kind === 'free') beginControl(thread.place.after, out);
       if (thread.kind !== 'raw' || thread.utf8 !== 0) continue;
       const { part, up } = thread.place;
-      // Whatever of `until` the text ends with, the control token may spell the rest.
+      // The control token may spell the rest of `until` after any part of it.
       for (let at = thread.until; ; at = part.until.shorter[at]!) {
         if (part.bounds === null || mayEnd(part.bounds, thread.count, at)) {
           out.push({ kind: 'text', part: part.untilText, at, up });
@@ -158,7 +158,7 @@ export function createStructureGrammar(
       const { threads, isControl } = state;
       const thread = threads[0]!;
       if (threads.length === 1) {
-        // Free and raw text: states that are there already, so that masks of whole vocabularies cost no memory.
+        // Free and raw text: existing states, so that masks of whole vocabularies allocate nothing.
         if (thread.kind === 'free' && thread.place.after.length === 1 && thread.place.after[0] === DONE) {
           const { search } = thread.place.part;
           const at = search.next(thread.at, byte);

@@ -69,10 +69,10 @@ const STRUCTURES: readonly StructureNode[] = [
   { kind: 'raw', until: '\n</call>', without: '</call>', minLength: 3 },
 ];
 
-test('[G13] the mask has exactly the tokens that are accepted one by one, and the text can always be finished', () => {
+test('[G13] the mask has exactly the accepted tokens, and the text can always be completed', () => {
   let seed = 1;
   const random = (n: number): number => ((seed = (Math.imul(seed, 1103515245) + 12345) >>> 0) >>> 8) % n;
-  const wrong: string[] = []; // one assertion at the end: one per token takes ten times as long
+  const wrong: string[] = []; // asserted once at the end: ten times faster than per token
   for (const [number, root] of STRUCTURES.entries()) {
     for (let round = 0; round < 12; round++) {
       const matcher = open(root);
@@ -97,13 +97,13 @@ test('[G13] the mask has exactly the tokens that are accepted one by one, and th
   expect(wrong).toEqual([]);
 });
 
-test('[G23] a control token comes exactly where a literal spells it', () => {
+test('[G23] allows a control token exactly where a literal spells it', () => {
   const root = sequence(text('<call>'), json(SHORT), text('</call>'));
   const matcher = open(root);
   expect(allowedControls(matcher)).toEqual(['<call>']);
   expect(allowedControls(write(matcher.clone(), '<c'))).toEqual(['a']);
   expect(matcher.accept(control('<call>'))).toBe(true);
-  // The quote that begins the JSON is no literal, nor is what stands inside.
+  // The quote that starts the JSON is not a literal, nor is its content.
   expect(allowedControls(matcher)).toEqual([]);
   write(matcher, '"x');
   expect(allowedControls(matcher)).toEqual([]);
@@ -114,14 +114,14 @@ test('[G23] a control token comes exactly where a literal spells it', () => {
   expect(matcher.isComplete).toBe(true);
 });
 
-test('[G23] a control token never runs from a literal into JSON or raw text', () => {
+test('[G23] a control token never extends from a literal into JSON or raw text', () => {
   expect(allowedControls(open(sequence(text('<q>'), json(true))))).toEqual(['<q>']);
   expect(allowedControls(open(sequence(text('<q>'), { kind: 'raw', until: 'a' })))).toEqual(['<q>']);
   expect(allowedControls(open(sequence(text('<q>'), text('a'))))).toEqual(['<q>', '<q>a']);
   expect(allowedControls(write(open(sequence(text('<call>'), json({ type: 'object' }))), '<'))).toEqual([]);
 });
 
-test('[G23] the byte 0xff is no mark, and spelled out in bytes a literal is the same', () => {
+test('[G23] the byte 0xff is not a marker, and a literal spelled in bytes is the same', () => {
   expect(open(text('<call>')).accept(0xff)).toBe(false);
   expect(open(text('<call>')).accept(plain('<call>'))).toBe(true);
   const free = open({ kind: 'free', branches: [{ trigger: '<call>', node: text('!') }], endsAfterBranch: true });
@@ -130,7 +130,7 @@ test('[G23] the byte 0xff is no mark, and spelled out in bytes a literal is the 
   expect(free.isComplete).toBe(false);
 });
 
-test('[G23] raw text takes a control token only for what ends it', () => {
+test('[G23] raw text allows a control token only for its end', () => {
   const matcher = write(open({ kind: 'raw', until: 'a</call>' }), 'xa');
   expect(allowedControls(matcher)).toEqual(['</call>', 'a']);
   expect(matcher.clone().accept(control('<think>'))).toBe(false);
@@ -138,7 +138,7 @@ test('[G23] raw text takes a control token only for what ends it', () => {
   expect(matcher.isComplete).toBe(true);
 });
 
-test('[G20] every token may come in free text, but one that goes on wrongly behind a trigger', () => {
+test("[G20] free text allows every token except one that violates a trigger's node", () => {
   const node = sequence(text('y'), json({ type: 'null' }));
   const matcher = open({ kind: 'free', branches: [{ trigger: '</call>', node }], endsAfterBranch: false });
   const refused = (): number[] => texts.map((_, id) => id).filter((id) => !has(matcher.mask(), id));
@@ -149,23 +149,23 @@ test('[G20] every token may come in free text, but one that goes on wrongly behi
   expect([matcher.isComplete, allowedControls(matcher).length]).toEqual([false, 0]);
 });
 
-test('[G14] an end token may also end the text by its own spelling', () => {
+test('[G14] an end token may also complete the text by its spelling', () => {
   const matcher = write(open(sequence(text('<call>'), text('<end>'))), '<call>');
   expect([matcher.isComplete, has(matcher.mask(), END), has(matcher.mask(), STOP)]).toEqual([false, true, false]);
   expect(matcher.clone().accept(STOP)).toBe(false);
   expect([matcher.accept(END), matcher.isEnded]).toEqual([true, true]);
-  // Where more must follow it would cut the text off.
+  // Where more must follow it would truncate the text.
   expect(open(sequence(text('<end>'), text('more'))).accept(END)).toBe(false);
   const other = createTokenMatcher(compileGrammar({ type: 'regex', pattern: '<end>' }), table);
   expect(other.accept(END)).toBe(false);
 });
 
-test('[G15] closing tokens are control tokens where they can be', () => {
+test('[G15] uses control tokens as closing tokens where possible', () => {
   const matcher = open(sequence(text('<call>'), json({ const: 12 }), text('</call>')));
   expect(matcher.closingTokens()).toEqual([control('<call>'), plain('12'), control('</call>')]);
 });
 
-test('[G13][G28] a counted text has its masks at every length, and ends with a control token only within its bounds', () => {
+test('[G13][G28] a bounded text has correct masks at every length and ends with a control token only within its bounds', () => {
   const matcher = open({ kind: 'raw', until: '</call>', minLength: 30, maxLength: 70 });
   for (let length = 0; length <= 70; length++) {
     const mask = matcher.mask();
@@ -173,7 +173,7 @@ test('[G13][G28] a counted text has its masks at every length, and ends with a c
       expect([length, id, has(mask, id)]).toEqual([length, id, matcher.clone().accept(id)]);
     }
     expect([length, allowedControls(matcher)]).toEqual([length, length < 30 ? [] : ['</call>']]);
-    // Half of what ends it is no character of the text, if the rest follows.
+    // A partial end marker is not part of the text if the rest follows.
     const half = write(matcher.clone(), '</');
     expect([length, half.accept(plain('call>'))]).toEqual([length, length >= 30]);
     if (length < 70) write(matcher, 'x');

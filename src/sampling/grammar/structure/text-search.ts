@@ -1,7 +1,7 @@
-/** Finds one text in a stream of bytes. A place is how many of its bytes the stream ends with; `bytes.length`: it was found. */
+/** Finds one text in a byte stream (KMP). A place is how many of its bytes the stream ends with; `bytes.length`: found. */
 export interface TextSearch {
   readonly bytes: Uint8Array;
-  /** For each place the next shorter one that the stream ends with as well. */
+  /** Per place the next shorter one that the stream also ends with. */
   readonly shorter: Int32Array;
   next(place: number, byte: number): number;
 }
@@ -21,7 +21,7 @@ export function createTextSearch(bytes: Uint8Array): TextSearch {
 export interface TriggerSearch {
   readonly numPlaces: number;
   next(place: number, byte: number): number;
-  /** Which texts the stream ends with at the place. */
+  /** The texts that the stream ends with at the place. */
   found(place: number): readonly number[];
 }
 
@@ -45,7 +45,7 @@ export function createTriggerSearch(triggers: readonly Uint8Array[]): TriggerSea
     }
     found[at] = [...found[at]!, number];
   });
-  // Most bytes of free text begin no trigger: the first step is a look into a table.
+  // Most bytes of free text start no trigger: the first step is a table lookup.
   const first = new Int32Array(256);
   for (const [byte, child] of children[0]!) first[byte] = child;
   const next = (place: number, byte: number): number => {
@@ -55,7 +55,7 @@ export function createTriggerSearch(triggers: readonly Uint8Array[]): TriggerSea
     }
     return first[byte]!;
   };
-  // Breadth first: what is shorter is known before what needs it.
+  // Breadth first: shorter places are computed before those that need them.
   const order = [0];
   for (const at of order) {
     for (const [byte, child] of children[at]!) {

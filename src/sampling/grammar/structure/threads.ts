@@ -2,17 +2,17 @@ import type { GrammarState } from '../types.ts';
 import { countKey } from './raw-bounds.ts';
 import type { FreePart, JsonPart, RawPart, RepeatPart, SequencePart, TextPart } from './parts.ts';
 
-/** What follows the part that is being read. Never changes. `least` is the bytes of the shortest way through all of it. */
+/** What follows the current part. Immutable. `least` is the bytes of the shortest completion of all of it. */
 export type Frame = { readonly key: string; readonly least: number; readonly up: Frame | null } & (
   | { readonly kind: 'sequence'; readonly part: SequencePart; readonly next: number }
-  /** Around the item number `count`, counted as far as it matters. */
+  /** Around item number `count`, counted as far as it matters. */
   | { readonly kind: 'repeat'; readonly part: RepeatPart; readonly count: number }
   /** Around the separator before it. */
   | { readonly kind: 'separator'; readonly part: RepeatPart; readonly count: number }
   | { readonly kind: 'branch'; readonly part: FreePart }
 );
 
-/** One reading of the text so far. Never changes. */
+/** One reading of the text so far. Immutable. */
 export type Thread = TextThread | JsonThread | RawThread | FreeThread | DoneThread;
 
 export interface TextThread {
@@ -37,14 +37,14 @@ export interface RawThread {
   readonly utf8: number;
   readonly until: number;
   readonly without: number;
-  /** Characters so far; 0 where nobody counts. */
+  /** Characters so far; 0 where they are not counted. */
   readonly count: number;
 }
 
 export interface FreeThread {
   readonly kind: 'free';
   readonly place: FreePlace;
-  /** Of the search for triggers. */
+  /** Place of the trigger search. */
   readonly at: number;
 }
 
@@ -54,7 +54,7 @@ export interface DoneThread {
 
 export const DONE: DoneThread = { kind: 'done' };
 
-/** A part with what follows it: keeps the states of long texts, which come again and again. */
+/** A part with what follows it; caches the states of long texts, which recur. */
 export interface RawPlace {
   readonly part: RawPart;
   readonly up: Frame | null;
@@ -66,13 +66,13 @@ export interface FreePlace {
   readonly up: Frame | null;
   /** By place of the search, twice: outside and inside a control token. */
   readonly states: (StructureState | undefined)[];
-  /** How the text goes on when the free part ends here. */
+  /** The continuation if the free part ends here. */
   readonly after: readonly Thread[];
 }
 
 export interface StructureState extends GrammarState {
   readonly threads: readonly Thread[];
-  /** Between the marks around a control token: only literals and free text go on. */
+  /** Between the marks around a control token: only literals and free text continue. */
   readonly isControl: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Where a reader of UTF-8 stands: 0 between characters, else what the next byte must be. */
+/** UTF-8 reading state: 0 between characters, otherwise what the next byte must be. */
 const NUM_STATES = 8;
 const [ONE, TWO, THREE, AFTER_E0, AFTER_ED, AFTER_F0, AFTER_F4] = [1, 2, 3, 4, 5, 6, 7];
 
@@ -10,7 +10,7 @@ allow(0, 0, 0x7f, 0);
 allow(0, 0xc2, 0xdf, ONE);
 allow(0, 0xe0, 0xef, TWO);
 allow(0, 0xf0, 0xf4, THREE);
-// What follows these four may not be anything: overlong forms, surrogates, codes beyond the last.
+// These four restrict the next byte: overlong forms, surrogates, codes beyond the last.
 allow(0, 0xe0, 0xe0, AFTER_E0);
 allow(0, 0xed, 0xed, AFTER_ED);
 allow(0, 0xf0, 0xf0, AFTER_F0);
@@ -23,12 +23,12 @@ allow(AFTER_ED, 0x80, 0x9f, ONE);
 allow(AFTER_F0, 0x90, 0xbf, TWO);
 allow(AFTER_F4, 0x80, 0x8f, TWO);
 
-/** The state after one more byte; -1 when no UTF-8 goes on so. */
+/** The state after one more byte; -1 if it is not UTF-8. */
 export function utf8Step(state: number, byte: number): number {
   return steps[state * 256 + byte]!;
 }
 
-/** A byte that brings an unfinished character nearer to its end. */
+/** A byte that brings an unfinished character closer to its end. */
 export function utf8Filler(state: number): number {
   let byte = 0x80;
   while (utf8Step(state, byte) < 0) byte++;

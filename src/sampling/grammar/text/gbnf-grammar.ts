@@ -14,7 +14,7 @@ interface Stack {
   readonly sequence: readonly GbnfSymbol[];
   readonly at: number;
   readonly below: Stack | null;
-  /** Bytes of the shortest way through this and all below. */
+  /** Bytes of the shortest completion of this and all below. */
   readonly bytes: number;
 }
 
@@ -25,7 +25,7 @@ interface GbnfState extends GrammarState {
   readonly character: CharacterState;
 }
 
-// Different readings of one text that are followed side by side, and stacks known by name at one time.
+// Parallel readings of one text, and stacks cached by name at one time.
 const MAX_STACKS = 10_000;
 const MAX_KNOWN = 200_000;
 const STACK_BYTES = 160;
@@ -55,7 +55,7 @@ function measureRules(
   return { rule, symbol };
 }
 
-/** A rule that begins with itself would be entered for ever, unless it stands last: then nothing piles up. */
+/** Left recursion never ends, except in last position, where nothing piles up. */
 function refuseLeftRecursion({ rules, names }: GbnfGrammar, bytes: Float64Array, fuel: Fuel): void {
   const edges: Set<number>[] = rules.map(() => new Set());
   const piling: [number, number][] = [];
@@ -79,13 +79,13 @@ function refuseLeftRecursion({ rules, names }: GbnfGrammar, bytes: Float64Array,
   }
 }
 
-/** Texts of the rule `root`. */
+/** A grammar of the texts of the rule `root`. */
 export function createGbnfGrammar(text: string, fuel: Fuel): CompiledGrammar {
   const grammar = parseGbnf(text, fuel);
   const { rule: ruleBytes, symbol: symbolBytes } = measureRules(grammar, fuel);
   if (ruleBytes[grammar.root] === Infinity) throw malformed('GBNF', 'rule root', 'no text satisfies it');
   refuseLeftRecursion(grammar, ruleBytes, fuel);
-  // Alternatives that never end are dead ends: dropped.
+  // Alternatives that never end are dropped.
   const rules = grammar.rules.map((rule) =>
     rule.filter((sequence) => sequence.every((one) => symbolBytes(one) < Infinity)),
   );

@@ -5,7 +5,7 @@ import { malformed, unsupported } from '../limits.ts';
 
 /** A character of a set, or a rule by number. */
 export type GbnfSymbol = { readonly ranges: CodeRanges } | { readonly rule: number };
-/** Alternatives, each a sequence of symbols. Groups and repetitions are rules of their own. */
+/** Alternatives, each a sequence of symbols. Groups and repetitions are separate rules. */
 export type GbnfRule = readonly (readonly GbnfSymbol[])[];
 
 export interface GbnfGrammar {
@@ -14,7 +14,7 @@ export interface GbnfGrammar {
   readonly root: number;
 }
 
-// Each turn of a counted repetition is spelled out.
+// Counted repetitions are expanded.
 const MAX_REPETITIONS = 4_096;
 const NAME = /[A-Za-z0-9_-]/;
 const ESCAPES = new Map([
@@ -34,7 +34,7 @@ const HEX_ESCAPES = new Map([
   ['U', 8],
 ]);
 
-/** Reads a grammar in llama.cpp's dialect. */
+/** Parses a grammar in llama.cpp's dialect. */
 export function parseGbnf(text: string, fuel: Fuel): GbnfGrammar {
   const { maxSourceLength, maxDepth } = fuel.limits;
   if (text.length > maxSourceLength)
@@ -154,7 +154,7 @@ export function parseGbnf(text: string, fuel: Fuel): GbnfGrammar {
     }
     return [min, max];
   };
-  /** `item` min to max times, as right-recursive rules: those need no deeper stack for each turn. */
+  /** `item` min to max times, as right-recursive rules, which need no deeper stack per repetition. */
   const repeat = (item: readonly GbnfSymbol[], min: number, max: number): GbnfSymbol[] => {
     fuel.burn(item.length * (1 + min), 'GBNF');
     const result: GbnfSymbol[] = [];

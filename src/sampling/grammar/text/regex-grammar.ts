@@ -14,7 +14,7 @@ interface RegexState extends GrammarState {
 
 const encoder = new TextEncoder();
 
-/** Texts that match the pattern from their first character to their last. */
+/** A grammar of the texts that match the whole pattern. */
 export function createRegexGrammar(pattern: string, fuel: Fuel): CompiledGrammar {
   const dfa = dfaOfRegex(pattern, false, fuel);
   if (dfa.numStates === 0) throw malformed('pattern', 0, 'no text matches it');
