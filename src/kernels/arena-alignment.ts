@@ -5,3 +5,6 @@ export const ARENA_ALIGNMENT = 64;
 export function alignArena(sizeBytes: number): number {
   return Math.ceil(sizeBytes / ARENA_ALIGNMENT) * ARENA_ALIGNMENT;
 }
+
+/** A byte offset into the arena. Always a multiple of `ARENA_ALIGNMENT` when it comes from `allocate`. */
+export type Offset = number;

@@ -1,7 +1,8 @@
 import type { TensorTypeName } from '../core/tensor-type.ts';
+import type { Offset } from './arena-alignment.ts';
 import type { KvRegion } from './kv-region.ts';
 
-export { ARENA_ALIGNMENT, alignArena } from './arena-alignment.ts';
+export { ARENA_ALIGNMENT, alignArena, type Offset } from './arena-alignment.ts';
 export {
   type FloatKvPrecision,
   kvHeadBytes,
@@ -89,9 +90,6 @@ export interface KernelPack {
   /** Stops threads and drops the arena. The pack is unusable afterwards. */
   dispose(): Promise<void>;
 }
-
-/** A byte offset into the arena. Always a multiple of `ARENA_ALIGNMENT` when it comes from `allocate`. */
-export type Offset = number;
 
 /** The memory a pack computes in: grows never, frees never; the KV pool manages its own region inside. */
 export interface Arena {

@@ -1,4 +1,4 @@
-import type { Offset } from './contract.ts';
+import type { Offset } from './arena-alignment.ts';
 
 /** One vector against many. */
 export interface DistancesOp {

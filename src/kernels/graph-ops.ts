@@ -1,4 +1,5 @@
-import type { DistancesOp, Offset } from './contract.ts';
+import type { Offset } from './arena-alignment.ts';
+import type { DistancesOp } from './distances-op.ts';
 
 /** Vectors that a graph connects; fields as in `DistancesOp`. Scores are nearness: dot products, or minus squared distances. */
 export type VectorTable = Pick<DistancesOp, 'vectors' | 'dim' | 'format' | 'scales' | 'metric'>;

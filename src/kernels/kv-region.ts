@@ -1,6 +1,5 @@
 import { RuvLLMError } from '../core/errors.ts';
-import { alignArena } from './arena-alignment.ts';
-import type { Offset } from './contract.ts';
+import { alignArena, type Offset } from './arena-alignment.ts';
 
 /** Tokens in one KV page. */
 export const PAGE_TOKENS = 16;

@@ -2,7 +2,7 @@ import type { GraphLanes, KernelPack, VectorTable } from './contract.ts';
 import { checkRegions } from './kv-region.ts';
 import { checkDistances, checkGraph, checkLowRank, checkTopLogits } from './op-limits.ts';
 import { OPCODES, PAGE_KINDS } from './opcodes.ts';
-import type { RecordedPackParts } from './recorded-pack.ts';
+import type { RecordedPackParts } from './recorded-parts.ts';
 
 /** Word 30 of a record: threads of packs that do not number them take their lane from it. */
 const LANE_WORD = 28;

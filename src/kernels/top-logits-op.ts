@@ -1,4 +1,4 @@
-import type { Offset } from './contract.ts';
+import type { Offset } from './arena-alignment.ts';
 
 /** The best of each row of logits: what a sampler needs of most rows. */
 export interface TopLogitsOp {

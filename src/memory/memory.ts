@@ -10,8 +10,8 @@ import type { Rerank } from './search/rerank.ts';
 import type { MemoryQuery, MemorySearchResult } from './search/search.ts';
 import type { SessionOptions } from './sessions/options.ts';
 import { createSessionIndex, type SessionIndex } from './sessions/sessions.ts';
-import { createFinder } from './search/finder.ts';
-import type { NewMasterKey, RemoteFinder } from './remote/protocol.ts';
+import { createFinder, type FinderContext } from './search/finder.ts';
+import type { NewMasterKey } from './remote/protocol.ts';
 import { noteSpace } from './space-mark.ts';
 import { checkTenantIsCallers, STATE_TENANT } from './state-tenant.ts';
 import { checkKeys } from './store/checks.ts';
@@ -83,22 +83,13 @@ export interface Memory {
   close(): Promise<void>;
 }
 
-export interface MemoryContext {
-  readonly store: MemoryStore;
-  readonly services: MemoryServices;
+export interface MemoryContext extends Omit<FinderContext, 'embedder' | 'graph' | 'rerank'> {
   readonly schedule: Schedule;
   readonly embedder: Embedder | null;
-  /** Looks beside the store, in its thread. Not used where the store is another one than it should be. Default: here. */
-  readonly finder?: RemoteFinder;
-  /** Milliseconds on a clock that does not jump. Default: the time of day. */
-  readonly monotonic?: () => number;
   readonly archive?: WitnessArchive;
-  readonly countTokens?: (text: string) => number;
-  /** Default: never. */
-  readonly degraded?: () => string | null;
   /** Default: none, nothing is sealed. */
   readonly rotateKey?: (to: NewMasterKey) => Promise<void>;
-  /** Hears of what went wrong where nobody waits for it. */
+  /** Called with errors from background work. */
   readonly report: (message: string) => void;
   readonly options?: MemoryOptions;
 }

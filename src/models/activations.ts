@@ -10,7 +10,7 @@ import {
 } from '../kernels/contract.ts';
 import { MAX_PACK_MOVES } from './kv-page-store.ts';
 import type { RopeVariant } from './rope.ts';
-import { MAX_STACKED_ADAPTERS } from './step-adapters.ts';
+import { MAX_STACKED_ADAPTERS } from './types.ts';
 import type { DecoderShape, ModelLimits } from './types.ts';
 
 /** Number of 4-byte elements of each buffer a step works in; T rows, S sequences, L rows with logits. */

@@ -1,7 +1,6 @@
-import type { GgufFile } from '../gguf/index.ts';
 import type { DecoderStep } from './decoder-step.ts';
 import type { RopeVariant } from './rope.ts';
-import type { DecoderShape } from './types.ts';
+import type { ModelFile } from './types.ts';
 import type { WeightLoader } from './weight-loader.ts';
 
 /** A family of models, as `general.architecture` names it. */
@@ -11,14 +10,6 @@ export interface Architecture {
   readonly isCausal: boolean;
   /** Reads and checks the metadata; touches no tensor data. */
   open(file: ModelFile): Decoder;
-}
-
-/** What an architecture reads its configuration from. */
-export interface ModelFile {
-  readonly gguf: GgufFile;
-  readonly shape: DecoderShape;
-  /** Longest sequence that will be run; decides between short and long rope factors. */
-  readonly maxContextTokens: number;
 }
 
 /** One model of a known architecture: configured, weights not yet loaded. */

@@ -1,6 +1,7 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { Offset } from '../kernels/contract.ts';
-import type { Architecture, ModelFile } from './architecture.ts';
+import type { Architecture } from './architecture.ts';
+import type { ModelFile } from './types.ts';
 import { addProjected, pickHidden } from './decoder-blocks.ts';
 import type { DecoderStep } from './decoder-step.ts';
 import { type AttentionWeights, readAttention } from './decoder-weights.ts';

@@ -1,4 +1,5 @@
-import type { Architecture, ModelFile } from './architecture.ts';
+import type { Architecture } from './architecture.ts';
+import type { ModelFile } from './types.ts';
 import {
   activateGate,
   addNormalized,

@@ -1,5 +1,6 @@
 import type { RopeOp } from '../kernels/contract.ts';
-import type { Architecture, Decoder, ModelFile } from './architecture.ts';
+import type { Architecture, Decoder } from './architecture.ts';
+import type { ModelFile } from './types.ts';
 import { activateGate, addProjected, attend, type AttentionRule, embedTokens, writeOutputs } from './decoder-blocks.ts';
 import type { DecoderStep } from './decoder-step.ts';
 import { readAttention, readEnds, readFeedForward, readNorm } from './decoder-weights.ts';

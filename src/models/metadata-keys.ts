@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../core/errors.ts';
-import type { ModelFile } from './architecture.ts';
+import type { ModelFile } from './types.ts';
 
 // A model may have fewer layers than a group; the bound only refuses nonsense.
 const MAX_GROUP_SIZE = 1024;

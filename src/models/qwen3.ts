@@ -1,4 +1,5 @@
-import type { Architecture, ModelFile } from './architecture.ts';
+import type { Architecture } from './architecture.ts';
+import type { ModelFile } from './types.ts';
 import { activateGate, addProjected, attend, type AttentionRule, embedTokens, writeOutputs } from './decoder-blocks.ts';
 import type { DecoderStep } from './decoder-step.ts';
 import { readAttention, readEnds, readFeedForward, readNorm } from './decoder-weights.ts';

@@ -1,6 +1,6 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { RopeOp } from '../kernels/contract.ts';
-import type { ModelFile } from './architecture.ts';
+import type { ModelFile } from './types.ts';
 import { readCount } from './shape.ts';
 import { readVector } from './weight-loader.ts';
 

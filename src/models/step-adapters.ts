@@ -1,27 +1,9 @@
 import { assert } from '../core/errors.ts';
 import { MAX_RANK, type Offset } from '../kernels/contract.ts';
-import type { DecoderStep } from './decoder-step.ts';
+import type { DecoderStep, StepDelta, AdapterSites } from './decoder-step.ts';
 import type { AdapterWeights, StepBatch } from './types.ts';
 import type { Projection } from './weight-loader.ts';
-
-/** Adapters that one row can have; the row lists of a step are sized for them. */
-export const MAX_STACKED_ADAPTERS = 4;
-
-/** An adapter in a step, with the rows it is for. */
-export interface StepDelta {
-  readonly sites: AdapterSites;
-  /** On top of what its own weights say. */
-  readonly scale: number;
-  /** int32: rows of the step. */
-  readonly rows: Offset;
-  readonly numRows: number;
-  /** int32: places of these rows among the rows with logits. */
-  readonly logitRows: Offset;
-  readonly numLogitRows: number;
-}
-
-/** Weights by the projection they add to. */
-export type AdapterSites = ReadonlyMap<string, AdapterWeights>;
+import { MAX_STACKED_ADAPTERS } from './types.ts';
 
 /** The adapters that a model has been given, by slot. */
 export type AdapterSlots = Map<number, AdapterSites>;

@@ -1,5 +1,6 @@
 import type { TopLogits } from '../core/top-logits.ts';
 import type { FloatKvPrecision, KernelPack, KvRegion, Offset, PackedKvPrecision } from '../kernels/contract.ts';
+import type { GgufFile } from '../gguf/types.ts';
 
 /** The shape of a decoder, as every architecture file fills it in from GGUF metadata. */
 export interface DecoderShape {
@@ -131,3 +132,14 @@ export interface ModelLimits {
   /** How older pages are rounded; default null: not at all. */
   readonly packedPrecision?: PackedKvPrecision | null;
 }
+
+/** What an architecture reads its configuration from. */
+export interface ModelFile {
+  readonly gguf: GgufFile;
+  readonly shape: DecoderShape;
+  /** Longest sequence that will be run; decides between short and long rope factors. */
+  readonly maxContextTokens: number;
+}
+
+/** Adapters that one row can have; the row lists of a step are sized for them. */
+export const MAX_STACKED_ADAPTERS = 4;

@@ -1,4 +1,4 @@
-import type { SampledToken } from '../sampling/types.ts';
+import type { SampledToken } from '../runtime/lower-layers.ts';
 import type { FinishedEvent, AnswerEvent } from '../runtime/requests/answer-events.ts';
 
 /** A stretch of an answer that is one thing: a thought, text, or the call of a tool. */

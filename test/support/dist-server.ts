@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Model } from '../../src/runtime/model.ts';
 import type { ModelConfig } from '../../src/runtime/model-config.ts';
-import type { SocketTimeouts } from '../../src/platform/node/serve.ts';
+import type { SocketTimeouts } from '../../src/platform/node/socket-refusals.ts';
 import type { ServerOptions } from '../../src/server/app.ts';
 import { buildRandomModel } from './random-model.ts';
 import { createMemoryKeys } from './test-server.ts';

@@ -1,4 +1,4 @@
-import type { CallContext } from './call-context.ts';
+import type { CallContext } from './types.ts';
 import { createGrammar } from './grammar.ts';
 import type { CallSpelling } from './grammar.ts';
 import { more, skip, skipOneOf, skipSpaces } from './input.ts';

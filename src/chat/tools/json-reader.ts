@@ -1,4 +1,4 @@
-import type { CallContext } from './call-context.ts';
+import type { CallContext } from './types.ts';
 import type { Input, Reader } from './input.ts';
 import { more } from './input.ts';
 import { createJsonScanner } from './json-scan.ts';

@@ -5,7 +5,7 @@ import type { LearningRun, PartReport } from '../../runtime/learning/operations/
 import type { CommandContext } from '../command.ts';
 import { formatBytes } from '../format.ts';
 import { type Actions, pick } from '../memory/action.ts';
-import type { MemoryClient } from '../memory/client.ts';
+import type { MemoryClient } from '../memory/client-types.ts';
 import { escapeLine } from '../safe-text.ts';
 import { checkOutputName, TYPE_DESCRIPTION } from '../save-adapter.ts';
 import { usageError } from '../usage-error.ts';

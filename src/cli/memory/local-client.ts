@@ -9,7 +9,7 @@ import { chooseModel } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
 import { forgetFeedbackWith, openFeedbackFolder } from '../feedback-folder.ts';
 import { fetchModel } from '../fetch-model.ts';
-import type { ClientNeeds, MemoryClient } from './client.ts';
+import type { ClientNeeds, MemoryClient } from './client-types.ts';
 import { readEmbedderChoice } from './embedder-flag.ts';
 import { memoryPlace } from './memory-place.ts';
 

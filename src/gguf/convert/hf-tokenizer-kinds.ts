@@ -1,7 +1,6 @@
 import { invalidFile, quote, unsupportedFile } from '../failures.ts';
 import type { MetadataEntry } from '../types.ts';
 import { isJsonObject } from './hf-config.ts';
-import type { HfVocabulary } from './hf-tokenizer.ts';
 import { tokenTypes } from './llama-metadata.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -109,4 +108,12 @@ export function spmEntries(vocabulary: HfVocabulary, model: Json): MetadataEntry
     { key: 'tokenizer.ggml.scores', type: 'array<f32>', value: scores },
     { key: 'tokenizer.ggml.token_type', type: 'array<i32>', value: types },
   ];
+}
+
+/** Ids to spellings and types, every id of the model filled. */
+export interface HfVocabulary {
+  readonly tokens: string[];
+  readonly types: Int32Array;
+  readonly ids: ReadonlyMap<string, number>;
+  readonly merges: readonly (readonly [string, string])[];
 }

@@ -1,18 +1,17 @@
 import { invalidFile, quote, unsupportedFile } from '../failures.ts';
 import type { MetadataEntry } from '../types.ts';
 import { type HfLlamaConfig, isJsonObject } from './hf-config.ts';
-import { addsBos, bpeEntries, isByteLevel, isSentencePiece, spmEntries } from './hf-tokenizer-kinds.ts';
+import {
+  addsBos,
+  bpeEntries,
+  isByteLevel,
+  isSentencePiece,
+  spmEntries,
+  type HfVocabulary,
+} from './hf-tokenizer-kinds.ts';
 import { tokenTypes } from './llama-metadata.ts';
 
 type Json = Readonly<Record<string, unknown>>;
-
-/** Ids to spellings and types, every id of the model filled. */
-export interface HfVocabulary {
-  readonly tokens: string[];
-  readonly types: Int32Array;
-  readonly ids: ReadonlyMap<string, number>;
-  readonly merges: readonly (readonly [string, string])[];
-}
 
 /** The tokenizer keys of a GGUF file from a parsed tokenizer.json; none without one. */
 export function convertHfTokenizer(

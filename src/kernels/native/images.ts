@@ -1,8 +1,8 @@
 import type { Arena, Offset, WeightImages } from '../contract.ts';
 import { OPCODES } from '../opcodes.ts';
-import type { RecordedPackParts } from '../recorded-pack.ts';
+import type { RecordedPackParts } from '../recorded-parts.ts';
 import { LAYOUT_VERSION } from './layouts.ts';
-import type { NativeAddon } from './native-pack.ts';
+import type { NativeAddon } from './addon.ts';
 
 /** The largest page of the systems this runs on. */
 export const IMAGE_ALIGNMENT = 65536;

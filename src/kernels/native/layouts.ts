@@ -1,5 +1,5 @@
 import type { TensorTypeName } from '../../core/tensor-type.ts';
-import type { RecordedLayout } from '../recorded-pack.ts';
+import type { RecordedLayout } from '../recorded-parts.ts';
 
 /** Counts every change of what packed matrices look like: those kept on disk by another version are not used. */
 export const LAYOUT_VERSION = 1;

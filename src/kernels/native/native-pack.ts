@@ -8,46 +8,11 @@ import {
   type KernelPackFactory,
   type KernelPackOptions,
 } from '../contract.ts';
-import {
-  createRecordedPack,
-  type Follow,
-  MAX_HEAD_DIM,
-  MAX_HEAD_GROUP,
-  packedBytes,
-  type RecordedPackParts,
-  roundedBytes,
-} from '../recorded-pack.ts';
+import { createRecordedPack, MAX_HEAD_DIM, MAX_HEAD_GROUP, packedBytes, roundedBytes } from '../recorded-pack.ts';
+import { type Follow, type RecordedPackParts } from '../recorded-parts.ts';
 import { createImages, IMAGE_ALIGNMENT } from './images.ts';
 import { GROUP_ROWS, NATIVE_LAYOUTS, TILE_TOKENS } from './layouts.ts';
-
-/** Raised with every change of what records, layouts or the addon's functions mean; c/pack.h has the same number. */
-export const NATIVE_ABI = 5;
-
-/** The functions of the addon (c/addon.c). */
-export interface NativeAddon {
-  /** NATIVE_ABI of the sources it was compiled from. */
-  readonly abi: number;
-  createArena(sizeBytes: number): ArrayBuffer;
-  mapFile(arena: ArrayBuffer, offset: number, sizeBytes: number, file: number, fileOffset: number): boolean;
-  clearMemory(arena: ArrayBuffer, offset: number, sizeBytes: number): void;
-  prepareMemory(arena: ArrayBuffer, offset: number, sizeBytes: number): void;
-  startPool(
-    arena: ArrayBuffer,
-    numThreads: number,
-    scratchAt: number,
-    scratchBytes: number,
-    grid: Int8Array,
-    spins: number,
-  ): object;
-  run(pool: object, program: Float64Array, numOps: number): void;
-  stopPool(pool: object): void;
-}
-
-export interface NativeBuild {
-  readonly addon: NativeAddon;
-  /** The instruction set it was compiled for. */
-  readonly build: string;
-}
+import type { NativeAddon, NativeBuild } from './addon.ts';
 
 export interface NativePackOptions {
   /** Largest ArrayBuffer of the runtime. */

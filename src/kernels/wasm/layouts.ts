@@ -1,5 +1,5 @@
 import type { TensorTypeName } from '../../core/tensor-type.ts';
-import type { RecordedLayout } from '../recorded-pack.ts';
+import type { RecordedLayout } from '../recorded-parts.ts';
 
 /** Rows interleaved in one group: the 32-bit lanes of a WASM vector. */
 export const GROUP_ROWS = 4;

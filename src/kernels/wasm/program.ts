@@ -1,4 +1,4 @@
-import type { Follow, Word } from '../recorded-pack.ts';
+import type { Follow, Word } from '../recorded-parts.ts';
 
 const RECORD_WORDS = 32;
 const COUNTER_WORD = 31;

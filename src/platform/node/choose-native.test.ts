@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { NATIVE_ABI, type NativeAddon } from '../../kernels/native/native-pack.ts';
+import { NATIVE_ABI, type NativeAddon } from '../../kernels/native/addon.ts';
 import { checkNativeBuild, chooseNative } from './choose-native.ts';
 import { createKernelFactory, type KernelWarning } from './kernel-factory.ts';
 import { loadNativeBuilds, type NativeBuildState } from './native-addon.ts';

@@ -1,5 +1,5 @@
 import type { TensorTypeName } from '../../core/tensor-type.ts';
-import type { NativeAddon, NativeBuild } from '../../kernels/native/native-pack.ts';
+import type { NativeAddon, NativeBuild } from '../../kernels/native/addon.ts';
 import { createNativePackFactory } from '../../kernels/native/native-pack.ts';
 import { createReferencePackFactory } from '../../kernels/reference/reference-pack.ts';
 import { findKernelFault } from '../../kernels/self-check.ts';

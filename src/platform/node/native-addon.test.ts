@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
-import { NATIVE_ABI } from '../../kernels/native/native-pack.ts';
+import { NATIVE_ABI } from '../../kernels/native/addon.ts';
 import {
   describeUntestedBuild,
   inspectNativeBuilds,

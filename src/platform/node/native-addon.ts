@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { RuvLLMError } from '../../core/errors.ts';
-import { NATIVE_ABI, type NativeAddon, type NativeBuild } from '../../kernels/native/native-pack.ts';
+import { NATIVE_ABI, type NativeAddon, type NativeBuild } from '../../kernels/native/addon.ts';
 import { type Libc, readLibc } from './libc.ts';
 import { findLibraryFault, type LibraryHost } from './library-file.ts';
 

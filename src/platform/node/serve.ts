@@ -5,7 +5,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Server } from '../../server/app.ts';
 import { textOf } from '../../server/text-response.ts';
-import { createRefusals } from './socket-refusals.ts';
+import { createRefusals, type SocketTimeouts } from './socket-refusals.ts';
 
 /** Where a server listens. */
 export interface ListenOptions {
@@ -14,16 +14,6 @@ export interface ListenOptions {
   /** 0: any that is free. */
   readonly port: number;
   readonly timeouts?: SocketTimeouts;
-}
-
-/** A client that takes longer holds a connection and sends nothing. */
-export interface SocketTimeouts {
-  /** For its headers. */
-  readonly headersMs: number;
-  /** For its whole request. */
-  readonly requestMs: number;
-  /** How often Node looks for the two above; with its own 30 s they would be three times as long. */
-  readonly checkMs: number;
 }
 
 /** A server on its socket. */

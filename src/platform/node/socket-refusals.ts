@@ -3,7 +3,6 @@ import type { Duplex } from 'node:stream';
 import type { Server } from '../../server/app.ts';
 import { describeFailure, refusal } from '../../server/errors.ts';
 import { openaiErrors } from '../../server/wire/openai/error-body.ts';
-import type { SocketTimeouts } from './serve.ts';
 
 export interface RefusalLimits {
   readonly maxHeaderBytes: number;
@@ -71,4 +70,14 @@ export function createRefusals({ services }: Server, limits: RefusalLimits) {
       });
     },
   };
+}
+
+/** A client that takes longer holds a connection and sends nothing. */
+export interface SocketTimeouts {
+  /** For its headers. */
+  readonly headersMs: number;
+  /** For its whole request. */
+  readonly requestMs: number;
+  /** How often Node looks for the two above; with its own 30 s they would be three times as long. */
+  readonly checkMs: number;
 }

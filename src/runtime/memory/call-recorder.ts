@@ -1,6 +1,7 @@
 import { serializeError } from '../../core/errors.ts';
 import type { Timings, Usage } from '../generation-types.ts';
-import type { OpenCall, ServedCall } from './request-memory.ts';
+import type { OpenCall } from './request-memory.ts';
+import type { ServedCall } from './types.ts';
 import { MAX_REMEMBERED_TEXT } from './request-memory.ts';
 
 /** Gathers what is written down of a call while it runs. */

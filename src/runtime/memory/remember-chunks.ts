@@ -2,7 +2,8 @@ import type { GenerateChunk } from '../generation-types.ts';
 import { observeStream } from '../observe-stream.ts';
 import type { Prompt } from '../prompt.ts';
 import { createCallRecorder } from './call-recorder.ts';
-import type { RememberedCall, RequestMemory } from './request-memory.ts';
+import type { RequestMemory } from './request-memory.ts';
+import type { RememberedCall } from './types.ts';
 
 /** Generates with recalled context, and writes the call to the memory when it ends, however it ends. */
 export async function* rememberChunks(

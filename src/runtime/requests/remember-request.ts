@@ -1,7 +1,8 @@
 import { adapterWishOption } from '../adapters.ts';
 import { createCallRecorder } from '../memory/call-recorder.ts';
 import { memoryWishOption, noMemory } from '../memory/memory-wish.ts';
-import type { OpenCall, RememberedCall, RequestMemory, ServedCall } from '../memory/request-memory.ts';
+import type { OpenCall, RequestMemory } from '../memory/request-memory.ts';
+import type { RememberedCall, ServedCall } from '../memory/types.ts';
 import type { StreamObserver } from '../observe-stream.ts';
 import type { AnswerEvent } from './answer-events.ts';
 import type { GenerationRequest } from './generation-request.ts';

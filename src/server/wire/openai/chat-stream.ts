@@ -1,4 +1,4 @@
-import type { Tokenizer } from '../../../tokenizers/types.ts';
+import type { Tokenizer } from '../../../runtime/lower-layers.ts';
 import { addUsage, type FinishedEvent, type AnswerEvent } from '../../../runtime/requests/answer-events.ts';
 import type { SseMessage } from '../../sse.ts';
 import type { AnswerHead } from './chat-response.ts';

@@ -1,6 +1,5 @@
 import type { Prompt } from '../../../runtime/prompt.ts';
-import type { SampledToken } from '../../../sampling/types.ts';
-import type { Tokenizer } from '../../../tokenizers/types.ts';
+import type { SampledToken, Tokenizer } from '../../../runtime/lower-layers.ts';
 import { addUsage, type FinishedEvent, type AnswerEvent } from '../../../runtime/requests/answer-events.ts';
 import type { GenerationRequest } from '../../../runtime/requests/generation-request.ts';
 import type { SseMessage } from '../../sse.ts';

@@ -1,9 +1,7 @@
-import type { Tokenizer } from '../../../../tokenizers/types.ts';
-import type { SampledToken } from '../../../../sampling/types.ts';
+import type { Tokenizer, SampledToken, ChatMessage } from '../../../../runtime/lower-layers.ts';
 import type { Usage } from '../../../../runtime/generation-types.ts';
 import type { FinishedEvent } from '../../../../runtime/requests/answer-events.ts';
 import type { OutputPart } from '../../../output-parts.ts';
-import type { ChatMessage } from '../../../../chat/types.ts';
 import { toChatLogprobs } from '../logprobs.ts';
 
 /** What every form of one response says about it. */
