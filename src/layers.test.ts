@@ -35,10 +35,12 @@ const LAYERS: Record<string, readonly string[] | 'anything'> = {
   ],
   server: ['core', 'runtime'],
   hub: ['core', 'gguf'],
-  platform: 'anything',
+  // Drivers: they implement interfaces of these layers. Types may come from any layer below the server.
+  platform: ['core', 'gguf', 'hub', 'kernels', 'kv-cache', 'memory'],
+  node: 'anything',
   cli: 'anything',
 };
-const PLATFORM_FOLDERS = new Set(['platform', 'cli']);
+const PLATFORM_FOLDERS = new Set(['platform', 'node', 'cli']);
 
 const root = dirname(fileURLToPath(import.meta.url));
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { NATIVE_BUILDS } from '../src/platform/node/native-addon.ts';
+import { NATIVE_BUILDS } from '../src/platform/node/kernels/native-addon.ts';
 
 interface Result {
   state: 'ready' | 'unavailable' | 'failed';

@@ -249,8 +249,8 @@ test.skipIf(!isBuilt)('sessions and their pages are there after a kill -9, for w
 
 test.skipIf(!isBuilt)('a worker that crashes fails the load and everything in flight', async () => {
   const { spawnEngine } = (await import(
-    pathToFileURL(join(root, 'dist/platform/node/spawn-engine.js')).href
-  )) as typeof import('../src/platform/node/spawn-engine.ts');
+    pathToFileURL(join(root, 'dist/node/engine/spawn-engine.js')).href
+  )) as typeof import('../src/node/engine/spawn-engine.ts');
   const { createEngineClient } = (await import(
     pathToFileURL(join(root, 'dist/runtime/engine-client.js')).href
   )) as typeof import('../src/runtime/engine-client.ts');

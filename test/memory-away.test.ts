@@ -1,13 +1,12 @@
 // A memory whose PostgreSQL is away when it is opened, as the built package opens it.
 import { expect, test } from 'vitest';
 import { witnessInput } from '../src/memory/witness/harness.contract.ts';
-import type { OpenMemoryOptions } from '../src/platform/node/memory/open-memory.ts';
+import type { OpenMemoryOptions } from '../src/node/memory/open-memory.ts';
 import { startPglite } from '../src/platform/node/memory/postgres-setup.contract.ts';
 import { importDist } from './support/import-dist.ts';
 
-const { openNodeMemory } = await importDist<typeof import('../src/platform/node/memory/open-memory.ts')>(
-  'platform/node/memory/open-memory.js',
-);
+const { openNodeMemory } =
+  await importDist<typeof import('../src/node/memory/open-memory.ts')>('node/memory/open-memory.js');
 const masterKey = { key: Buffer.alloc(32, 1) };
 
 /** Nobody listens there; a port that was just free could be somebody else's by now. */

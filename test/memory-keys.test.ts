@@ -5,13 +5,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Memory } from '../src/memory/memory.ts';
 import { witnessInput } from '../src/memory/witness/harness.contract.ts';
-import type { OpenMemoryOptions } from '../src/platform/node/memory/open-memory.ts';
+import type { OpenMemoryOptions } from '../src/node/memory/open-memory.ts';
 import { startPglite, type TestServer } from '../src/platform/node/memory/postgres-setup.contract.ts';
 import { importDist } from './support/import-dist.ts';
 
-const { openNodeMemory } = await importDist<typeof import('../src/platform/node/memory/open-memory.ts')>(
-  'platform/node/memory/open-memory.js',
-);
+const { openNodeMemory } =
+  await importDist<typeof import('../src/node/memory/open-memory.ts')>('node/memory/open-memory.js');
 const { operationOf } =
   await importDist<typeof import('../src/memory/operations/index.ts')>('memory/operations/index.js');
 

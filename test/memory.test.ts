@@ -4,12 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Memory } from '../src/memory/memory.ts';
-import type { OpenMemoryOptions } from '../src/platform/node/memory/open-memory.ts';
+import type { OpenMemoryOptions } from '../src/node/memory/open-memory.ts';
 import { importDist } from './support/import-dist.ts';
 
-const { openNodeMemory } = await importDist<typeof import('../src/platform/node/memory/open-memory.ts')>(
-  'platform/node/memory/open-memory.js',
-);
+const { openNodeMemory } =
+  await importDist<typeof import('../src/node/memory/open-memory.ts')>('node/memory/open-memory.js');
 const modelPath = join(import.meta.dirname, '../../shared/models/stories15M-q8_0.gguf');
 const hasModel = existsSync(modelPath);
 if (!hasModel) console.log('skipped: ../shared/models/stories15M-q8_0.gguf is not there, nothing can be embedded');

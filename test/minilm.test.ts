@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Memory } from '../src/memory/memory.ts';
-import type { OpenMemoryOptions } from '../src/platform/node/memory/open-memory.ts';
+import type { OpenMemoryOptions } from '../src/node/memory/open-memory.ts';
 import { convertMiniLm, fetchMiniLm } from './support/minilm.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));

@@ -70,7 +70,7 @@ test.skipIf(!isBuilt)('the package has the command, all builds of the kernels, a
       'dist/kernels/wasm/kernels.dot.wasm',
       'dist/kernels/wasm/kernels.relaxed.wasm',
       'dist/kernels/wasm/kernels.simd.wasm',
-      'dist/platform/node/engine-worker.js',
+      'dist/node/engine/engine-worker.js',
       'dist/dashboard/index.html',
       'LICENSE',
     ]),

@@ -15,9 +15,7 @@ import { isServerBuilt } from './support/dist-server.ts';
 import { importDist } from './support/import-dist.ts';
 
 const { openLearningWork } = isServerBuilt
-  ? await importDist<typeof import('../src/platform/node/learning/open-learning.ts')>(
-      'platform/node/learning/open-learning.js',
-    )
+  ? await importDist<typeof import('../src/node/learning/open-learning.ts')>('node/learning/open-learning.js')
   : { openLearningWork: null! };
 const opened = isServerBuilt ? openLearningWork() : null;
 afterAll(() => opened?.end());

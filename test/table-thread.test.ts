@@ -7,13 +7,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { flattenVocabulary } from '../src/runtime/vocabulary.ts';
 import { buildTableData } from '../src/sampling/grammar/index.ts';
 import { createTokenizer } from '../src/tokenizers/index.ts';
-import { openModelFile } from '../src/platform/node/open-model-file.ts';
+import { openModelFile } from '../src/platform/node/files/open-model-file.ts';
 import { buildRandomModel } from './support/random-model.ts';
 
-const built = new URL('../dist/platform/node/table-thread.js', import.meta.url);
+const built = new URL('../dist/node/text/table-thread.js', import.meta.url);
 const { openTableThread } = (await import(
   pathToFileURL(fileURLToPath(built)).href
-)) as typeof import('../src/platform/node/table-thread.ts');
+)) as typeof import('../src/node/text/table-thread.ts');
 
 let folder = '';
 let path = '';

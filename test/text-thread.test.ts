@@ -6,12 +6,12 @@ import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { ChatMessage } from '../src/chat/types.ts';
 import type { RuvLLMError } from '../src/core/errors.ts';
-import { openModelFile } from '../src/platform/node/open-model-file.ts';
+import { openModelFile } from '../src/platform/node/files/open-model-file.ts';
 import { runTextTask, type TextTask } from '../src/runtime/text/text-tasks.ts';
 import { readTextSide } from '../src/runtime/text/text-side.ts';
 import { buildRandomModel } from './support/random-model.ts';
 
-const built = join(import.meta.dirname, '../dist/platform/node/text-thread.js');
+const built = join(import.meta.dirname, '../dist/node/text/text-thread.js');
 const suites = join(import.meta.dirname, '../../shared/suites');
 const isBuilt = existsSync(built);
 const hasSuites = existsSync(suites);
@@ -21,7 +21,7 @@ const folder = mkdtempSync(join(tmpdir(), 'ruvllm-text-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 async function openBoth(path: string) {
-  const { openTextThread } = (await import(built)) as typeof import('../src/platform/node/text-thread.ts');
+  const { openTextThread } = (await import(built)) as typeof import('../src/node/text/text-thread.ts');
   const gguf = openModelFile(path);
   const context = readTextSide(gguf.metadata);
   gguf.source.close();

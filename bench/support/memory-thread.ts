@@ -4,13 +4,13 @@ import { importBuilt } from './dist.ts';
 import { keptPath, versionOf } from './kept.ts';
 import { percentile } from './report.ts';
 
-const { openNodeMemory } = await importBuilt<typeof import('../../src/platform/node/memory/open-memory.ts')>('platform/node/memory/open-memory'); // prettier-ignore
+const { openNodeMemory } = await importBuilt<typeof import('../../src/node/memory/open-memory.ts')>('node/memory/open-memory'); // prettier-ignore
 
 const TENANT = 'bench';
 /** Whose records are not kept between runs. */
 const VISITOR = 'bench visitor';
 /** What decides how a filled store looks on the disk. */
-const MADE_BY = ['memory/store', 'memory/vector-index', 'platform/node/memory', 'platform/node/sealing'];
+const MADE_BY = ['memory/store', 'memory/vector-index', 'node/memory', 'platform/node/memory', 'platform/node/sealing'];
 const SPACE = 'bench-vectors';
 const BATCH = 500;
 const CALLS = 1000;

@@ -18,7 +18,7 @@ const { createRequestLog } =
 const { systemClock } = await importBuilt<typeof import('../../src/core/clock.ts')>('core/clock');
 const { silentTracer } =
   await importBuilt<typeof import('../../src/runtime/requests/tracing.ts')>('runtime/requests/tracing');
-const { openNodeLearning } = await importBuilt<typeof import('../../src/platform/node/learning/open-learning.ts')>('platform/node/learning/open-learning'); // prettier-ignore
+const { openNodeLearning } = await importBuilt<typeof import('../../src/node/learning/open-learning.ts')>('node/learning/open-learning'); // prettier-ignore
 const { createRouting } = await importBuilt<typeof import('../../src/runtime/routing/routing.ts')>('runtime/routing/routing'); // prettier-ignore
 const { createRouterLoop } = await importBuilt<typeof import('../../src/runtime/routing/router-loop.ts')>('runtime/routing/router-loop'); // prettier-ignore
 const { readRouteConfig } = await importBuilt<typeof import('../../src/runtime/routing/route-config.ts')>('runtime/routing/route-config'); // prettier-ignore

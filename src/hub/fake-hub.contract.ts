@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { createNodeHubPlatform } from '../platform/node/hub-platform.ts';
+import { createNodeHubPlatform } from '../platform/node/process/hub-platform.ts';
 import type { HubPlatform } from './platform.ts';
 
 export const COMMIT = 'a'.repeat(40);

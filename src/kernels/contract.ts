@@ -393,3 +393,6 @@ export interface KernelPackFactory {
   matrixBytes(type: TensorTypeName, numRows: number, numCols: number): number;
   create(options: KernelPackOptions): Promise<KernelPack>;
 }
+
+/** Which kernels to use; `auto`: the fastest that runs here. */
+export type KernelChoice = 'auto' | 'native' | 'wasm' | 'reference';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createNodeWasmPlatform } from '../platform/node/wasm-platform.ts';
-import { loadNativeBuilds } from '../platform/node/native-addon.ts';
+import { createNodeWasmPlatform } from '../platform/node/kernels/wasm-platform.ts';
+import { loadNativeBuilds } from '../platform/node/kernels/native-addon.ts';
 import type { KernelPackFactory } from './contract.ts';
 import { createNativePackFactory } from './native/native-pack.ts';
 import { createReferencePackFactory } from './reference/reference-pack.ts';

@@ -6,8 +6,8 @@ import { type KernelPackFactory, type PackedKvPrecision, PAGE_TOKENS } from '../
 import { createNativePackFactory } from '../kernels/native/native-pack.ts';
 import { createReferencePackFactory } from '../kernels/reference/reference-pack.ts';
 import { createWasmPackFactory } from '../kernels/wasm/wasm-pack.ts';
-import { loadNativeBuilds } from '../platform/node/native-addon.ts';
-import { createNodeWasmPlatform } from '../platform/node/wasm-platform.ts';
+import { loadNativeBuilds } from '../platform/node/kernels/native-addon.ts';
+import { createNodeWasmPlatform } from '../platform/node/kernels/wasm-platform.ts';
 import { buildRandomModel, type RandomArchitecture, type RandomShape } from '../../test/support/random-model.ts';
 import { normals } from '../../test/support/random-values.ts';
 import { runParts, testLimits } from '../../test/support/run-model.ts';

@@ -10,7 +10,8 @@ import {
   resolveOptions,
   stringOption,
 } from '../core/options.ts';
-import type { KernelChoice, ModelSpec, RepackCacheChoice, SpillSpec } from '../engine/protocol.ts';
+import type { ModelSpec, RepackCacheChoice, SpillSpec } from '../engine/protocol.ts';
+import type { KernelChoice } from '../kernels/contract.ts';
 import type { FloatKvPrecision } from '../kernels/contract.ts';
 import type { KvPacking } from '../kv-cache/kv-policy.ts';
 import { nameOption } from './name-option.ts';

@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import OpenAI from 'openai';
 import { afterEach, expect, test } from 'vitest';
-import type { Listening } from '../../src/platform/node/serve.ts';
+import type { Listening } from '../../src/node/server/serve.ts';
 import type { EchoModel } from '../support/echo-model.ts';
 import { createHostedEcho } from '../support/scripted-model.ts';
 import { createTestServer, entryOf, listenOnLoopback } from '../support/test-server.ts';

@@ -6,7 +6,7 @@ import { ChatOpenAI } from '@langchain/openai';
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai';
 import OpenAI from 'openai';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Listening } from '../../src/platform/node/serve.ts';
+import type { Listening } from '../../src/node/server/serve.ts';
 import {
   createSpokenModel,
   type SpokenModel,

@@ -1,4 +1,4 @@
-import { listen, type Listening } from '../../src/platform/node/serve.ts';
+import { listen, type Listening } from '../../src/node/server/serve.ts';
 import type { Model } from '../../src/runtime/model.ts';
 import { createServer, type Server, type ServerOptions } from '../../src/server/app.ts';
 import { systemClock } from '../../src/core/clock.ts';

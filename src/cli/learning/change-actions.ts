@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { RuvLLMError } from '../../core/errors.ts';
-import { createFileSink } from '../../platform/node/file-sink.ts';
+import { createFileSink } from '../../platform/node/files/file-sink.ts';
 import type { LearningRun, PartReport } from '../../runtime/learning/operations/index.ts';
 import type { CommandContext } from '../command.ts';
 import { formatBytes } from '../format.ts';

@@ -1,7 +1,7 @@
 import { ADAPTER_PREFIX } from '../../learning/sona/learned-adapter.ts';
 import type { Memory } from '../../memory/memory.ts';
-import { openNodeLearning } from '../../platform/node/learning/open-learning.ts';
-import { openNodeMemory } from '../../platform/node/memory/open-memory.ts';
+import { openNodeLearning } from '../../node/learning/open-learning.ts';
+import { openNodeMemory } from '../../node/memory/open-memory.ts';
 import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
 import { createLearningControl, learningOperation } from '../../runtime/learning/operations/index.ts';
 import type { Model } from '../../runtime/model.ts';

@@ -1,4 +1,4 @@
-import type { EmbedderName } from '../../platform/node/memory/open-memory.ts';
+import type { EmbedderName } from '../../node/memory/open-memory.ts';
 import type { Flag, FlagValues } from '../flags.ts';
 import type { CliIo } from '../io.ts';
 import { usageError } from '../usage-error.ts';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { operationOf } from '../../memory/operations/index.ts';
-import { openNodeMemory, type OpenMemoryOptions } from '../../platform/node/memory/open-memory.ts';
+import { openNodeMemory, type OpenMemoryOptions } from '../../node/memory/open-memory.ts';
 import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
 import { nameOption } from '../../runtime/name-option.ts';
 import { chooseModel } from '../choose-model.ts';

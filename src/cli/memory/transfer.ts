@@ -3,7 +3,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { RuvLLMError } from '../../core/errors.ts';
-import { toFileError } from '../../platform/node/file-errors.ts';
+import { toFileError } from '../../platform/node/files/file-errors.ts';
 import type { CommandContext } from '../command.ts';
 import { decodeInput } from '../read-input.ts';
 import type { MemoryClient } from './client-types.ts';

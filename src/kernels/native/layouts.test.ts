@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { randomBlocks } from '../../../test/support/random-blocks.ts';
 import type { TensorTypeName } from '../../core/tensor-type.ts';
-import { loadNativeBuilds } from '../../platform/node/native-addon.ts';
+import { loadNativeBuilds } from '../../platform/node/kernels/native-addon.ts';
 import { rowBytes } from '../../quant/index.ts';
 import { LAYOUT_VERSION, NATIVE_LAYOUTS } from './layouts.ts';
 import { createNativePackFactory } from './native-pack.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { campaign } from '../../../test/support/campaign.ts';
-import { loadNativeBuilds, NATIVE_BUILDS } from '../../platform/node/native-addon.ts';
+import { loadNativeBuilds, NATIVE_BUILDS } from '../../platform/node/kernels/native-addon.ts';
 import { kvLayerBytes } from '../contract.ts';
 import { expectSameBits, type PackFixture, withPack } from '../pack-fixture.contract.ts';
 import { runProgram } from '../pack-programs.contract.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createNodeWasmPlatform } from '../../platform/node/wasm-platform.ts';
+import { createNodeWasmPlatform } from '../../platform/node/kernels/wasm-platform.ts';
 import type { KernelPack } from '../contract.ts';
 import { expectSameBits, type PackFixture, randomMatrix, withPack } from '../pack-fixture.contract.ts';
 import { createWasmPackFactory } from './wasm-pack.ts';

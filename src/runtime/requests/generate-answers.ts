@@ -10,7 +10,7 @@ import type { AnswerEvent } from './answer-events.ts';
 import { inFieldNames } from './field-names.ts';
 import { type GenerationRequest, toGrammar, type ToolSpec } from './generation-request.ts';
 import type { RequestLimits } from './limits.ts';
-import { linkAbort } from '../../core/linked-abort.ts';
+import { linkAbort } from '../../core/abort.ts';
 import { createVisibleTokens } from './visible-tokens.ts';
 
 /** Who calls: added to every sequence of a request. */

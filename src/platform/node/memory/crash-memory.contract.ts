@@ -18,7 +18,11 @@ import type { Files } from '../sealing/atomic-files.ts';
 import { openArchiveFiles } from './archive-files.ts';
 import { openIndexFiles } from './index-files.ts';
 import type { MemoryFolder } from './memory-folder.ts';
-import { openMemoryStore, type MemoryStoreFolderOptions, type OpenedMemoryStore } from './open-memory-store.ts';
+import {
+  openMemoryStore,
+  type MemoryStoreFolderOptions,
+  type OpenedMemoryStore,
+} from '../../../node/memory/open-memory-store.ts';
 
 export const DIM = 6;
 export const SPACE = 'space';

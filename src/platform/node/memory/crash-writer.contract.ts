@@ -3,7 +3,7 @@ import { writeSync } from 'node:fs';
 import { witnessInput } from '../../../memory/witness/harness.contract.ts';
 import type { MemoryStore, PutRecord } from '../../../memory/types.ts';
 import { openWholeMemory, seededVector, SPACE, type WholeMemory } from './crash-memory.contract.ts';
-import type { SqliteDriver } from './open-memory-store.ts';
+import type { SqliteDriver } from '../../../node/memory/open-memory-store.ts';
 
 export const WRITER_TENANTS = ['alpha', 'beta'] as const;
 /** Pair `k` of round `r` is deleted while pair `k + DELETE_AFTER` is written. */

@@ -3,7 +3,7 @@ import type { RemoteRoute } from '../../routing/route-config.ts';
 import type { Clock } from '../../../core/clock.ts';
 import type { AnswerEvent } from '../answer-events.ts';
 import type { GenerationRequest } from '../generation-request.ts';
-import { linkAbort } from '../../../core/linked-abort.ts';
+import { linkAbort } from '../../../core/abort.ts';
 import { toRemoteBody } from './remote-body.ts';
 import { readRemoteEvents } from './remote-events.ts';
 import { readSse } from './sse-reader.ts';
