@@ -1,14 +1,14 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { campaign } from '../../../test/support/campaign.ts';
-import { RECORD_KINDS, type JsonValue, type MemoryStore } from '../types.ts';
+import { AUDIT_KIND, RECORD_KINDS, type JsonValue, type MemoryStore } from '../types.ts';
 import { expectRefusal, idOf, recordOf, START_MS, vectorOf, type OpenStore } from './store-setup.contract.ts';
 
 export function testRecords(open: OpenStore): void {
   test('[MS1] every field comes back as it was written, and after a restart', async () => {
     const { store, clock, reopen } = await open();
     const written = recordOf(1, {
-      kind: 'witness',
+      kind: AUDIT_KIND,
       createdMs: 12,
       expiresMs: START_MS + 5,
       fields: { sequence: -1.5, hasError: false, model: 'm\u0000ü', sessionId: '', requestId: null },

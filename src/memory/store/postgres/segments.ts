@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../../../core/errors.ts';
-import type { WitnessArchive } from '../../witness/archive.ts';
+import type { AuditArchive } from '../../audit/archive.ts';
 import { withRetries } from './postgres-errors.ts';
 import type { Names } from './schema.ts';
 import { bytesOf, type SqlPool } from './sql-client.ts';
@@ -9,7 +9,7 @@ import type { Tenants } from './tenants.ts';
 const MAX_SEGMENT_BYTES = 2 ** 28;
 
 /** Archived segments of the audit log as rows, sealed with the key of their tenant and gone with it. */
-export type SegmentTable = Required<Omit<WitnessArchive, 'gzip' | 'gunzip'>>;
+export type SegmentTable = Required<Omit<AuditArchive, 'gzip' | 'gunzip'>>;
 
 export function createSegments(pool: SqlPool, { table }: Names, tenants: Tenants): SegmentTable {
   const associated = (context: string): Uint8Array => new TextEncoder().encode(`archive\0${context}`);

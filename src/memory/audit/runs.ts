@@ -3,12 +3,13 @@ import { isConflict } from '../common/retry-conflict.ts';
 import { count, name, parseStored, timeMs } from '../schemas/primitives.ts';
 import type { JsonValue, MemoryRecord, MemoryStore, PutRecord } from '../types.ts';
 
+/** Stored in databases: the name stays. */
 const RUN_NAME = 'witness-run';
 /** A lost run is told about for so long. */
 const LOST_RUN_MS = 90 * 86_400_000;
 const MAX_RUNS = 1000;
 
-const witnessRun = z.strictObject({
+const auditRun = z.strictObject({
   runId: name,
   openedMs: timeMs,
   /** The last sign of life: a batch written, or a heartbeat. */
@@ -20,10 +21,10 @@ const witnessRun = z.strictObject({
   /** When another run found it neither closed nor alive. */
   lostMs: timeMs.nullable(),
 });
-export type WitnessRun = z.infer<typeof witnessRun>;
+export type AuditRun = z.infer<typeof auditRun>;
 
 /** Entries that a run took and never wrote; of each chain they are the last of that run. */
-export interface WitnessGap {
+export interface AuditGap {
   readonly runId: string;
   /** What is missing was enqueued after this. */
   readonly fromMs: number;
@@ -32,7 +33,7 @@ export interface WitnessGap {
   readonly numKnownLost: number;
 }
 
-export function toGap(run: WitnessRun): WitnessGap {
+export function toGap(run: AuditRun): AuditGap {
   const { runId, lastSeenMs, lostMs, numEnqueued, numSettled } = run;
   return {
     runId,
@@ -42,7 +43,7 @@ export function toGap(run: WitnessRun): WitnessGap {
   };
 }
 
-export function runPut(tenant: string, run: WitnessRun, ifVersion: number): PutRecord {
+export function runPut(tenant: string, run: AuditRun, ifVersion: number): PutRecord {
   return {
     id: run.runId,
     tenant,
@@ -56,15 +57,15 @@ export function runPut(tenant: string, run: WitnessRun, ifVersion: number): PutR
   };
 }
 
-const fromRecord = (record: MemoryRecord): WitnessRun =>
-  parseStored<WitnessRun>(witnessRun, record.body, `witness run ${record.id}`);
+const fromRecord = (record: MemoryRecord): AuditRun =>
+  parseStored<AuditRun>(auditRun, record.body, `audit run ${record.id}`);
 
 /** The runs that are open, or that were found lost. */
 export async function findRuns(
   store: MemoryStore,
   tenant: string,
   isOpen: boolean,
-): Promise<{ run: WitnessRun; version: number }[]> {
+): Promise<{ run: AuditRun; version: number }[]> {
   const filter = {
     fields: [
       { field: 'name', is: '=', value: RUN_NAME },
@@ -84,8 +85,8 @@ export interface RunCheck {
 }
 
 /** Marks the open runs that are over their lease as lost, and says what that lost. One of several that look reports it. */
-export async function takeLostRuns({ store, tenant, nowMs, leaseMs }: RunCheck): Promise<WitnessGap[]> {
-  const gaps: WitnessGap[] = [];
+export async function takeLostRuns({ store, tenant, nowMs, leaseMs }: RunCheck): Promise<AuditGap[]> {
+  const gaps: AuditGap[] = [];
   for (const { run, version } of await findRuns(store, tenant, true)) {
     // A clock that went back makes a run look as if it lived in the future: that one is not alive either.
     if (Math.abs(nowMs - run.lastSeenMs) < leaseMs) continue;

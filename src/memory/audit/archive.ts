@@ -3,11 +3,11 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { nameId, toHex } from '../common/ids.ts';
 import type { MemoryServices, Sha256 } from '../common/services.ts';
 import { count, name, parseStored, timeMs } from '../schemas/primitives.ts';
-import type { WitnessLink } from '../schemas/witness.ts';
+import type { AuditLink } from '../schemas/audit.ts';
 import type { JsonValue, MemoryStore, PutRecord } from '../types.ts';
 
 /** Where segments go, and what they are wrapped in. */
-export interface WitnessArchive {
+export interface AuditArchive {
   /** Durable when it resolves; the same name again replaces. `tenant`: whose it is, for who deletes all of a tenant at once. */
   write(name: string, bytes: Uint8Array, tenant: string): Promise<void>;
   /** Null: it is not there. */
@@ -24,13 +24,14 @@ export interface WitnessArchive {
 }
 
 /** An entry as it lies in a segment: everything but its vector, of which the hash is there. */
-export interface ArchivedWitness {
+export interface ArchivedEntry {
   readonly id: string;
   readonly createdMs: number;
   readonly body: JsonValue;
-  readonly link: WitnessLink;
+  readonly link: AuditLink;
 }
 
+/** Stored in manifests, and what archive files are sealed with: the name stays. */
 const MANIFEST_NAME = 'witness-segment';
 /** A segment is made of at most 1000 entries of 2 × 64 Ki characters; a manifest that says more is not one of ours. */
 const MAX_SEGMENT_BYTES = 2 ** 30;
@@ -53,14 +54,14 @@ const segmentManifest = z.strictObject({
 export type SegmentManifest = z.infer<typeof segmentManifest>;
 
 /** What a segment is sealed under, besides its tenant. */
-export const segmentContext = (file: string): string => `witness-segment:${file}`;
+export const segmentContext = (file: string): string => `${MANIFEST_NAME}:${file}`;
 
 /** Writes a segment's file; only the manifest, written after it, makes it part of the chain. */
 export async function writeSegment(
-  archive: WitnessArchive,
+  archive: AuditArchive,
   { sha256, newId }: MemoryServices,
   tenant: string,
-  entries: readonly ArchivedWitness[],
+  entries: readonly ArchivedEntry[],
 ): Promise<SegmentManifest> {
   const first = entries[0]!;
   const last = entries.at(-1)!;
@@ -88,11 +89,11 @@ export async function writeSegment(
 
 /** Reads a segment back; throws `io` with what is wrong with it. */
 export async function readSegment(
-  archive: WitnessArchive,
+  archive: AuditArchive,
   sha256: Sha256,
   tenant: string,
   manifest: SegmentManifest,
-): Promise<ArchivedWitness[]> {
+): Promise<ArchivedEntry[]> {
   const { file, fileSha256, plainBytes } = manifest;
   const bytes = await archive.read(file);
   if (bytes === null) throw new RuvLLMError('io', `segment ${file} is missing`);
@@ -101,7 +102,7 @@ export async function readSegment(
   }
   const plain = await archive.gunzip(await archive.unseal(tenant, bytes, segmentContext(file)), plainBytes);
   const lines = new TextDecoder().decode(plain).split('\n');
-  return lines.map((line) => JSON.parse(line) as ArchivedWitness);
+  return lines.map((line) => JSON.parse(line) as ArchivedEntry);
 }
 
 export function manifestPut(sha256: Sha256, tenant: string, manifest: SegmentManifest): PutRecord {

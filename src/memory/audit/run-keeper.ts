@@ -1,19 +1,19 @@
 import { retryConflict } from '../common/retry-conflict.ts';
 import type { MemoryServices, Schedule } from '../common/services.ts';
 import type { MemoryStore, PutRecord } from '../types.ts';
-import type { ResolvedWitnessLogOptions } from './options.ts';
-import { runPut, takeLostRuns, type WitnessGap, type WitnessRun } from './runs.ts';
+import type { ResolvedAuditLogOptions } from './options.ts';
+import { runPut, takeLostRuns, type AuditGap, type AuditRun } from './runs.ts';
 
 export interface RunContext {
   readonly store: MemoryStore;
   readonly services: MemoryServices;
-  readonly options: Pick<ResolvedWitnessLogOptions, 'stateTenant' | 'leaseMs'>;
+  readonly options: Pick<ResolvedAuditLogOptions, 'stateTenant' | 'leaseMs'>;
 }
 
 /** The run of this log: a durable mark that it is open, renewed with each batch, taken away when it closes. */
 export interface RunKeeper {
   readonly runId: string;
-  readonly gaps: readonly WitnessGap[];
+  readonly gaps: readonly AuditGap[];
   numEnqueued: number;
   numWritten: number;
   /** Enqueued, but nothing could be made of them. */
@@ -33,7 +33,7 @@ export async function openRun({ store, services, options }: RunContext): Promise
   const gaps = await takeLostRuns({ store, tenant, nowMs: openedMs, leaseMs });
   const runId = services.newId();
   let version = 0;
-  const current = (numWriting: number): WitnessRun => ({
+  const current = (numWriting: number): AuditRun => ({
     runId,
     openedMs,
     lastSeenMs: Math.max(openedMs, Math.floor(services.now())),

@@ -5,6 +5,7 @@ import { count, name, parseStored, timeMs } from '../schemas/primitives.ts';
 import type { JsonValue, MemoryStore, PutRecord } from '../types.ts';
 import { GENESIS_HASH } from './chain.ts';
 
+/** Stored in databases: the name stays. */
 const HEAD_NAME = 'witness-head';
 
 const mark = z.strictObject({ sequence: count, hash: name });
@@ -40,7 +41,7 @@ const EMPTY_HEAD: ChainHead = { ...START, lastMs: 0, liveBytes: 0, numDropped: 0
 export async function readHead(store: MemoryStore, sha256: Sha256, tenant: string): Promise<StoredHead> {
   const [record] = await store.get(tenant, [nameId(sha256, tenant, HEAD_NAME)]);
   if (!record) return { head: EMPTY_HEAD, version: 0 };
-  return { head: parseStored<ChainHead>(chainHead, record.body, `witness head of ${tenant}`), version: record.version };
+  return { head: parseStored<ChainHead>(chainHead, record.body, `audit head of ${tenant}`), version: record.version };
 }
 
 export function headPut(sha256: Sha256, tenant: string, head: ChainHead, ifVersion: number): PutRecord {

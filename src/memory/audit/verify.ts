@@ -1,14 +1,14 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { MemoryServices } from '../common/services.ts';
-import { witnessFromRecord, witnessToRecord } from '../schemas/witness.ts';
-import type { MemoryStore } from '../types.ts';
-import { readManifests, readSegment, type ArchivedWitness, type WitnessArchive } from './archive.ts';
+import { auditFromRecord, auditToRecord } from '../schemas/audit.ts';
+import { AUDIT_KIND, type MemoryStore } from '../types.ts';
+import { readManifests, readSegment, type ArchivedEntry, type AuditArchive } from './archive.ts';
 import { hashLink, hashVector } from './chain.ts';
 import { readHead, type ChainHead, type ChainMark } from './head.ts';
 import { readLive, type LiveEntry } from './live-entries.ts';
-import { findRuns, toGap, type WitnessGap } from './runs.ts';
+import { findRuns, toGap, type AuditGap } from './runs.ts';
 
-export interface WitnessReport {
+export interface AuditReport {
   readonly isIntact: boolean;
   /** Entries whose hash was computed again. */
   readonly numChecked: number;
@@ -23,13 +23,13 @@ export interface WitnessReport {
   /** Entries that were given up before they were written, as the chain itself says. */
   readonly numDropped: number;
   /** Runs that crashed, and the last entry each of them wrote here; what is missing came right after it. */
-  readonly gaps: readonly (WitnessGap & { readonly afterSequence: number })[];
+  readonly gaps: readonly (AuditGap & { readonly afterSequence: number })[];
 }
 
 export interface VerifyContext {
   readonly store: MemoryStore;
   readonly services: MemoryServices;
-  readonly archive: WitnessArchive | null;
+  readonly archive: AuditArchive | null;
   readonly stateTenant: string;
 }
 
@@ -46,7 +46,7 @@ interface Walk {
 
 const broken = (reason: string): RuvLLMError => new RuvLLMError('io', reason);
 
-function step(services: MemoryServices, walk: Walk, entry: ArchivedWitness): void {
+function step(services: MemoryServices, walk: Walk, entry: ArchivedEntry): void {
   const { link } = entry;
   if (link.sequence !== walk.sequence + 1)
     throw broken(`entry ${walk.sequence + 1} is missing, ${link.sequence} comes next`);
@@ -63,9 +63,9 @@ function step(services: MemoryServices, walk: Walk, entry: ArchivedWitness): voi
 
 /** What the hash does not cover: the vector and the fields by which entries are found must be those of the entry. */
 function checkCopies(services: MemoryServices, { record, body }: LiveEntry): void {
-  const linked = witnessFromRecord(record);
+  const linked = auditFromRecord(record);
   if (hashVector(services.sha256, record.vector) !== linked.link.vectorHash) throw broken('has another vector');
-  const { fields } = witnessToRecord(linked, body, record.tenant);
+  const { fields } = auditToRecord(linked, body, record.tenant);
   for (const [field, value] of Object.entries(fields)) {
     if ((record.fields[field] ?? null) !== value) throw broken(`is filed under another ${field} than it says`);
   }
@@ -116,14 +116,14 @@ async function walkLive(
   if (walk.hash !== head.hash) throw broken('has another hash than the head');
   const filter = { fields: [{ field: 'sequence', is: '>', value: head.sequence }] } as const;
   const { head: now } = await readHead(store, services.sha256, tenant);
-  const beyond = now.sequence === head.sequence ? await store.count(tenant, { kinds: ['witness'], filter }) : 0;
+  const beyond = now.sequence === head.sequence ? await store.count(tenant, { kinds: [AUDIT_KIND], filter }) : 0;
   if (beyond > 0) throw broken(`and ${beyond - 1} more are beyond the head at ${head.sequence}`);
 }
 
-async function verifyOnce(context: VerifyContext, tenant: string, head: ChainHead): Promise<WitnessReport> {
+async function verifyOnce(context: VerifyContext, tenant: string, head: ChainHead): Promise<AuditReport> {
   const { sequence, hash } = head.trimmed;
   const walk: Walk = { sequence, hash, lastMs: 0, numChecked: 0, numArchived: 0, numDropped: 0, lastOfRun: new Map() };
-  let brokenAt: WitnessReport['brokenAt'] = null;
+  let brokenAt: AuditReport['brokenAt'] = null;
   try {
     await walkArchive(context, tenant, head, walk);
     await walkLive(context, tenant, head, walk);
@@ -150,7 +150,7 @@ async function verifyOnce(context: VerifyContext, tenant: string, head: ChainHea
 }
 
 /** Walks a tenant's chain from its start, through the archive, to its head, and says where it breaks. */
-export async function verifyWitness(context: VerifyContext, tenant: string): Promise<WitnessReport> {
+export async function verifyAudit(context: VerifyContext, tenant: string): Promise<AuditReport> {
   for (;;) {
     const { head } = await readHead(context.store, context.services.sha256, tenant);
     const report = await verifyOnce(context, tenant, head);

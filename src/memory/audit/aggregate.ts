@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { MemoryServices } from '../common/services.ts';
 import { parseWith } from '../schemas/primitives.ts';
-import type { FieldValue, MemoryRecord, MemoryStore } from '../types.ts';
+import { AUDIT_KIND, type FieldValue, type MemoryRecord, type MemoryStore } from '../types.ts';
 import { readHead } from './head.ts';
 import { allRatings, hasBounds, isWithin } from './ratings.ts';
-import { toRecordFilter, witnessFilter } from './search.ts';
+import { toRecordFilter, auditFilter } from './search.ts';
 
-export const aggregateQuery = witnessFilter.extend({
+export const aggregateQuery = auditFilter.extend({
   /** Width of the trend's buckets. Default: one hour. */
   bucketMs: z
     .int()
@@ -28,7 +28,7 @@ export interface Percentiles {
   readonly count: number;
 }
 
-export interface WitnessSummary {
+export interface AuditSummary {
   readonly count: number;
   readonly numErrors: number;
   /** Null of nothing. */
@@ -40,13 +40,13 @@ export interface WitnessSummary {
   readonly ttftMs: Percentiles | null;
 }
 
-export interface WitnessTrend extends WitnessSummary {
+export interface AuditTrend extends AuditSummary {
   readonly startMs: number;
 }
 
-export interface WitnessAggregate extends WitnessSummary {
+export interface AuditAggregate extends AuditSummary {
   /** Buckets with entries, the oldest first. */
-  readonly trend: readonly WitnessTrend[];
+  readonly trend: readonly AuditTrend[];
   /** By number of entries. */
   readonly models: readonly {
     readonly model: string;
@@ -71,7 +71,7 @@ export function percentiles(values: readonly number[]): Percentiles | null {
 const numbers = (rows: readonly Row[], field: string): number[] =>
   rows.map((row) => row[field]).filter((value) => typeof value === 'number');
 
-function summarize(rows: readonly Row[]): WitnessSummary {
+function summarize(rows: readonly Row[]): AuditSummary {
   const numErrors = rows.filter((row) => row['hasError'] === true).length;
   const qualities = numbers(rows, 'quality');
   return {
@@ -99,13 +99,13 @@ function groupBy<K>(records: readonly MemoryRecord[], keyOf: (record: MemoryReco
 const byCount = (a: { count: number }, b: { count: number }): number => b.count - a.count;
 
 /** Counts, rates, percentiles and trends over the entries that pass. */
-export async function aggregateWitness(
+export async function aggregateAudit(
   store: MemoryStore,
   services: MemoryServices,
   tenant: string,
   given: AggregateQuery = {},
-): Promise<WitnessAggregate> {
-  const query = parseWith<z.output<typeof aggregateQuery>>(aggregateQuery as never, given, 'witness aggregate');
+): Promise<AuditAggregate> {
+  const query = parseWith<z.output<typeof aggregateQuery>>(aggregateQuery as never, given, 'audit aggregate');
   const { head } = await readHead(store, services.sha256, tenant);
   const filter = toRecordFilter(query, head.sequence);
   const records: Pick<MemoryRecord, 'fields' | 'createdMs'>[] = [];
@@ -113,7 +113,7 @@ export async function aggregateWitness(
   do {
     const limit = Math.min(1000, query.maxEntries - records.length);
     const page = await store.find(tenant, {
-      kinds: ['witness'],
+      kinds: [AUDIT_KIND],
       filter,
       order: 'newest',
       limit,

@@ -2,7 +2,7 @@ import { canonicalJson } from '../common/canonical-json.ts';
 import { floatBytes } from '../common/float-packing.ts';
 import { hashText, toHex } from '../common/ids.ts';
 import type { Sha256 } from '../common/services.ts';
-import type { WitnessLink } from '../schemas/witness.ts';
+import type { AuditLink } from '../schemas/audit.ts';
 import type { JsonValue } from '../types.ts';
 
 /** What the first entry of a chain follows. */
@@ -20,11 +20,7 @@ export function hashVector(sha256: Sha256, vector: Float32Array | null): string 
 }
 
 /** The hash of an entry: over everything it says, its place, and the hash before it. */
-export function hashLink(
-  sha256: Sha256,
-  { id, createdMs, body }: ChainedBody,
-  link: Omit<WitnessLink, 'hash'>,
-): string {
+export function hashLink(sha256: Sha256, { id, createdMs, body }: ChainedBody, link: Omit<AuditLink, 'hash'>): string {
   const { sequence, runId, numDroppedBefore, previousHash, vectorHash } = link;
   const framed = canonicalJson([previousHash, sequence, id, createdMs, runId, numDroppedBefore, vectorHash, body]);
   return hashText(sha256, framed);

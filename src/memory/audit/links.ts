@@ -1,25 +1,25 @@
 import type { MemoryServices } from '../common/services.ts';
-import type { LinkedWitness } from '../schemas/witness.ts';
+import type { LinkedEntry } from '../schemas/audit.ts';
 import { sessionRecordId } from '../sessions/session-id.ts';
-import type { MemoryEdge, MemoryStore } from '../types.ts';
-import type { ResolvedWitnessLogOptions } from './options.ts';
+import { AUDIT_KIND, type MemoryEdge, type MemoryStore } from '../types.ts';
+import type { ResolvedAuditLogOptions } from './options.ts';
 
 type NewEdge = Omit<MemoryEdge, 'updatedMs'>;
 
 export interface LinkContext {
   readonly store: MemoryStore;
   readonly services: MemoryServices;
-  readonly options: Pick<ResolvedWitnessLogOptions, 'numSimilar' | 'minSimilarity'>;
+  readonly options: Pick<ResolvedAuditLogOptions, 'numSimilar' | 'minSimilarity'>;
 }
 
 /** Session -> request, for the sessions that exist. */
 async function sessionEdges(
   { store, services }: LinkContext,
   tenant: string,
-  linked: readonly LinkedWitness[],
+  linked: readonly LinkedEntry[],
 ): Promise<NewEdge[]> {
   const withSession = linked.filter(({ entry }) => entry.sessionId !== null);
-  const idOf = ({ entry }: LinkedWitness): string => sessionRecordId(services.sha256, tenant, entry.sessionId!);
+  const idOf = ({ entry }: LinkedEntry): string => sessionRecordId(services.sha256, tenant, entry.sessionId!);
   const ids = [...new Set(withSession.map(idOf))];
   if (ids.length === 0) return [];
   const there = await store.get(tenant, ids);
@@ -33,14 +33,14 @@ async function sessionEdges(
 async function similarEdges(
   { store, options }: LinkContext,
   tenant: string,
-  item: LinkedWitness,
+  item: LinkedEntry,
   numLater: number,
 ): Promise<NewEdge[]> {
   const { queryEmbedding: vector, space } = item.entry;
   const { numSimilar } = options;
   if (vector === null || space === null || numSimilar === 0) return [];
   const { sequence } = item.link;
-  const query = { vector, space, kinds: ['witness'], withVectors: false } as const;
+  const query = { vector, space, kinds: [AUDIT_KIND], withVectors: false } as const;
   // Entries of one batch are all there already: each links only to those before it, so that a pair has one edge. Nearly all there are
   // lie before it, and a filter costs a look at each of them: so it is asked only where too many of those behind were in the way.
   const k = numSimilar + 1 + numLater;
@@ -63,10 +63,10 @@ async function similarEdges(
 }
 
 /** Puts fresh entries into the graph; the number of edges. */
-export async function linkWitnesses(
+export async function linkEntries(
   context: LinkContext,
   tenant: string,
-  linked: readonly LinkedWitness[],
+  linked: readonly LinkedEntry[],
 ): Promise<number> {
   const edges = await sessionEdges(context, tenant, linked);
   for (const [index, item] of linked.entries()) {

@@ -1,10 +1,10 @@
 import { nameId } from '../common/ids.ts';
 import type { Sha256 } from '../common/services.ts';
 import { trajectoryName, type Verdict } from '../schemas/trajectory.ts';
-import type { FieldCondition, MemoryRecord, MemoryStore } from '../types.ts';
+import { AUDIT_KIND, type FieldCondition, type MemoryRecord, type MemoryStore } from '../types.ts';
 
 /** What was said of an answer after its entry was written: the log itself never changes, so it is looked up where it is kept. */
-export interface WitnessRating {
+export interface AuditRating {
   /** 0 to 1, the last word. */
   readonly quality: number;
   readonly verdict: Verdict;
@@ -32,7 +32,7 @@ const conditionsOf = ({ minQuality = 0, maxQuality = 1 }: QualityBounds): readon
   { field: 'quality', is: '<=', value: maxQuality },
 ];
 
-function ratingOf(record: MemoryRecord): WitnessRating | null {
+function ratingOf(record: MemoryRecord): AuditRating | null {
   const { quality, verdict } = record.fields;
   return typeof quality === 'number' ? { quality, verdict: verdict as Verdict } : null;
 }
@@ -43,8 +43,8 @@ export async function ratingsOf(
   sha256: Sha256,
   tenant: string,
   requestIds: readonly string[],
-): Promise<ReadonlyMap<string, WitnessRating>> {
-  const ratings = new Map<string, WitnessRating>();
+): Promise<ReadonlyMap<string, AuditRating>> {
+  const ratings = new Map<string, AuditRating>();
   for (let from = 0; from < requestIds.length; from += PAGE) {
     const ids = requestIds.slice(from, from + PAGE);
     const records = await store.get(tenant, ids.map((id) => nameId(sha256, tenant, ...trajectoryName(id)))); // prettier-ignore
@@ -57,8 +57,8 @@ export async function ratingsOf(
 }
 
 /** All of a tenant, the newest first. */
-export async function allRatings(store: MemoryStore, tenant: string): Promise<ReadonlyMap<string, WitnessRating>> {
-  const ratings = new Map<string, WitnessRating>();
+export async function allRatings(store: MemoryStore, tenant: string): Promise<ReadonlyMap<string, AuditRating>> {
+  const ratings = new Map<string, AuditRating>();
   let after: string | null = null;
   do {
     const page = await store.find(tenant, {
@@ -81,7 +81,7 @@ export async function namedWithin(
   bounds: QualityBounds,
 ): Promise<Extract<FieldCondition, { is: 'in' }> | null> {
   const fields = conditionsOf(bounds);
-  if ((await store.count(tenant, { kinds: ['witness'], filter: { fields } })) > 0) return null;
+  if ((await store.count(tenant, { kinds: [AUDIT_KIND], filter: { fields } })) > 0) return null;
   const { records, next } = await store.find(tenant, { kinds: ['trajectory'], filter: { fields }, order: 'newest', limit: MAX_NAMED }); // prettier-ignore
   if (next !== null) return null;
   return { field: 'requestId', is: 'in', values: records.map((record) => record.fields['requestId']!) };

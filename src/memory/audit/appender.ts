@@ -1,7 +1,7 @@
 import { createLruMap } from '../common/lru-map.ts';
 import { retryConflict } from '../common/retry-conflict.ts';
 import type { MemoryServices } from '../common/services.ts';
-import { witnessBody, witnessToRecord, type LinkedWitness, type WitnessEntry } from '../schemas/witness.ts';
+import { auditBody, auditToRecord, type LinkedEntry, type AuditEntry } from '../schemas/audit.ts';
 import type { JsonValue, MemoryStore, PutRecord } from '../types.ts';
 import { entryBytes, hashLink, hashVector } from './chain.ts';
 import { headPut, readHead, type ChainHead, type StoredHead } from './head.ts';
@@ -10,10 +10,10 @@ import { headPut, readHead, type ChainHead, type StoredHead } from './head.ts';
 const MAX_HEADS = 1000;
 
 /** An entry on its way into the chain. */
-export interface PreparedWitness {
+export interface PreparedEntry {
   /** Stays the same when the write is tried again: that is how a write that came through unseen is known. */
   readonly id: string;
-  readonly entry: WitnessEntry;
+  readonly entry: AuditEntry;
   readonly body: JsonValue;
   /** Entries that were given up between the one before and this one. */
   readonly numDroppedBefore: number;
@@ -22,20 +22,20 @@ export interface PreparedWitness {
 export interface AppendBatch {
   readonly tenant: string;
   readonly runId: string;
-  readonly items: readonly PreparedWitness[];
+  readonly items: readonly PreparedEntry[];
   /** Further records of the same call, read again when it has to be repeated. */
   alongside(isRepeated: boolean): Promise<readonly PutRecord[]>;
 }
 
-export function prepareWitness(services: MemoryServices, entry: WitnessEntry): PreparedWitness {
-  return { id: services.newId(), entry, body: witnessBody(entry), numDroppedBefore: 0 };
+export function prepareEntry(services: MemoryServices, entry: AuditEntry): PreparedEntry {
+  return { id: services.newId(), entry, body: auditBody(entry), numDroppedBefore: 0 };
 }
 
 function extend(
   services: MemoryServices,
   head: ChainHead,
   batch: AppendBatch,
-): { head: ChainHead; linked: LinkedWitness[] } {
+): { head: ChainHead; linked: LinkedEntry[] } {
   const { sha256 } = services;
   // A clock that went back must not put an entry before the one it follows.
   const createdMs = Math.max(head.lastMs, Math.floor(services.now()));
@@ -54,13 +54,13 @@ function extend(
 /** Appends to the chains of tenants, each in one call of the store: entries, head and `alongside` come together. */
 export function createAppender(store: MemoryStore, services: MemoryServices) {
   const heads = createLruMap<StoredHead>(MAX_HEADS);
-  const attempt = async (batch: AppendBatch, isRepeated: boolean): Promise<LinkedWitness[]> => {
+  const attempt = async (batch: AppendBatch, isRepeated: boolean): Promise<LinkedEntry[]> => {
     const { tenant, items } = batch;
     const known = isRepeated ? undefined : heads.get(tenant);
     const { head, version } = known ?? (await readHead(store, services.sha256, tenant));
     const next = extend(services, head, batch);
     const entries = next.linked.map((linked, index) => ({
-      ...witnessToRecord(linked, items[index]!.body, tenant),
+      ...auditToRecord(linked, items[index]!.body, tenant),
       ifVersion: 0,
     }));
     await store.put([
@@ -73,7 +73,7 @@ export function createAppender(store: MemoryStore, services: MemoryServices) {
   };
   return {
     /** Returns those of the entries that it wrote: not the ones that an earlier try, which seemed to fail, had written. */
-    async append(batch: AppendBatch): Promise<readonly LinkedWitness[]> {
+    async append(batch: AppendBatch): Promise<readonly LinkedEntry[]> {
       try {
         return await retryConflict(async (numTries) => {
           if (numTries === 0) return attempt(batch, false);

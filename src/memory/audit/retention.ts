@@ -1,8 +1,8 @@
 import { integerOption, optional, resolveOptions } from '../../core/options.ts';
 import { isConflict, retryConflict } from '../common/retry-conflict.ts';
 import type { MemoryServices } from '../common/services.ts';
-import type { MemoryStore } from '../types.ts';
-import { manifestPut, readManifests, writeSegment, type ArchivedWitness, type WitnessArchive } from './archive.ts';
+import { AUDIT_KIND, type MemoryStore } from '../types.ts';
+import { manifestPut, readManifests, writeSegment, type ArchivedEntry, type AuditArchive } from './archive.ts';
 import { entryBytes } from './chain.ts';
 import { headPut, readHead, type ChainHead } from './head.ts';
 import { readLive } from './live-entries.ts';
@@ -24,7 +24,7 @@ export interface RetentionOptions {
 type ResolvedRetention = Required<RetentionOptions>;
 
 export function resolveRetention(options?: RetentionOptions): Readonly<ResolvedRetention> {
-  return resolveOptions<ResolvedRetention>('witness retention', options, {
+  return resolveOptions<ResolvedRetention>('audit retention', options, {
     maxAgeMs: integerOption(7 * DAY_MS, 0, 36_500 * DAY_MS),
     maxBytes: integerOption(2 ** 30, 0, 2 ** 50),
     archiveMaxAgeMs: optional(integerOption(0, 0, 36_500 * DAY_MS)),
@@ -36,7 +36,7 @@ export interface RetentionContext {
   readonly store: MemoryStore;
   readonly services: MemoryServices;
   /** Null: what leaves the store is gone. */
-  readonly archive: WitnessArchive | null;
+  readonly archive: AuditArchive | null;
   readonly retention: Readonly<ResolvedRetention>;
 }
 
@@ -48,7 +48,7 @@ export interface RetentionReport {
 }
 
 interface Moving {
-  readonly entries: readonly ArchivedWitness[];
+  readonly entries: readonly ArchivedEntry[];
   readonly bytes: number;
 }
 
@@ -58,7 +58,7 @@ async function pickOldest(
   tenant: string,
   head: ChainHead,
 ): Promise<Moving> {
-  const entries: ArchivedWitness[] = [];
+  const entries: ArchivedEntry[] = [];
   const from = head.archived.sequence + 1;
   const to = Math.min(head.sequence, from + MAX_SEGMENT_ENTRIES - 1);
   const oldestMs = services.now() - retention.maxAgeMs;
@@ -111,7 +111,7 @@ async function deleteLeftovers({ store, services }: RetentionContext, tenant: st
   const filter = { fields: [{ field: 'sequence', is: '<=', value: head.archived.sequence }] } as const;
   for (;;) {
     const { records } = await store.find(tenant, {
-      kinds: ['witness'],
+      kinds: [AUDIT_KIND],
       filter,
       order: 'oldest',
       limit: MAX_SEGMENT_ENTRIES,
@@ -149,7 +149,7 @@ async function trimArchive({ store, services, archive, retention }: RetentionCon
 }
 
 /** Moves what is too old or too much out of the store, into segments where there is an archive. */
-export async function retainWitness(context: RetentionContext, tenant: string): Promise<RetentionReport> {
+export async function retainAudit(context: RetentionContext, tenant: string): Promise<RetentionReport> {
   await deleteLeftovers(context, tenant);
   let numMoved = 0;
   let numSegments = 0;

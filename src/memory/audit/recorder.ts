@@ -1,15 +1,15 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Foreground } from '../common/foreground.ts';
 import type { MemoryServices, Schedule } from '../common/services.ts';
-import type { WitnessInput } from '../schemas/witness.ts';
+import type { AuditInput } from '../schemas/audit.ts';
 import type { MemoryStore } from '../types.ts';
-import { resolveWitnessLogOptions, type WitnessLogOptions } from './options.ts';
-import { createWitnessQueue, type QueuedWitness } from './queue.ts';
+import { resolveAuditLogOptions, type AuditLogOptions } from './options.ts';
+import { createAuditQueue, type QueuedEntry } from './queue.ts';
 import { openRun } from './run-keeper.ts';
-import type { WitnessGap } from './runs.ts';
-import { createWitnessWriter } from './writer.ts';
+import type { AuditGap } from './runs.ts';
+import { createAuditWriter } from './writer.ts';
 
-export interface WitnessStats {
+export interface AuditStats {
   readonly numEnqueued: number;
   readonly numWritten: number;
   /** Given up because the queue was full. */
@@ -23,28 +23,28 @@ export interface WitnessStats {
   readonly numLinksFailed: number;
   readonly lastError: string | null;
   /** What runs before this one lost. */
-  readonly gaps: readonly WitnessGap[];
+  readonly gaps: readonly AuditGap[];
 }
 
 /** Takes what happened to each request, and writes it down a little later. */
-export interface WitnessLog {
+export interface AuditRecorder {
   /**
    * True: taken; false: dropped and counted. Never throws and never rejects. The entry belongs to the log from then on. With overflow
    * `wait` a promise comes while the queue is full. `later`: the response's embedding, which the writing waits for.
    */
-  enqueue(tenant: string, entry: WitnessInput, later?: LateEmbedding): boolean | Promise<boolean>;
+  enqueue(tenant: string, entry: AuditInput, later?: LateEmbedding): boolean | Promise<boolean>;
   /** Resolves when everything enqueued before is written; rejects with why it cannot be. */
   flush(): Promise<void>;
-  stats(): WitnessStats;
+  stats(): AuditStats;
   /** Writes what is left and ends the run; what cannot be written is a gap for the next. */
   close(): Promise<void>;
 }
 
-export interface WitnessLogContext {
+export interface RecorderContext {
   readonly store: MemoryStore;
   readonly services: MemoryServices;
   readonly schedule: Schedule;
-  readonly options?: WitnessLogOptions;
+  readonly options?: AuditLogOptions;
   /** Who goes first. Default: nobody does. */
   readonly foreground?: Foreground;
 }
@@ -59,23 +59,23 @@ const MAX_WAITERS = 10_000;
 /** A vector that is still being made; null or a failure: there is none. */
 export type LateEmbedding = Promise<Float32Array | null>;
 
-function inputBytes(input: WitnessInput, hasLater: boolean): number {
+function inputBytes(input: AuditInput, hasLater: boolean): number {
   const { query, response, queryEmbedding, responseEmbedding, error } = input;
   const numQuery = queryEmbedding?.length ?? 0;
   const numFloats = numQuery + (hasLater ? numQuery : (responseEmbedding?.length ?? 0));
   return (query.length + response.length + (error?.message.length ?? 0)) * 2 + numFloats * 4 + 512;
 }
 
-type NewWitness = Omit<QueuedWitness, 'numDroppedBefore' | 'prepared'> & { readonly tenant: string };
+type NewEntry = Omit<QueuedEntry, 'numDroppedBefore' | 'prepared'> & { readonly tenant: string };
 
 /** Opens the log: finds out what runs before this one lost, and starts a run of its own. */
-export async function openWitnessLog(context: WitnessLogContext): Promise<WitnessLog> {
+export async function openAuditRecorder(context: RecorderContext): Promise<AuditRecorder> {
   const { store, services, schedule, options, foreground = null } = context;
-  const resolved = resolveWitnessLogOptions(options);
-  const queue = createWitnessQueue({ maxEntries: resolved.queueEntries, maxBytes: resolved.queueBytes });
+  const resolved = resolveAuditLogOptions(options);
+  const queue = createAuditQueue({ maxEntries: resolved.queueEntries, maxBytes: resolved.queueBytes });
   const run = await openRun({ store, services, options: resolved });
-  const writer = createWitnessWriter({ store, services, schedule, options: resolved, queue, run, foreground });
-  const waiters: { item: NewWitness; resolve(isTaken: boolean): void }[] = [];
+  const writer = createAuditWriter({ store, services, schedule, options: resolved, queue, run, foreground });
+  const waiters: { item: NewEntry; resolve(isTaken: boolean): void }[] = [];
   /** Given up since the last entry that was taken, by tenant. */
   const droppedSince = new Map<string, number>();
   let numDropped = 0;
@@ -100,7 +100,7 @@ export async function openWitnessLog(context: WitnessLogContext): Promise<Witnes
       work().catch(() => {}); // its reason is in the stats, and it has woken itself again
     }, delayMs);
   };
-  const take = ({ tenant, ...item }: NewWitness): void => {
+  const take = ({ tenant, ...item }: NewEntry): void => {
     run.numEnqueued++;
     queue.push(tenant, { ...item, numDroppedBefore: droppedSince.get(tenant) ?? 0 });
     droppedSince.delete(tenant);
@@ -159,7 +159,7 @@ export async function openWitnessLog(context: WitnessLogContext): Promise<Witnes
       numHurrying--;
     }
   };
-  const enqueue = (tenant: string, input: WitnessInput, later?: LateEmbedding): boolean | Promise<boolean> => {
+  const enqueue = (tenant: string, input: AuditInput, later?: LateEmbedding): boolean | Promise<boolean> => {
     const bytes = inputBytes(input, later !== undefined);
     if (isClosed || bytes > resolved.queueBytes) return drop(tenant);
     const item = { tenant, input, bytes, ...(later === undefined ? {} : { later: later.catch(() => null) }) };
@@ -197,7 +197,7 @@ export async function openWitnessLog(context: WitnessLogContext): Promise<Witnes
       gaps: run.gaps,
     }),
     async close() {
-      if (isClosed) throw new RuvLLMError('conflict', 'the witness log is closed already');
+      if (isClosed) throw new RuvLLMError('conflict', 'the audit log is closed already');
       try {
         await finish();
       } finally {

@@ -1,5 +1,5 @@
-import { linkFromRecord, type WitnessLink } from '../schemas/witness.ts';
-import type { JsonValue, MemoryRecord, MemoryStore } from '../types.ts';
+import { linkFromRecord, type AuditLink } from '../schemas/audit.ts';
+import { AUDIT_KIND, type JsonValue, type MemoryRecord, type MemoryStore } from '../types.ts';
 
 /** Entries that are read at once. */
 const WINDOW = 500;
@@ -7,7 +7,7 @@ const WINDOW = 500;
 export interface LiveEntry {
   readonly record: MemoryRecord;
   /** Null: the record has no link that can be read. */
-  readonly link: WitnessLink | null;
+  readonly link: AuditLink | null;
   readonly body: JsonValue;
 }
 
@@ -42,7 +42,7 @@ export async function* readLive(
         { field: 'sequence', is: '<=', value: end },
       ],
     } as const;
-    const { records } = await store.find(tenant, { kinds: ['witness'], filter, order: 'oldest', limit: 2 * WINDOW });
+    const { records } = await store.find(tenant, { kinds: [AUDIT_KIND], filter, order: 'oldest', limit: 2 * WINDOW });
     const entries = records
       .map(toLive)
       .sort((a, b) => Number(a.record.fields['sequence']) - Number(b.record.fields['sequence']));

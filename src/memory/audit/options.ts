@@ -1,6 +1,6 @@
 import { choiceOption, integerOption, numberOption, resolveOptions, stringOption } from '../../core/options.ts';
 
-export interface WitnessLogOptions {
+export interface AuditLogOptions {
   /** Entries that are written together. Default 100. */
   readonly batchEntries?: number;
   /** Longest an entry waits to be written. Default 1000. */
@@ -23,10 +23,10 @@ export interface WitnessLogOptions {
   /** From which cosine on. Default 0.85. */
   readonly minSimilarity?: number;
 }
-export type ResolvedWitnessLogOptions = Required<WitnessLogOptions>;
+export type ResolvedAuditLogOptions = Required<AuditLogOptions>;
 
-export function resolveWitnessLogOptions(options?: WitnessLogOptions): Readonly<ResolvedWitnessLogOptions> {
-  return resolveOptions<ResolvedWitnessLogOptions>('witness log', options, {
+export function resolveAuditLogOptions(options?: AuditLogOptions): Readonly<ResolvedAuditLogOptions> {
+  return resolveOptions<ResolvedAuditLogOptions>('audit log', options, {
     // A call of the store takes 1000 records: the entries, the head and the run.
     batchEntries: integerOption(100, 1, 900),
     batchMs: integerOption(1000, 1, 3_600_000),

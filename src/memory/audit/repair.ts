@@ -1,12 +1,6 @@
-import { MAX_WITNESS_TEXT } from '../schemas/text-lengths.ts';
+import { MAX_AUDIT_TEXT } from '../schemas/text-lengths.ts';
 import { clipText } from '../common/text-limits.ts';
-import {
-  MAX_CONTEXT_DOCS,
-  parseWitness,
-  witnessEntry,
-  type WitnessEntry,
-  type WitnessInput,
-} from '../schemas/witness.ts';
+import { MAX_CONTEXT_DOCS, parseAuditEntry, auditEntry, type AuditEntry, type AuditInput } from '../schemas/audit.ts';
 
 const MAX_NAME = 256;
 const MAX_MESSAGE = 4096;
@@ -17,7 +11,7 @@ function isUsable(vector: unknown): vector is Float32Array {
 }
 
 /** What can be said of a request is said even where a part of it cannot: the part is set to null, 0 or cut, and named. */
-function repair(input: WitnessInput): WitnessEntry {
+function repair(input: AuditInput): AuditEntry {
   const repairs: string[] = [];
   let numCut = 0;
   const note = (what: string): void => void (repairs.length < 16 && repairs.push(what));
@@ -43,16 +37,16 @@ function repair(input: WitnessInput): WitnessEntry {
   if (!hasVector && input.queryEmbedding !== null) note('queryEmbedding');
   const hasResponseVector = isUsable(input.responseEmbedding);
   if (!hasResponseVector && input.responseEmbedding !== null) note('responseEmbedding');
-  const routing = witnessEntry.shape.routing.safeParse(input.routing);
+  const routing = auditEntry.shape.routing.safeParse(input.routing);
   if (!routing.success) note('routing');
   return {
     ...input,
-    latency: latency as WitnessEntry['latency'],
+    latency: latency as AuditEntry['latency'],
     quality: hasQuality ? quality : null,
     routing: routing.success ? routing.data : null,
     contextDocIds: docs,
-    query: clip(input.query, MAX_WITNESS_TEXT, 'query'),
-    response: clip(input.response, MAX_WITNESS_TEXT, 'response'),
+    query: clip(input.query, MAX_AUDIT_TEXT, 'query'),
+    response: clip(input.response, MAX_AUDIT_TEXT, 'response'),
     model: clip(input.model, MAX_NAME, 'model'),
     sessionId: input.sessionId === null ? null : clip(input.sessionId, MAX_NAME, 'sessionId'),
     queryEmbedding: hasVector ? input.queryEmbedding : null,
@@ -72,8 +66,8 @@ function repair(input: WitnessInput): WitnessEntry {
 }
 
 /** An entry that fits its schema, as it is or repaired; throws `invalid_option` (or whatever a hostile object throws) for what cannot be. */
-export function toWitnessEntry(input: WitnessInput): WitnessEntry {
+export function toAuditEntry(input: AuditInput): AuditEntry {
   const isZero = input.queryEmbedding !== null && !input.queryEmbedding.some((value) => value !== 0);
-  const whole = witnessEntry.safeParse({ ...input, numCut: 0, repairs: [] });
-  return whole.success && !isZero ? whole.data : parseWitness(repair(input));
+  const whole = auditEntry.safeParse({ ...input, numCut: 0, repairs: [] });
+  return whole.success && !isZero ? whole.data : parseAuditEntry(repair(input));
 }
