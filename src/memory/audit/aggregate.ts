@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import { groupBy } from '../common/group-by.ts';
 import type { MemoryServices } from '../common/services.ts';
+import { readPages } from '../common/store-access.ts';
 import { parseWith } from '../schemas/primitives.ts';
-import { AUDIT_KIND, type FieldValue, type MemoryRecord, type MemoryStore } from '../types.ts';
+import { AUDIT_KIND, type FieldValue, type MemoryStore } from '../types.ts';
 import { readHead } from './head.ts';
 import { allRatings, hasBounds, isWithin } from './ratings.ts';
 import { toRecordFilter, auditFilter } from './search.ts';
@@ -13,12 +15,12 @@ export const aggregateQuery = auditFilter.extend({
     .min(1000)
     .max(366 * 86_400_000)
     .default(3_600_000),
-  /** Entries that are looked at, the newest first. */
+  /** Entries to read, the newest first. */
   maxEntries: z.int().min(1).max(1_000_000).default(100_000),
 });
 export type AggregateQuery = z.input<typeof aggregateQuery>;
 
-/** Exact, by nearest rank: each is a value that occurred. */
+/** Exact, by nearest rank. */
 export interface Percentiles {
   readonly p50: number;
   readonly p90: number;
@@ -31,9 +33,9 @@ export interface Percentiles {
 export interface AuditSummary {
   readonly count: number;
   readonly numErrors: number;
-  /** Null of nothing. */
+  /** Null without entries. */
   readonly errorRate: number | null;
-  /** Of those that were rated, or written with a quality. */
+  /** Over the `numRated` entries with a quality. */
   readonly meanQuality: number | null;
   readonly numRated: number;
   readonly totalMs: Percentiles | null;
@@ -47,7 +49,7 @@ export interface AuditTrend extends AuditSummary {
 export interface AuditAggregate extends AuditSummary {
   /** Buckets with entries, the oldest first. */
   readonly trend: readonly AuditTrend[];
-  /** By number of entries. */
+  /** The most used first. */
   readonly models: readonly {
     readonly model: string;
     readonly count: number;
@@ -55,7 +57,7 @@ export interface AuditAggregate extends AuditSummary {
     readonly numErrors: number;
   }[];
   readonly errors: readonly { readonly code: string; readonly count: number }[];
-  /** False: there are more entries than `maxEntries`, and the oldest of them were left out. */
+  /** False: entries beyond `maxEntries`, the oldest, were not counted. */
   readonly isComplete: boolean;
 }
 
@@ -85,20 +87,9 @@ function summarize(rows: readonly Row[]): AuditSummary {
   };
 }
 
-function groupBy<K>(records: readonly MemoryRecord[], keyOf: (record: MemoryRecord) => K): Map<K, Row[]> {
-  const groups = new Map<K, Row[]>();
-  for (const record of records) {
-    const key = keyOf(record);
-    const rows = groups.get(key);
-    if (rows === undefined) groups.set(key, [record.fields]);
-    else rows.push(record.fields);
-  }
-  return groups;
-}
-
 const byCount = (a: { count: number }, b: { count: number }): number => b.count - a.count;
 
-/** Counts, rates, percentiles and trends over the entries that pass. */
+/** Counts, rates, percentiles and trends over the matching entries. */
 export async function aggregateAudit(
   store: MemoryStore,
   services: MemoryServices,
@@ -108,46 +99,38 @@ export async function aggregateAudit(
   const query = parseWith<z.output<typeof aggregateQuery>>(aggregateQuery as never, given, 'audit aggregate');
   const { head } = await readHead(store, services.sha256, tenant);
   const filter = toRecordFilter(query, head.sequence);
-  const records: Pick<MemoryRecord, 'fields' | 'createdMs'>[] = [];
-  let after: string | null = null;
-  do {
-    const limit = Math.min(1000, query.maxEntries - records.length);
-    const page = await store.find(tenant, {
-      kinds: [AUDIT_KIND],
-      filter,
-      order: 'newest',
-      limit,
-      ...(after === null ? {} : { after }),
-    });
-    // Only what is counted is kept: texts and vectors of 100 000 entries would be a gigabyte.
-    for (const { fields, createdMs } of page.records) records.push({ fields, createdMs });
-    after = page.next;
-  } while (after !== null && records.length < query.maxEntries);
+  const records: { fields: Row; createdMs: number }[] = [];
+  for await (const page of readPages(store, tenant, { kinds: [AUDIT_KIND], filter, order: 'newest' })) {
+    // Only the counted parts: texts and vectors of 100,000 entries would take a gigabyte.
+    for (const { fields, createdMs } of page) records.push({ fields, createdMs });
+    if (records.length > query.maxEntries) break;
+  }
   const ratings = await allRatings(store, tenant);
-  // What was said since counts more than what an entry was written with.
-  const rated = records.map(({ fields, createdMs }) => {
+  // A later rating replaces the quality that an entry was written with.
+  const rated = records.slice(0, query.maxEntries).map(({ fields, createdMs }) => {
     const quality = ratings.get(String(fields['requestId']))?.quality ?? fields['quality'] ?? null;
-    return { createdMs, fields: { ...fields, quality } };
+    return { createdMs, fields: { ...fields, quality } as Row };
   });
-  const isMeant = (row: Row): boolean => !hasBounds(query) || isWithin(row['quality'] as number | null, query);
-  const all = rated.filter(({ fields }) => isMeant(fields)) as unknown as MemoryRecord[];
-  const trend = [...groupBy(all, ({ createdMs }) => Math.floor(createdMs / query.bucketMs) * query.bucketMs)]
-    .map(([startMs, rows]) => ({ startMs, ...summarize(rows) }))
+  const isMatch = (row: Row): boolean => !hasBounds(query) || isWithin(row['quality'] as number | null, query);
+  const matches = rated.filter(({ fields }) => isMatch(fields));
+  const rows = matches.map(({ fields }) => fields);
+  const trend = [...groupBy(matches, ({ createdMs }) => Math.floor(createdMs / query.bucketMs) * query.bucketMs)]
+    .map(([startMs, items]) => ({ startMs, ...summarize(items.map(({ fields }) => fields)) }))
     .sort((a, b) => a.startMs - b.startMs);
-  const models = [...groupBy(all, ({ fields }) => String(fields['model']))].map(([model, rows]) => {
-    const { count, numErrors } = summarize(rows);
-    return { model, count, share: count / all.length, numErrors };
+  const models = [...groupBy(rows, (row) => String(row['model']))].map(([model, items]) => {
+    const { count, numErrors } = summarize(items);
+    return { model, count, share: count / rows.length, numErrors };
   });
-  const failed = all.filter(({ fields }) => fields['hasError'] === true);
-  const errors = [...groupBy(failed, ({ fields }) => String(fields['errorCode']))].map(([code, rows]) => ({
+  const failed = rows.filter((row) => row['hasError'] === true);
+  const errors = [...groupBy(failed, (row) => String(row['errorCode']))].map(([code, items]) => ({
     code,
-    count: rows.length,
+    count: items.length,
   }));
   return {
-    ...summarize(all.map(({ fields }) => fields)),
+    ...summarize(rows),
     trend,
     models: models.sort(byCount),
     errors: errors.sort(byCount),
-    isComplete: after === null,
+    isComplete: records.length <= query.maxEntries,
   };
 }

@@ -6,24 +6,24 @@ import type { JsonValue, MemoryStore, PutRecord } from '../types.ts';
 import { entryBytes, hashLink, hashVector } from './chain.ts';
 import { headPut, readHead, type ChainHead, type StoredHead } from './head.ts';
 
-/** Tenants whose head is at hand; of others it is read. */
+/** Chain heads kept in memory. */
 const MAX_HEADS = 1000;
 
 /** An entry on its way into the chain. */
 export interface PreparedEntry {
-  /** Stays the same when the write is tried again: that is how a write that came through unseen is known. */
+  /** The same in every attempt, which reveals a write that succeeded although it seemed to fail. */
   readonly id: string;
   readonly entry: AuditEntry;
   readonly body: JsonValue;
-  /** Entries that were given up between the one before and this one. */
+  /** Entries dropped between the previous one and this one. */
   readonly numDroppedBefore: number;
 }
 
-export interface AppendBatch {
+interface AppendBatch {
   readonly tenant: string;
   readonly runId: string;
   readonly items: readonly PreparedEntry[];
-  /** Further records of the same call, read again when it has to be repeated. */
+  /** Further records of the same call, read again when it is repeated. */
   alongside(isRepeated: boolean): Promise<readonly PutRecord[]>;
 }
 
@@ -37,7 +37,7 @@ function extend(
   batch: AppendBatch,
 ): { head: ChainHead; linked: LinkedEntry[] } {
   const { sha256 } = services;
-  // A clock that went back must not put an entry before the one it follows.
+  // The clock may go back; the chain must not.
   const createdMs = Math.max(head.lastMs, Math.floor(services.now()));
   let { sequence, hash, liveBytes, numDropped } = head;
   const linked = batch.items.map(({ id, entry, body, numDroppedBefore }) => {
@@ -51,7 +51,7 @@ function extend(
   return { head: { ...head, sequence, hash, liveBytes, numDropped, lastMs: createdMs }, linked };
 }
 
-/** Appends to the chains of tenants, each in one call of the store: entries, head and `alongside` come together. */
+/** Appends to the chains of tenants; entries, head and `alongside` are written in one call. */
 export function createAppender(store: MemoryStore, services: MemoryServices) {
   const heads = createLruMap<StoredHead>(MAX_HEADS);
   const attempt = async (batch: AppendBatch, isRepeated: boolean): Promise<LinkedEntry[]> => {
@@ -72,7 +72,7 @@ export function createAppender(store: MemoryStore, services: MemoryServices) {
     return next.linked;
   };
   return {
-    /** Returns those of the entries that it wrote: not the ones that an earlier try, which seemed to fail, had written. */
+    /** Returns the entries it wrote, without those that an earlier attempt wrote although it seemed to fail. */
     async append(batch: AppendBatch): Promise<readonly LinkedEntry[]> {
       try {
         return await retryConflict(async (numTries) => {
@@ -83,7 +83,7 @@ export function createAppender(store: MemoryStore, services: MemoryServices) {
           return items.length === 0 ? [] : attempt({ ...batch, items }, true);
         });
       } catch (error) {
-        // Nobody knows what the store has now: the next batch reads the head again.
+        // The store's state is unknown: the next batch reads the head again.
         heads.delete(batch.tenant);
         throw error;
       }

@@ -5,11 +5,11 @@ import { readLive } from './live-entries.ts';
 import type { VerifyContext } from './verify.ts';
 
 export interface ExportedEntry extends LinkedEntry {
-  /** Entries from the archive have lost their vector. */
+  /** Archived entries have no vector. */
   readonly isArchived: boolean;
 }
 
-/** Every entry of a chain that is still there, after one or from the start, the oldest first; throws `io` where one cannot be read. */
+/** All entries that were not deleted, the oldest first; throws `io` where one cannot be read. */
 export async function* exportAudit(
   { store, services, archive }: VerifyContext,
   tenant: string,

@@ -10,62 +10,48 @@ import { resolveRetention, retainAudit, type RetentionOptions, type RetentionRep
 import { searchAudit, type AuditPage, type AuditQuery } from './search.ts';
 import { verifyAudit, type AuditReport } from './verify.ts';
 
-export type { AggregateQuery, AuditAggregate } from './aggregate.ts';
 export type { AuditArchive } from './archive.ts';
 export type { ExportedEntry } from './export.ts';
-export type { AuditRecorder, AuditStats } from './recorder.ts';
+export type { AuditStats } from './recorder.ts';
 export type { AuditLogOptions } from './options.ts';
-export type { RetentionOptions, RetentionReport } from './retention.ts';
-export type { AuditGap } from './runs.ts';
-export type { FoundEntry, AuditPage, AuditQuery } from './search.ts';
-export type { AuditReport } from './verify.ts';
+export type { RetentionOptions } from './retention.ts';
+export type { AuditPage, FoundEntry } from './search.ts';
 
 export interface AuditLogContext {
   readonly store: MemoryStore;
   readonly services: MemoryServices;
   readonly schedule: Schedule;
-  /** Default: none, and what retention takes out of the store is gone. */
-  readonly archive?: AuditArchive;
+  /** Default: none; entries that retention removes from the store are gone. */
+  readonly archive?: AuditArchive | undefined;
   readonly log?: AuditLogOptions;
-  /** Who goes first. Default: nobody does. */
+  /** Work that goes first. Default: none. */
   readonly foreground?: Foreground;
-  readonly retention?: RetentionOptions;
+  readonly retention?: RetentionOptions | undefined;
 }
 
-/** The audit log: what is written, found, proven and let go. */
+/** A log of all requests whose entries form a hash chain. */
 export interface AuditLog extends AuditRecorder {
   search(tenant: string, query: AuditQuery): Promise<AuditPage>;
   aggregate(tenant: string, query?: AggregateQuery): Promise<AuditAggregate>;
+  /** Computes all hashes again and says where the chain breaks. */
   verify(tenant: string): Promise<AuditReport>;
+  /** Archives or deletes entries that are too old or take too much space. */
   retain(tenant: string): Promise<RetentionReport>;
-  /** Every entry there is, the archived ones too, in the order of the chain; from the start, or after one. */
+  /** All entries in the order of the chain, archived ones included; from the start, or after a sequence number. */
   export(tenant: string, afterSequence?: number): AsyncGenerator<ExportedEntry>;
 }
 
-export async function openAuditLog({
-  store,
-  services,
-  schedule,
-  archive,
-  log,
-  retention,
-  foreground,
-}: AuditLogContext): Promise<AuditLog> {
-  const { stateTenant } = resolveAuditLogOptions(log);
-  const context = { store, services, archive: archive ?? null, stateTenant, retention: resolveRetention(retention) };
-  const opened = await openAuditRecorder({
-    store,
-    services,
-    schedule,
-    ...(log === undefined ? {} : { options: log }),
-    ...(foreground === undefined ? {} : { foreground }),
-  });
+export async function openAuditLog(context: AuditLogContext): Promise<AuditLog> {
+  const { store, services, schedule, archive = null, foreground = null } = context;
+  const options = resolveAuditLogOptions(context.log);
+  const retention = resolveRetention(context.retention);
+  const parts = { store, services, archive, stateTenant: options.stateTenant, retention };
   return {
-    ...opened,
+    ...(await openAuditRecorder({ store, services, schedule, options, foreground })),
     search: (tenant, query) => searchAudit(store, services, tenant, query),
     aggregate: (tenant, query) => aggregateAudit(store, services, tenant, query),
-    verify: (tenant) => verifyAudit(context, tenant),
-    retain: (tenant) => retainAudit(context, tenant),
-    export: (tenant, afterSequence) => exportAudit(context, tenant, afterSequence),
+    verify: (tenant) => verifyAudit(parts, tenant),
+    retain: (tenant) => retainAudit(parts, tenant),
+    export: (tenant, afterSequence) => exportAudit(parts, tenant, afterSequence),
   };
 }

@@ -12,7 +12,7 @@ export interface LinkContext {
   readonly options: Pick<ResolvedAuditLogOptions, 'numSimilar' | 'minSimilarity'>;
 }
 
-/** Session -> request, for the sessions that exist. */
+/** Session -> request, for existing sessions. */
 async function sessionEdges(
   { store, services }: LinkContext,
   tenant: string,
@@ -29,7 +29,7 @@ async function sessionEdges(
     .map((item) => ({ from: idOf(item), to: item.id, relation: 'session', weight: 1, confidence: 1 }));
 }
 
-/** Request -> the nearest earlier requests, weighted by how near they are. */
+/** Request -> the nearest earlier requests, weighted by similarity. */
 async function similarEdges(
   { store, options }: LinkContext,
   tenant: string,
@@ -41,8 +41,8 @@ async function similarEdges(
   if (vector === null || space === null || numSimilar === 0) return [];
   const { sequence } = item.link;
   const query = { vector, space, kinds: [AUDIT_KIND], withVectors: false } as const;
-  // Entries of one batch are all there already: each links only to those before it, so that a pair has one edge. Nearly all there are
-  // lie before it, and a filter costs a look at each of them: so it is asked only where too many of those behind were in the way.
+  // The whole batch is stored already; each entry links only to earlier ones, so that a pair has one edge. A filter costs a
+  // check of every entry, so it is used only when later entries took too many of the k places.
   const k = numSimilar + 1 + numLater;
   const some = await store.nearest(tenant, { ...query, k });
   const before = some.filter(({ record }) => Number(record.fields['sequence']) < sequence);
@@ -62,7 +62,7 @@ async function similarEdges(
     }));
 }
 
-/** Puts fresh entries into the graph; the number of edges. */
+/** Links new entries into the graph; returns the number of edges. */
 export async function linkEntries(
   context: LinkContext,
   tenant: string,

@@ -3,25 +3,25 @@ import type { PreparedEntry } from './appender.ts';
 
 export interface QueuedEntry {
   input: AuditInput;
-  /** The response's embedding, where it was not there yet; it never rejects. */
+  /** The response's embedding while it is being computed; never rejects. */
   later?: Promise<Float32Array | null>;
   readonly bytes: number;
-  /** Entries of the tenant that found no place between the one before and this one. */
+  /** Entries of the tenant dropped between the previous one and this one. */
   readonly numDroppedBefore: number;
-  /** Made when it is first tried, and kept for when it is tried again. Null: it could not be made. */
+  /** Set by the first attempt and kept for the next. Null: invalid. */
   prepared?: PreparedEntry | null;
 }
 
-/** Entries by tenant, in order; tenants take turns, so that one whose store fails does not hold up the others. */
+/** Entries by tenant, in order. Tenants take turns, so that one whose writes fail does not block the others. */
 export interface AuditQueue {
   readonly size: number;
   readonly bytes: number;
   canPush(bytes: number): boolean;
   push(tenant: string, item: QueuedEntry): void;
-  /** The oldest of the tenant whose turn it is; they stay until `remove`. */
+  /** The oldest entries of the tenant whose turn it is; they stay until `remove`. */
   peek(max: number): { tenant: string; items: readonly QueuedEntry[] } | null;
   remove(tenant: string, count: number): void;
-  /** Puts a tenant behind the others. */
+  /** Ends a tenant's turn. */
   rotate(tenant: string): void;
 }
 

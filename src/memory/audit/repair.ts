@@ -1,16 +1,16 @@
+import { uuid } from '../schemas/primitives.ts';
 import { MAX_AUDIT_TEXT } from '../schemas/text-lengths.ts';
 import { clipText } from '../common/text-limits.ts';
 import { MAX_CONTEXT_DOCS, parseAuditEntry, auditEntry, type AuditEntry, type AuditInput } from '../schemas/audit.ts';
 
 const MAX_NAME = 256;
 const MAX_MESSAGE = 4096;
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 function isUsable(vector: unknown): vector is Float32Array {
   return vector instanceof Float32Array && vector.every(Number.isFinite) && vector.some((value) => value !== 0);
 }
 
-/** What can be said of a request is said even where a part of it cannot: the part is set to null, 0 or cut, and named. */
+/** Keeps an entry with invalid parts: they become null or 0, or are cut, and are named in `repairs`. */
 function repair(input: AuditInput): AuditEntry {
   const repairs: string[] = [];
   let numCut = 0;
@@ -31,7 +31,7 @@ function repair(input: AuditInput): AuditEntry {
   const { quality, error, contextDocIds } = input;
   const hasQuality = quality !== null && quality >= 0 && quality <= 1;
   if (!hasQuality && quality !== null) note('quality');
-  const docs = contextDocIds.filter((id) => UUID.test(id)).slice(0, MAX_CONTEXT_DOCS);
+  const docs = contextDocIds.filter((id) => uuid.safeParse(id).success).slice(0, MAX_CONTEXT_DOCS);
   if (docs.length !== contextDocIds.length) note('contextDocIds');
   const hasVector = isUsable(input.queryEmbedding);
   if (!hasVector && input.queryEmbedding !== null) note('queryEmbedding');
@@ -65,7 +65,7 @@ function repair(input: AuditInput): AuditEntry {
   };
 }
 
-/** An entry that fits its schema, as it is or repaired; throws `invalid_option` (or whatever a hostile object throws) for what cannot be. */
+/** The entry as it is, or repaired; throws `invalid_option` (or an error from a getter) when it cannot be repaired. */
 export function toAuditEntry(input: AuditInput): AuditEntry {
   const isZero = input.queryEmbedding !== null && !input.queryEmbedding.some((value) => value !== 0);
   const whole = auditEntry.safeParse({ ...input, numCut: 0, repairs: [] });

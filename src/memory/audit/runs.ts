@@ -1,66 +1,55 @@
 import { z } from 'zod';
-import { isConflict } from '../common/retry-conflict.ts';
+import { isConflict, retryConflict } from '../common/retry-conflict.ts';
+import type { MemoryServices, Schedule } from '../common/services.ts';
+import { statePut } from '../common/store-access.ts';
 import { count, name, parseStored, timeMs } from '../schemas/primitives.ts';
-import type { JsonValue, MemoryRecord, MemoryStore, PutRecord } from '../types.ts';
+import type { MemoryStore, PutRecord } from '../types.ts';
+import type { ResolvedAuditLogOptions } from './options.ts';
 
 /** Stored in databases: the name stays. */
 const RUN_NAME = 'witness-run';
-/** A lost run is told about for so long. */
+/** How long a lost run is reported. */
 const LOST_RUN_MS = 90 * 86_400_000;
 const MAX_RUNS = 1000;
 
 const auditRun = z.strictObject({
   runId: name,
   openedMs: timeMs,
-  /** The last sign of life: a batch written, or a heartbeat. */
+  /** The last batch or heartbeat. */
   lastSeenMs: timeMs,
   /** As of then. */
   numEnqueued: count,
-  /** Of those: written, or given up because nothing could be made of them. */
+  /** Of those: written, or refused. */
   numSettled: count,
   /** When another run found it neither closed nor alive. */
   lostMs: timeMs.nullable(),
 });
-export type AuditRun = z.infer<typeof auditRun>;
+type AuditRun = z.infer<typeof auditRun>;
 
-/** Entries that a run took and never wrote; of each chain they are the last of that run. */
+/** Entries that a run accepted and never wrote; in each chain they follow its last entry of that run. */
 export interface AuditGap {
   readonly runId: string;
-  /** What is missing was enqueued after this. */
+  /** The missing entries were enqueued after this. */
   readonly fromMs: number;
   readonly foundMs: number;
-  /** At least so many, by the run's last sign of life; what came later nobody knows. */
+  /** A lower bound, from the run's last sign of life. */
   readonly numKnownLost: number;
 }
 
-export function toGap(run: AuditRun): AuditGap {
-  const { runId, lastSeenMs, lostMs, numEnqueued, numSettled } = run;
-  return {
-    runId,
-    fromMs: lastSeenMs,
-    foundMs: lostMs ?? lastSeenMs,
-    numKnownLost: Math.max(0, numEnqueued - numSettled),
-  };
+export function toGap({ runId, lastSeenMs, lostMs, numEnqueued, numSettled }: AuditRun): AuditGap {
+  const numKnownLost = Math.max(0, numEnqueued - numSettled);
+  return { runId, fromMs: lastSeenMs, foundMs: lostMs ?? lastSeenMs, numKnownLost };
 }
 
-export function runPut(tenant: string, run: AuditRun, ifVersion: number): PutRecord {
-  return {
-    id: run.runId,
-    tenant,
-    kind: 'state',
-    expiresMs: run.lostMs === null ? null : run.lostMs + LOST_RUN_MS,
-    fields: { name: RUN_NAME, isOpen: run.lostMs === null },
-    body: run as unknown as JsonValue,
-    vector: null,
-    space: null,
-    ifVersion,
-  };
+function runPut(tenant: string, run: AuditRun, ifVersion: number): PutRecord {
+  const expiresMs = run.lostMs === null ? null : run.lostMs + LOST_RUN_MS;
+  return statePut({ id: run.runId, tenant, expiresMs, ifVersion }, run, {
+    name: RUN_NAME,
+    isOpen: run.lostMs === null,
+  });
 }
 
-const fromRecord = (record: MemoryRecord): AuditRun =>
-  parseStored<AuditRun>(auditRun, record.body, `audit run ${record.id}`);
-
-/** The runs that are open, or that were found lost. */
+/** The open runs, or the lost ones. */
 export async function findRuns(
   store: MemoryStore,
   tenant: string,
@@ -73,22 +62,17 @@ export async function findRuns(
     ],
   } as const;
   const { records } = await store.find(tenant, { kinds: ['state'], filter, order: 'newest', limit: MAX_RUNS });
-  return records.map((record) => ({ run: fromRecord(record), version: record.version }));
+  return records.map(({ id, body, version }) => ({
+    run: parseStored<AuditRun>(auditRun, body, `audit run ${id}`),
+    version,
+  }));
 }
 
-export interface RunCheck {
-  readonly store: MemoryStore;
-  readonly tenant: string;
-  readonly nowMs: number;
-  /** A run without a sign of life for longer is lost. */
-  readonly leaseMs: number;
-}
-
-/** Marks the open runs that are over their lease as lost, and says what that lost. One of several that look reports it. */
-export async function takeLostRuns({ store, tenant, nowMs, leaseMs }: RunCheck): Promise<AuditGap[]> {
+/** Marks open runs without a sign of life for `leaseMs` as lost. Of several processes, one reports each. */
+async function takeLostRuns(store: MemoryStore, tenant: string, nowMs: number, leaseMs: number): Promise<AuditGap[]> {
   const gaps: AuditGap[] = [];
   for (const { run, version } of await findRuns(store, tenant, true)) {
-    // A clock that went back makes a run look as if it lived in the future: that one is not alive either.
+    // After the clock went back, a dead run may seem to live in the future.
     if (Math.abs(nowMs - run.lastSeenMs) < leaseMs) continue;
     const lost = { ...run, lostMs: nowMs };
     try {
@@ -99,4 +83,80 @@ export async function takeLostRuns({ store, tenant, nowMs, leaseMs }: RunCheck):
     }
   }
   return gaps;
+}
+
+/** The run of this log: a durable mark that it is open, renewed with each batch and deleted by `close`. */
+export interface RunKeeper {
+  readonly runId: string;
+  /** What earlier runs lost. */
+  readonly gaps: readonly AuditGap[];
+  numEnqueued: number;
+  numWritten: number;
+  /** Enqueued, but invalid. */
+  numRefused: number;
+  /** The mark for a batch of `numWriting` entries, to be written in the same call. */
+  toPut(numWriting: number, isRepeated: boolean): Promise<PutRecord>;
+  /** The call with that mark succeeded. */
+  wasWritten(numWritten: number): void;
+  /** Renews the mark while nothing is written, where a lease is set; returns a function that stops it. */
+  startHeartbeat(schedule: Schedule, whenIdle: () => Promise<void> | null): () => void;
+  close(): Promise<void>;
+}
+
+export async function openRun(
+  store: MemoryStore,
+  services: MemoryServices,
+  { stateTenant: tenant, leaseMs }: Pick<ResolvedAuditLogOptions, 'stateTenant' | 'leaseMs'>,
+): Promise<RunKeeper> {
+  const openedMs = Math.floor(services.now());
+  const gaps = await takeLostRuns(store, tenant, openedMs, leaseMs);
+  const runId = services.newId();
+  let version = 0;
+  const current = (numWriting: number): AuditRun => ({
+    runId,
+    openedMs,
+    lastSeenMs: Math.max(openedMs, Math.floor(services.now())),
+    numEnqueued: keeper.numEnqueued,
+    numSettled: keeper.numWritten + keeper.numRefused + numWriting,
+    lostMs: null,
+  });
+  const keeper: RunKeeper = {
+    runId,
+    gaps,
+    numEnqueued: 0,
+    numWritten: 0,
+    numRefused: 0,
+    async toPut(numWriting, isRepeated) {
+      if (isRepeated) version = (await store.get(tenant, [runId]))[0]?.version ?? 0;
+      return runPut(tenant, current(numWriting), version);
+    },
+    wasWritten(numWritten) {
+      version++;
+      keeper.numWritten += numWritten;
+    },
+    startHeartbeat(schedule, whenIdle) {
+      if (leaseMs === 0) return () => {};
+      let isStopped = false;
+      let cancel = (): void => {};
+      const beat = async (): Promise<void> => {
+        await whenIdle();
+        await store.put([await keeper.toPut(0, true)]);
+        version++;
+      };
+      const next = (): void => {
+        if (!isStopped) cancel = schedule(() => void beat().catch(() => {}).finally(next), Math.ceil(leaseMs / 3)); // prettier-ignore
+      };
+      next();
+      return () => {
+        isStopped = true;
+        cancel();
+      };
+    },
+    async close() {
+      await store.delete(tenant, [runId]);
+    },
+  };
+  await retryConflict(async () => store.put([runPut(tenant, current(0), version)]));
+  version = 1;
+  return keeper;
 }

@@ -14,9 +14,9 @@ export const auditFilter = z.strictObject({
   fromMs: timeMs.optional(),
   /** Up to, not including. */
   toMs: timeMs.optional(),
-  /** By what was said of the answer last, else by what it was written with. */
+  /** By the last rating, else by the quality the entry was written with. */
   minQuality: unit.optional(),
-  /** Requests that nobody rated have no quality that is at most this. */
+  /** Excludes requests without a quality. */
   maxQuality: unit.optional(),
   minTotalMs: range.optional(),
   maxTotalMs: range.optional(),
@@ -28,10 +28,10 @@ export const auditFilter = z.strictObject({
   hasError: z.boolean().optional(),
   errorCode: name.optional(),
 });
-export type AuditFilter = z.infer<typeof auditFilter>;
+type AuditFilter = z.infer<typeof auditFilter>;
 
 export const auditQuery = auditFilter.extend({
-  /** Somewhere in query, response or error, whatever the case. */
+  /** Anywhere in query, response or error; ignores case. */
   text: text(1024, 1).optional(),
   /** The nearest first; without it the newest. */
   similarTo: z
@@ -41,29 +41,29 @@ export const auditQuery = auditFilter.extend({
   limit: z.int().min(1).max(1000).default(50),
   /** `next` of the page before. */
   after: text(4096).optional(),
-  /** Bodies that are opened for `text` at most; of a search by similarity the nearest 1000 at most. */
+  /** Entries to read at most; a search by similarity reads at most the nearest 1000. */
   maxScanned: z.int().min(1).max(1_000_000).default(10_000),
 });
 export type AuditQuery = z.input<typeof auditQuery>;
 type ResolvedQuery = z.output<typeof auditQuery>;
 
 export interface FoundEntry extends LinkedEntry {
-  /** Null where nothing was compared. */
+  /** Null without `similarTo`. */
   readonly similarity: number | null;
-  /** What was said of the answer since; null: nothing, or it is not known any more. */
+  /** Null: unrated, or the rating has expired. */
   readonly rating: AuditRating | null;
 }
 
 export interface AuditPage {
   readonly entries: readonly FoundEntry[];
-  /** Null: there is no more to look at. */
+  /** Null: this is the last page. */
   readonly next: string | null;
-  /** False: `maxScanned` ended the search before this page was full; what fits may still come after `next`, or cannot be reached. */
+  /** False: `maxScanned` ended the search before the page was full; more matches may follow. */
   readonly isComplete: boolean;
   readonly numScanned: number;
 }
 
-/** A similarity search cannot look further than the store's largest k. */
+/** The store's largest k. */
 const MAX_NEAREST = 1000;
 
 const BOUNDS = [
@@ -91,7 +91,7 @@ export function toRecordFilter(query: AuditFilter, lastSequence: number): Record
   };
 }
 
-/** Where a page ends: entries after `pin` are of no concern, `skip` of those after `from` are done. */
+/** The end of a page: entries beyond `pin` are ignored, `skip` of those after `from` are done. */
 const cursor = z.strictObject({ pin: count, skip: count, from: text(4096).nullable() });
 type Cursor = z.infer<typeof cursor>;
 
@@ -116,7 +116,7 @@ function containsText(needle: string | undefined): (record: MemoryRecord) => boo
 
 type Matcher = (record: MemoryRecord) => boolean;
 
-/** Whether what was said of it, or what it was written with, is within the bounds; null: the filter says so already. */
+/** Checks quality bounds; null: the filter has them already. */
 type QualityMatch = ((records: readonly MemoryRecord[]) => Promise<Matcher>) | null;
 
 function matchQuality(
@@ -215,7 +215,7 @@ async function searchBySimilarity({ store, tenant, query, filter, at, quality }:
   }
 }
 
-/** Finds entries by any combination of conditions, page by page; entries that come in between do not shift the pages. */
+/** Finds entries by any combination of conditions, page by page; new entries do not shift the pages. */
 export async function searchAudit(
   store: MemoryStore,
   services: MemoryServices,

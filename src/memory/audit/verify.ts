@@ -10,19 +10,19 @@ import { findRuns, toGap, type AuditGap } from './runs.ts';
 
 export interface AuditReport {
   readonly isIntact: boolean;
-  /** Entries whose hash was computed again. */
+  /** Entries whose hash was checked. */
   readonly numChecked: number;
-  /** Of those, in archive segments. */
+  /** Of those, archived ones. */
   readonly numArchived: number;
-  /** Entries up to this one were deleted by retention; the chain is held by its hash. */
+  /** Retention deleted the entries up to this one; its hash anchors the chain. */
   readonly trimmed: ChainMark;
-  /** The end of the chain: who notes it elsewhere can later prove that nothing was cut off there. */
+  /** The end of the chain. A copy kept elsewhere proves later that nothing was cut off. */
   readonly head: ChainMark;
-  /** Null: nowhere. Entries before it are as they were written. */
+  /** Null: intact. Entries before it are unchanged. */
   readonly brokenAt: { readonly sequence: number; readonly reason: string } | null;
-  /** Entries that were given up before they were written, as the chain itself says. */
+  /** Entries dropped before they were written, as recorded in the chain. */
   readonly numDropped: number;
-  /** Runs that crashed, and the last entry each of them wrote here; what is missing came right after it. */
+  /** Crashed runs and the last entry each wrote here; the missing entries came right after it. */
   readonly gaps: readonly (AuditGap & { readonly afterSequence: number })[];
 }
 
@@ -33,7 +33,7 @@ export interface VerifyContext {
   readonly stateTenant: string;
 }
 
-/** Where the walk along a chain stands. */
+/** State of a walk along a chain. */
 interface Walk {
   sequence: number;
   hash: string;
@@ -51,7 +51,7 @@ function step(services: MemoryServices, walk: Walk, entry: ArchivedEntry): void 
   if (link.sequence !== walk.sequence + 1)
     throw broken(`entry ${walk.sequence + 1} is missing, ${link.sequence} comes next`);
   if (link.previousHash !== walk.hash) throw broken('does not follow the entry before it');
-  if (hashLink(services.sha256, entry, link) !== link.hash) throw broken('is not what was written: its hash differs');
+  if (hashLink(services.sha256, entry, link) !== link.hash) throw broken('was changed: its hash differs');
   if (entry.createdMs < walk.lastMs) throw broken(`is of ${entry.createdMs}, before the entry it follows`);
   walk.sequence = link.sequence;
   walk.hash = link.hash;
@@ -61,7 +61,7 @@ function step(services: MemoryServices, walk: Walk, entry: ArchivedEntry): void 
   walk.lastOfRun.set(link.runId, link.sequence);
 }
 
-/** What the hash does not cover: the vector and the fields by which entries are found must be those of the entry. */
+/** Checks copies that the hash does not cover: the vector, and the fields for searches. */
 function checkCopies(services: MemoryServices, { record, body }: LiveEntry): void {
   const linked = auditFromRecord(record);
   if (hashVector(services.sha256, record.vector) !== linked.link.vectorHash) throw broken('has another vector');
@@ -105,7 +105,7 @@ async function walkLive(
       try {
         checkCopies(services, live);
       } catch (error) {
-        // It counts as checked only with its copies.
+        // An entry counts as checked only with its copies.
         walk.sequence--;
         walk.numChecked--;
         throw error;
@@ -149,13 +149,13 @@ async function verifyOnce(context: VerifyContext, tenant: string, head: ChainHea
   };
 }
 
-/** Walks a tenant's chain from its start, through the archive, to its head, and says where it breaks. */
+/** Walks a tenant's chain through archive and store to its head, and says where it breaks. */
 export async function verifyAudit(context: VerifyContext, tenant: string): Promise<AuditReport> {
   for (;;) {
     const { head } = await readHead(context.store, context.services.sha256, tenant);
     const report = await verifyOnce(context, tenant, head);
     if (report.isIntact) return report;
-    // Retention may have moved entries away under the walk; then it starts again from where the chain starts now.
+    // Retention may have moved entries during the walk; then it starts again.
     const { head: now } = await readHead(context.store, context.services.sha256, tenant);
     if (now.archived.sequence === head.archived.sequence && now.trimmed.sequence === head.trimmed.sequence)
       return report;

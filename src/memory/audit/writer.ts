@@ -8,9 +8,9 @@ import { linkEntries } from './links.ts';
 import type { ResolvedAuditLogOptions } from './options.ts';
 import type { QueuedEntry, AuditQueue } from './queue.ts';
 import { toAuditEntry } from './repair.ts';
-import type { RunKeeper } from './run-keeper.ts';
+import type { RunKeeper } from './runs.ts';
 
-export interface WriterContext {
+interface WriterContext {
   readonly store: MemoryStore;
   readonly services: MemoryServices;
   readonly schedule: Schedule;
@@ -20,7 +20,7 @@ export interface WriterContext {
   readonly foreground: Foreground | null;
 }
 
-/** A vector that is not there by then is left out. */
+/** A vector that takes longer is left out. */
 const MAX_LATE_MS = 5000;
 
 interface Unlinked {
@@ -28,12 +28,12 @@ interface Unlinked {
   readonly linked: readonly LinkedEntry[];
 }
 
-/** Batches that may wait to be linked; the links of older ones are given up. */
+/** Batches that may wait to be linked; older ones are not linked. */
 const MAX_UNLINKED = 5000;
 
 const isRefusal = (error: unknown): boolean => error instanceof RuvLLMError && error.code === 'invalid_option';
 
-/** A store may refuse a vector (another length in the same space) of an entry that is else as it should be. */
+/** A store may refuse the vector (another length in the same space) of an otherwise valid entry. */
 function withoutVector(prepared: PreparedEntry): PreparedEntry {
   const { entry } = prepared;
   const repairs = [...entry.repairs.slice(0, 15), 'queryEmbedding refused'];
@@ -41,15 +41,15 @@ function withoutVector(prepared: PreparedEntry): PreparedEntry {
   return { ...prepared, entry: changed, body: auditBody(changed) };
 }
 
-/** Moves entries from the queue into the store, batch by batch; one at a time calls it. */
+/** Moves entries from the queue into the store, batch by batch; not reentrant. */
 export function createAuditWriter({ store, services, schedule, options, queue, run, foreground }: WriterContext) {
   const appender = createAppender(store, services);
-  /** Refused since the last entry that was written, by tenant: the next one says so. */
+  /** Refused since the last written entry, by tenant; the next entry records the number. */
   const refusedSince = new Map<string, number>();
   let numLinksFailed = 0;
   const unlinked: Unlinked[] = [];
 
-  /** Their vectors, where those are on their way; what makes them may never answer, and the log goes on without. */
+  /** Waits for late vectors, with a time limit: an embedder may never answer. */
   async function awaitVectors(items: readonly QueuedEntry[]): Promise<void> {
     const late = items.filter(({ later }) => later !== undefined);
     if (late.length === 0) return;
@@ -81,7 +81,7 @@ export function createAuditWriter({ store, services, schedule, options, queue, r
     run.wasWritten(items.length);
     return linked;
   };
-  /** Puts down in each entry what was given up before it; the rest is for the entry that comes after all of these. */
+  /** Records in each entry how many were dropped before it; `numLeft` belongs to the next entry after these. */
   const countDropped = (tenant: string, items: readonly QueuedEntry[]): { good: PreparedEntry[]; numLeft: number } => {
     let numLeft = refusedSince.get(tenant) ?? 0;
     const good: PreparedEntry[] = [];
@@ -124,7 +124,7 @@ export function createAuditWriter({ store, services, schedule, options, queue, r
     }
     return null;
   };
-  /** For the store refused them together: only the one it refuses alone is given up. */
+  /** After the store refused a batch: drops only entries that it refuses alone. */
   const appendSingly = async (tenant: string, items: readonly QueuedEntry[]): Promise<void> => {
     for (const item of items) {
       const { good, numLeft } = countDropped(tenant, [item]);
@@ -138,7 +138,7 @@ export function createAuditWriter({ store, services, schedule, options, queue, r
     }
   };
   return {
-    /** The next tenant's next batch. */
+    /** Writes the next tenant's next batch. */
     async writeBatch(): Promise<void> {
       const max = foreground === null ? Infinity : countAtOnce(foreground, queue.size);
       const next = queue.peek(Math.min(options.batchEntries, max));
@@ -158,7 +158,7 @@ export function createAuditWriter({ store, services, schedule, options, queue, r
       settle(tenant, numLeft, items.length - good.length);
       linkLater(tenant, linked);
     },
-    /** Links what was written last: of the oldest entries that wait for it. False: none do. */
+    /** Links the oldest batch that waits for it. False: none does. */
     async linkBatch(): Promise<boolean> {
       const next = unlinked.shift();
       if (next === undefined) return false;

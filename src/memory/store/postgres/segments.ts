@@ -2,8 +2,9 @@ import { RuvLLMError } from '../../../core/errors.ts';
 import type { AuditArchive } from '../../audit/archive.ts';
 import { withRetries } from './postgres-errors.ts';
 import type { Names } from './schema.ts';
-import { bytesOf, type SqlPool } from './sql-client.ts';
+import type { SqlPool } from './sql-client.ts';
 import type { Tenants } from './tenants.ts';
+import { bytesOf } from '../row-values.ts';
 
 /** What the wire takes in one value is 1 GiB, and bytes come as two digits each. */
 const MAX_SEGMENT_BYTES = 2 ** 28;
