@@ -1,6 +1,6 @@
 // A memory whose PostgreSQL is away when it is opened, as the built package opens it.
 import { expect, test } from 'vitest';
-import { witnessInput } from '../src/memory/witness/harness.contract.ts';
+import { auditInput } from '../src/memory/audit/harness.contract.ts';
 import type { OpenMemoryOptions } from '../src/node/memory/open-memory.ts';
 import { startPglite } from '../src/platform/node/memory/postgres-setup.contract.ts';
 import { importDist } from './support/import-dist.ts';
@@ -21,10 +21,10 @@ test('[MS29] it opens in this process, says why once and wherever it is asked, a
   try {
     const id = await memory.add('acme', { text: 'a card' });
     expect(await memory.get('acme', id)).toMatchObject({ text: 'a card' });
-    memory.witness.enqueue('acme', witnessInput({ query: 'q', queryEmbedding: null, space: null }));
-    await memory.witness.flush();
+    memory.audit.enqueue('acme', auditInput({ query: 'q', queryEmbedding: null, space: null }));
+    await memory.audit.flush();
     await memory.maintain();
-    expect(await memory.witness.verify('acme')).toMatchObject({ isIntact: true, numChecked: 1 });
+    expect(await memory.audit.verify('acme')).toMatchObject({ isIntact: true, numChecked: 1 });
     expect(memory.degraded()).toBe(reason);
     expect((await memory.stats(null)).degraded).toBe(reason);
     expect(told).toEqual([`the memory is kept in this process only, and lost with it, since ${reason}`]);

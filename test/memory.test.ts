@@ -74,7 +74,7 @@ describe.skipIf(!hasModel)('with a model', () => {
     const canary = 'Xylophonquark';
     await memory.add(canary, { text: `a ${canary}`, source: canary, topic: canary, metadata: { [canary]: canary } });
     await memory.sessions.addTurn(canary, `session-${canary}`, { query: canary, answer: canary });
-    void memory.witness.enqueue(canary, {
+    void memory.audit.enqueue(canary, {
       requestId: crypto.randomUUID(),
       sessionId: canary,
       timestampMs: Date.now(),
@@ -92,7 +92,7 @@ describe.skipIf(!hasModel)('with a model', () => {
       space: null,
       error: { code: canary, message: canary, isRetryable: false },
     });
-    await memory.witness.flush();
+    await memory.audit.flush();
     const { vector } = (await memory.embed(`a ${canary}`))!;
     await memory.search(canary, { text: canary, k: 5 }); // makes the index
     await memory.close(); // and saves it

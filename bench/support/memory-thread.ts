@@ -113,7 +113,7 @@ export async function measureMemoryThread(
     const ids = (await memory.store.find(VISITOR, { kinds: ['session'], order: 'newest', limit: CALLS })).records;
     const stored = await timeEach(CALLS, (i) => memory.store.get(VISITOR, [ids[i % ids.length]!.id]));
     const policies = await timeEach(CALLS * 10, () => memory.policies.get(VISITOR, 'router'));
-    const enqueue = await timeEach(CALLS * 5, (i) => memory.witness.enqueue(VISITOR, entryOf(i, dim)));
+    const enqueue = await timeEach(CALLS * 5, (i) => memory.audit.enqueue(VISITOR, entryOf(i, dim)));
     return {
       patternP50Ms: percentile(patterns, 0.5),
       patternP99Ms: percentile(patterns, 0.99),
@@ -125,7 +125,7 @@ export async function measureMemoryThread(
       fill: filled,
     };
   } finally {
-    await memory.witness.flush();
+    await memory.audit.flush();
     await memory.store.eraseTenant(VISITOR);
     await memory.close();
   }

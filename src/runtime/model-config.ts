@@ -117,7 +117,7 @@ const MAX_SESSIONS = 2 ** 20;
 const DEFAULT_CONTEXT = 4096;
 
 const isLearning = (value: unknown): value is Learning => typeof (value as Learning | null)?.observe === 'function';
-const isMemory = (value: unknown): value is Memory => typeof (value as Memory | null)?.witness?.enqueue === 'function';
+const isMemory = (value: unknown): value is Memory => typeof (value as Memory | null)?.audit?.enqueue === 'function';
 
 /** Checks a config; `numCpus` is the default number of threads. */
 export function resolveModelConfig(

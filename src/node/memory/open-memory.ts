@@ -65,7 +65,7 @@ const KEYS = [
   'embedderConfig',
   'whenUnreachable',
   'report',
-  'witness',
+  'audit',
   'retention',
   'sessions',
   'policies',

@@ -15,6 +15,7 @@ import { createRouterLoop } from '../../runtime/routing/router-loop.ts';
 import { CONFIG, configOf, FAR_KEY, serveConstant } from '../../runtime/routing/routing.contract.ts';
 import { createRouting } from '../../runtime/routing/routing.ts';
 import type { Routing } from '../../runtime/routing/types.ts';
+import { AUDIT_KIND } from '../../memory/types.ts';
 
 /** What the engine elsewhere does with the next requests. */
 let answer: (request: IncomingMessage, response: ServerResponse) => void;
@@ -121,7 +122,7 @@ async function kept() {
   const close = store.close.bind(store);
   Object.assign(store, { close: async () => {} });
   await server.shutDown(1000);
-  const { records } = await store.find('local', { kinds: ['witness'], order: 'oldest', limit: 100 });
+  const { records } = await store.find('local', { kinds: [AUDIT_KIND], order: 'oldest', limit: 100 });
   await close();
   return records.map(({ body }) => (body as { entry: Record<string, unknown> }).entry);
 }

@@ -1,7 +1,7 @@
 import { clipText } from '../../memory/common/text-limits.ts';
 import type { EmbeddedText, Memory } from '../../memory/memory.ts';
 import { checkTenantIsCallers } from '../../memory/state-tenant.ts';
-import { MAX_TURN_TEXT, MAX_WITNESS_TEXT } from '../../memory/schemas/text-lengths.ts';
+import { MAX_TURN_TEXT, MAX_AUDIT_TEXT } from '../../memory/schemas/text-lengths.ts';
 import type { MemoryQuestion, MemoryReply } from '../../memory/search/ask.ts';
 import type { PackedSource } from '../../memory/search/pack.ts';
 import type { Learning } from '../learning/learning.ts';
@@ -157,7 +157,7 @@ export function createRequestMemory(
       },
     };
     // The answer's vector is for whoever looks later: the entry does not wait for it, its writing does.
-    void memory.witness.enqueue(
+    void memory.audit.enqueue(
       tenant,
       entry,
       ...(embedded === null || answer === null ? [] : [answer.then((made) => made?.vector ?? null)]),
@@ -224,4 +224,4 @@ function routingOf({ choice, temperature, topP }: ServedCall, contextSize: numbe
 }
 
 /** The longest answer that is of use to anyone who looks at a request later. */
-export const MAX_REMEMBERED_TEXT = MAX_WITNESS_TEXT;
+export const MAX_REMEMBERED_TEXT = MAX_AUDIT_TEXT;

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { createSpokenModel } from '../../../test/support/spoken-model.ts';
 import { openTestMemory } from '../../../test/support/test-memory.ts';
 import { createRouter } from './router.ts';
+import { AUDIT_KIND } from '../../memory/types.ts';
 
 const ROUTES = {
   candidates: [
@@ -36,8 +37,8 @@ test('routed requests are in the audit log with their decision', async () => {
   const router = createRouter({ models: createModels(), routes: ROUTES, memory });
   const { requestId } = await router.generate(QUESTION);
   await router.dispose();
-  await memory.witness.flush();
-  const { records } = await memory.store.find('local', { kinds: ['witness'], order: 'oldest', limit: 10 });
+  await memory.audit.flush();
+  const { records } = await memory.store.find('local', { kinds: [AUDIT_KIND], order: 'oldest', limit: 10 });
   const entries = records.map(({ body }) => (body as { entry: Record<string, unknown> }).entry);
   expect(entries).toMatchObject([
     { requestId, model: 'large', routing: { model: 'good' }, response: 'In the Atlantic.' },

@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from 'vitest';
 import { RuvLLMError } from '../../core/errors.ts';
-import type { WitnessInput } from '../schemas/witness.ts';
+import type { AuditInput } from '../schemas/audit.ts';
 import { allEdgesOf } from '../test-store.contract.ts';
 import type { PutRecord } from '../types.ts';
-import { createHarness, numbered, TENANT, witnessInput, writeAll } from './harness.contract.ts';
+import { createHarness, numbered, TENANT, auditInput, writeAll } from './harness.contract.ts';
 
 const queriesOf = (page: { entries: readonly { entry: { query: string } }[] }) =>
   page.entries.map(({ entry }) => entry.query);
@@ -16,11 +16,11 @@ describe('[WL1] entries are written in batches', () => {
     const sizes: number[] = [];
     store.onCall = (operation, argument) =>
       void (operation === 'put' && sizes.push((argument as PutRecord[]).length - 2));
-    for (const entry of numbered(99)) log.enqueue(TENANT, witnessInput(entry));
+    for (const entry of numbered(99)) log.enqueue(TENANT, auditInput(entry));
     expect(delays()).toEqual([1000]);
-    log.enqueue(TENANT, witnessInput({ query: 'query 100' }));
+    log.enqueue(TENANT, auditInput({ query: 'query 100' }));
     expect(delays()).toEqual([0]);
-    for (const entry of numbered(130, 101)) log.enqueue(TENANT, witnessInput(entry));
+    for (const entry of numbered(130, 101)) log.enqueue(TENANT, auditInput(entry));
     runAll();
     await log.flush();
     expect(sizes).toEqual([100, 100, 30]);
@@ -36,14 +36,14 @@ describe('[WL1] entries are written in batches', () => {
     const { open, runAll } = createHarness();
     const log = await open();
     await log.flush();
-    log.enqueue(TENANT, witnessInput({ query: 'by flush' }));
+    log.enqueue(TENANT, auditInput({ query: 'by flush' }));
     await log.flush();
-    log.enqueue(TENANT, witnessInput({ query: 'by time' }));
+    log.enqueue(TENANT, auditInput({ query: 'by time' }));
     runAll();
     await settle();
     expect(log.stats()).toMatchObject({ numWritten: 2, numQueued: 0 });
     await log.flush();
-    log.enqueue(TENANT, witnessInput({ query: 'by close' }));
+    log.enqueue(TENANT, auditInput({ query: 'by close' }));
     await log.close();
     expect(log.stats()).toMatchObject({ numWritten: 3, numQueued: 0 });
   });
@@ -62,7 +62,7 @@ describe('[WL1] entries are written in batches', () => {
     const log = await open();
     const onCall = vi.fn();
     store.onCall = onCall;
-    for (const entry of numbered(250)) log.enqueue(TENANT, witnessInput(entry));
+    for (const entry of numbered(250)) log.enqueue(TENANT, auditInput(entry));
     expect(onCall).not.toHaveBeenCalled();
   });
 });
@@ -71,7 +71,7 @@ describe('[WL2] a full queue', () => {
   test('drops and counts, and the next entry of the chain says so', async () => {
     const { open } = createHarness();
     const log = await open({ log: { queueEntries: 3 } });
-    expect(numbered(5).map((entry) => log.enqueue(TENANT, witnessInput(entry)))).toEqual([
+    expect(numbered(5).map((entry) => log.enqueue(TENANT, auditInput(entry)))).toEqual([
       true,
       true,
       true,
@@ -94,14 +94,14 @@ describe('[WL2] a full queue', () => {
   test('is one of bytes, too', async () => {
     const { open } = createHarness();
     const log = await open({ log: { queueBytes: 20_000 } });
-    expect(log.enqueue(TENANT, witnessInput({ query: 'x'.repeat(9000) }))).toBe(true);
-    expect(log.enqueue(TENANT, witnessInput({ query: 'x'.repeat(9000) }))).toBe(false);
-    expect(log.enqueue(TENANT, witnessInput({ query: 'x' }))).toBe(true);
+    expect(log.enqueue(TENANT, auditInput({ query: 'x'.repeat(9000) }))).toBe(true);
+    expect(log.enqueue(TENANT, auditInput({ query: 'x'.repeat(9000) }))).toBe(false);
+    expect(log.enqueue(TENANT, auditInput({ query: 'x' }))).toBe(true);
   });
   test('waits where that was chosen, in order, and lets go when closed', async () => {
     const { open } = createHarness();
     const log = await open({ log: { queueEntries: 2, overflow: 'wait' } });
-    const results = numbered(4).map((entry) => log.enqueue(TENANT, witnessInput(entry)));
+    const results = numbered(4).map((entry) => log.enqueue(TENANT, auditInput(entry)));
     expect(results.slice(0, 2)).toEqual([true, true]);
     expect(log.stats()).toMatchObject({ numWaiting: 2, numDropped: 0 });
     await log.flush();
@@ -119,17 +119,17 @@ describe('[WL3] enqueue never throws', () => {
   const hostile: readonly [string, unknown][] = [
     ['null', null],
     ['an empty object', {}],
-    ['a getter that throws', Object.defineProperty(witnessInput(), 'query', { get: () => { throw new Error('boo'); } })], // prettier-ignore
+    ['a getter that throws', Object.defineProperty(auditInput(), 'query', { get: () => { throw new Error('boo'); } })], // prettier-ignore
     ['a proxy', new Proxy({}, { get: () => { throw new Error('boo'); } })], // prettier-ignore
-    ['an unknown key', { ...witnessInput(), extra: 1 }],
-    ['a wrong id', witnessInput({ requestId: 'no' })],
-    ['text that is none', witnessInput({ query: { length: 3 } as never })],
+    ['an unknown key', { ...auditInput(), extra: 1 }],
+    ['a wrong id', auditInput({ requestId: 'no' })],
+    ['text that is none', auditInput({ query: { length: 3 } as never })],
   ];
   test.each(hostile)('%s is refused and counted; the others of its batch are written', async (_, entry) => {
     const { open } = createHarness();
     const log = await open();
-    log.enqueue(TENANT, witnessInput({ query: 'before' }));
-    log.enqueue(TENANT, entry as WitnessInput);
+    log.enqueue(TENANT, auditInput({ query: 'before' }));
+    log.enqueue(TENANT, entry as AuditInput);
     await writeAll(log, [{ query: 'after' }]);
     await writeAll(log, [{ query: 'end' }]);
     expect(queriesOf(await log.search(TENANT, { order: 'oldest' }))).toEqual(['before', 'after', 'end']);
@@ -139,7 +139,7 @@ describe('[WL3] enqueue never throws', () => {
   test('what can be repaired is, and the entry says what was', async () => {
     const { open } = createHarness();
     const log = await open();
-    const latency = { ...witnessInput().latency, totalMs: NaN, ttftMs: -1 };
+    const latency = { ...auditInput().latency, totalMs: NaN, ttftMs: -1 };
     await writeAll(log, [
       { query: 'x'.repeat(70_000), quality: NaN, latency, queryEmbedding: Float32Array.of(NaN, 1), model: 'a\udc00' },
       {
@@ -185,7 +185,7 @@ describe('[WL4] a store that fails', () => {
     store.onCall = (operation) => {
       if (operation === 'put') throw new RuvLLMError('io', 'disk gone');
     };
-    for (const entry of numbered(3)) log.enqueue(TENANT, witnessInput(entry));
+    for (const entry of numbered(3)) log.enqueue(TENANT, auditInput(entry));
     await expect(log.flush()).rejects.toThrow('disk gone');
     // The timer of the first entry is still there; from then on the waits grow.
     expect(delays()).toEqual([1000]);
@@ -205,8 +205,8 @@ describe('[WL4] a store that fails', () => {
     store.onCall = (operation, argument) => {
       if (operation === 'put' && (argument as PutRecord[])[0]!.tenant === TENANT) throw new RuvLLMError('io', 'no key');
     };
-    log.enqueue(TENANT, witnessInput());
-    log.enqueue('other', witnessInput({ query: 'mine' }));
+    log.enqueue(TENANT, auditInput());
+    log.enqueue('other', auditInput({ query: 'mine' }));
     await expect(log.flush()).rejects.toThrow('no key');
     await expect(log.flush()).rejects.toThrow('no key');
     expect(queriesOf(await log.search('other', {}))).toEqual(['mine']);
@@ -224,7 +224,7 @@ describe('[WL4] a store that fails', () => {
       }
       return result;
     };
-    for (const entry of numbered(2)) log.enqueue(TENANT, witnessInput(entry));
+    for (const entry of numbered(2)) log.enqueue(TENANT, auditInput(entry));
     await expect(log.flush()).rejects.toThrow('connection lost');
     await writeAll(log, numbered(2, 3));
     expect(queriesOf(await log.search(TENANT, { order: 'oldest' }))).toEqual([
@@ -243,7 +243,7 @@ describe('[WL5] what a crash lost is known', () => {
     const crashed = await open();
     await writeAll(crashed, numbered(3));
     services.timeMs += 500;
-    for (const entry of numbered(4, 4)) crashed.enqueue(TENANT, witnessInput(entry));
+    for (const entry of numbered(4, 4)) crashed.enqueue(TENANT, auditInput(entry));
     services.timeMs += 10_000;
     const next = await open();
     expect(next.stats().gaps).toEqual([
@@ -265,7 +265,7 @@ describe('[WL5] what a crash lost is known', () => {
     store.onCall = (operation) => {
       if (operation === 'put' && ++numPuts > 2) throw new RuvLLMError('io', 'killed');
     };
-    for (const entry of numbered(7)) crashed.enqueue(TENANT, witnessInput(entry));
+    for (const entry of numbered(7)) crashed.enqueue(TENANT, auditInput(entry));
     await expect(crashed.flush()).rejects.toThrow('killed');
     store.onCall = () => {};
     const next = await open();
@@ -275,17 +275,17 @@ describe('[WL5] what a crash lost is known', () => {
   test('a run that closed lost nothing', async () => {
     const { open } = createHarness();
     const log = await open();
-    log.enqueue(TENANT, witnessInput());
+    log.enqueue(TENANT, auditInput());
     await log.close();
     const next = await open();
     expect(next.stats().gaps).toEqual([]);
     expect((await next.search(TENANT, {})).entries.length).toBe(1);
-    expect(log.enqueue(TENANT, witnessInput())).toBe(false);
+    expect(log.enqueue(TENANT, auditInput())).toBe(false);
   });
   test('a run that could not write at its end is a gap', async () => {
     const { open, store } = createHarness();
     const log = await open();
-    log.enqueue(TENANT, witnessInput());
+    log.enqueue(TENANT, auditInput());
     store.onCall = () => {
       throw new RuvLLMError('disk_full', 'full');
     };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { allEdgesOf } from '../test-store.contract.ts';
 import type { PutRecord } from '../types.ts';
-import { createHarness, numbered, TENANT, witnessInput } from './harness.contract.ts';
+import { createHarness, numbered, TENANT, auditInput } from './harness.contract.ts';
 
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -34,7 +34,7 @@ describe('[WL16] what can wait gives way', () => {
     const sizes: number[] = [];
     store.onCall = (operation, argument) =>
       void (operation === 'put' && sizes.push((argument as PutRecord[]).length - 2));
-    for (const entry of numbered(5)) log.enqueue(TENANT, witnessInput(entry));
+    for (const entry of numbered(5)) log.enqueue(TENANT, auditInput(entry));
     runAll();
     await settle();
     expect(sizes).toEqual([]);
@@ -63,7 +63,7 @@ describe('[WL16] what can wait gives way', () => {
     const sizes: number[] = [];
     store.onCall = (operation, argument) =>
       void (operation === 'put' && sizes.push((argument as PutRecord[]).length - 2));
-    for (const entry of numbered(640)) log.enqueue(TENANT, witnessInput(entry));
+    for (const entry of numbered(640)) log.enqueue(TENANT, auditInput(entry));
     runAll();
     await settle();
     await foreground.next();
@@ -73,7 +73,7 @@ describe('[WL16] what can wait gives way', () => {
   test('who flushes does not wait for a turn that a drain waits for already: nothing else may keep the process alive', async () => {
     const { open, runAll } = createHarness();
     const log = await open({ foreground: createBusy() });
-    log.enqueue(TENANT, witnessInput({ query: 'the only one' }));
+    log.enqueue(TENANT, auditInput({ query: 'the only one' }));
     runAll();
     await settle();
     expect(log.stats()).toMatchObject({ numWritten: 0, numQueued: 1 });
@@ -85,12 +85,12 @@ describe('[WL16] what can wait gives way', () => {
     const { open, store } = createHarness();
     const foreground = createBusy();
     const log = await open({ foreground });
-    for (const entry of numbered(5)) log.enqueue(TENANT, witnessInput(entry));
+    for (const entry of numbered(5)) log.enqueue(TENANT, auditInput(entry));
     await log.flush();
     expect(log.stats()).toMatchObject({ numWritten: 5, numQueued: 0 });
     const numEdges = (await allEdgesOf(store, TENANT)).length;
     expect(numEdges).toBeGreaterThan(0);
-    log.enqueue(TENANT, witnessInput({ query: 'the last' }));
+    log.enqueue(TENANT, auditInput({ query: 'the last' }));
     await log.close();
     expect(log.stats()).toMatchObject({ numWritten: 6 });
     expect((await allEdgesOf(store, TENANT)).length).toBeGreaterThan(numEdges);
@@ -104,7 +104,7 @@ describe('[WL17] a vector of the response that comes later', () => {
   test('is waited for by the writing, not by the entry; a failure leaves it out', async () => {
     const { open } = createHarness();
     const log = await open();
-    const input = { ...witnessInput(), responseEmbedding: null };
+    const input = { ...auditInput(), responseEmbedding: null };
     let come = (_vector: Float32Array): void => {};
     expect(log.enqueue(TENANT, input, new Promise((resolve) => (come = resolve)))).toBe(true);
     expect(log.enqueue(TENANT, input, Promise.reject(new Error('the thread is gone')))).toBe(true);
@@ -121,7 +121,7 @@ describe('[WL17] a vector of the response that comes later', () => {
   test('that never comes holds up nothing for long', async () => {
     const { open, runAll, delays } = createHarness();
     const log = await open();
-    log.enqueue(TENANT, { ...witnessInput(), responseEmbedding: null }, new Promise(() => {}));
+    log.enqueue(TENANT, { ...auditInput(), responseEmbedding: null }, new Promise(() => {}));
     const flushing = log.flush();
     await settle();
     expect(delays()).toContain(5000);
@@ -133,7 +133,7 @@ describe('[WL17] a vector of the response that comes later', () => {
   test('has its place in the queue from the start', async () => {
     const { open } = createHarness();
     const log = await open();
-    const input = { ...witnessInput(), responseEmbedding: null };
+    const input = { ...auditInput(), responseEmbedding: null };
     log.enqueue(TENANT, input);
     const without = log.stats().queuedBytes;
     log.enqueue(TENANT, input, Promise.resolve(null));

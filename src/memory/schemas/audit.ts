@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { JsonValue, MemoryRecord, PutRecord } from '../types.ts';
+import { AUDIT_KIND, type JsonValue, type MemoryRecord, type PutRecord } from '../types.ts';
 import {
   count,
   durationMs,
@@ -16,7 +16,7 @@ import {
   uuid,
   withoutKeys,
 } from './primitives.ts';
-import { MAX_WITNESS_TEXT } from './text-lengths.ts';
+import { MAX_AUDIT_TEXT } from './text-lengths.ts';
 
 export const MAX_CONTEXT_DOCS = 256;
 
@@ -63,7 +63,7 @@ export const errorInfo = z.strictObject({ code: name, message: text(4096), isRet
 export type ErrorInfo = z.infer<typeof errorInfo>;
 
 /** What one request was, and what became of it. */
-export const witnessEntry = z
+export const auditEntry = z
   .strictObject({
     requestId: uuid,
     sessionId: name.nullable(),
@@ -74,8 +74,8 @@ export const witnessEntry = z
     quality: unit.nullable(),
     latency: latencyBreakdown,
     contextDocIds: z.array(uuid).max(MAX_CONTEXT_DOCS),
-    query: text(MAX_WITNESS_TEXT),
-    response: text(MAX_WITNESS_TEXT),
+    query: text(MAX_AUDIT_TEXT),
+    response: text(MAX_AUDIT_TEXT),
     /** Characters cut off query and response. */
     numCut: count,
     numPromptTokens: count,
@@ -91,14 +91,14 @@ export const witnessEntry = z
     (entry) => (entry.queryEmbedding === null) === (entry.space === null),
     'queryEmbedding and space come together',
   );
-export type WitnessEntry = z.infer<typeof witnessEntry>;
+export type AuditEntry = z.infer<typeof auditEntry>;
 /** What a caller hands to the log, which fills in the rest. */
-export type WitnessInput = Omit<WitnessEntry, 'numCut' | 'repairs' | 'latency'> & {
+export type AuditInput = Omit<AuditEntry, 'numCut' | 'repairs' | 'latency'> & {
   readonly latency: z.input<typeof latencyBreakdown>;
 };
 
 /** The place of an entry in its chain. */
-export interface WitnessLink {
+export interface AuditLink {
   readonly sequence: number;
   /** Which run of the log wrote it. */
   readonly runId: string;
@@ -110,20 +110,20 @@ export interface WitnessLink {
   readonly vectorHash: string | null;
 }
 
-export interface LinkedWitness {
+export interface LinkedEntry {
   readonly id: string;
   /** Never before the entry before it, even where the clock was. */
   readonly createdMs: number;
-  readonly entry: WitnessEntry;
-  readonly link: WitnessLink;
+  readonly entry: AuditEntry;
+  readonly link: AuditLink;
 }
 
-export function parseWitness(entry: unknown): WitnessEntry {
-  return parseWith<WitnessEntry>(witnessEntry, entry, 'witness entry');
+export function parseAuditEntry(entry: unknown): AuditEntry {
+  return parseWith<AuditEntry>(auditEntry, entry, 'audit entry');
 }
 
 /** Everything of an entry but the vector: what the chain's hash is taken of, and what an archive holds. */
-export function witnessBody(entry: WitnessEntry): JsonValue {
+export function auditBody(entry: AuditEntry): JsonValue {
   const { queryEmbedding: _vector, ...rest } = entry;
   return toBody(rest);
 }
@@ -134,20 +134,20 @@ function entryOf(body: JsonValue): object {
   return { ...entry, latency: withoutKeys(entry.latency, ['attentionMs']) };
 }
 
-export function witnessFromBody(body: JsonValue, vector: Float32Array | null): WitnessEntry {
-  return parseStored<WitnessEntry>(
-    witnessEntry,
+export function auditFromBody(body: JsonValue, vector: Float32Array | null): AuditEntry {
+  return parseStored<AuditEntry>(
+    auditEntry,
     { ...entryOf(body), queryEmbedding: vector },
-    'witness entry',
+    'audit entry',
   );
 }
 
-export function witnessToRecord(linked: LinkedWitness, body: JsonValue, tenant: string): PutRecord {
+export function auditToRecord(linked: LinkedEntry, body: JsonValue, tenant: string): PutRecord {
   const { entry, link } = linked;
   return {
     id: linked.id,
     tenant,
-    kind: 'witness',
+    kind: AUDIT_KIND,
     createdMs: linked.createdMs,
     // Retention cuts the chain at one place; a sweep would tear holes into it.
     expiresMs: null,
@@ -178,15 +178,15 @@ const storedLink = z.strictObject({
 });
 
 /** An entry's parts as they lie in the store, unchecked but for their shape: a verifier must see what is there. */
-export function linkFromRecord(record: MemoryRecord): { body: JsonValue; link: WitnessLink } {
+export function linkFromRecord(record: MemoryRecord): { body: JsonValue; link: AuditLink } {
   const { entry, link } = (record.body ?? {}) as { entry?: JsonValue; link?: JsonValue };
-  return { body: entry ?? null, link: parseStored<WitnessLink>(storedLink, link, `link of witness ${record.id}`) };
+  return { body: entry ?? null, link: parseStored<AuditLink>(storedLink, link, `link of audit entry ${record.id}`) };
 }
 
-export function witnessFromRecord(record: MemoryRecord): LinkedWitness {
+export function auditFromRecord(record: MemoryRecord): LinkedEntry {
   const { body, link } = linkFromRecord(record);
   const bodySpace = (body as { space?: JsonValue } | null)?.space ?? null;
   const whole = { ...entryOf(body), queryEmbedding: bodySpace === null ? null : record.vector };
-  const entry = parseStored<WitnessEntry>(witnessEntry, whole, `witness ${record.id}`);
+  const entry = parseStored<AuditEntry>(auditEntry, whole, `audit entry ${record.id}`);
   return { id: record.id, createdMs: record.createdMs, entry, link };
 }

@@ -1,13 +1,13 @@
-import { linkFromRecord, type WitnessLink } from '../schemas/witness.ts';
-import type { JsonValue, MemoryRecord, MemoryStore } from '../types.ts';
+import { linkFromRecord, type AuditLink } from '../schemas/audit.ts';
+import { AUDIT_KIND, type JsonValue, type MemoryRecord, type MemoryStore } from '../types.ts';
 
-/** Entries that are read at once. */
+/** Entries read at once. */
 const WINDOW = 500;
 
 export interface LiveEntry {
   readonly record: MemoryRecord;
-  /** Null: the record has no link that can be read. */
-  readonly link: WitnessLink | null;
+  /** Null: damaged. */
+  readonly link: AuditLink | null;
   readonly body: JsonValue;
 }
 
@@ -19,30 +19,24 @@ function toLive(record: MemoryRecord): LiveEntry {
   }
 }
 
-export interface LiveRange {
-  /** The first sequence that is wanted, and the last. */
-  readonly from: number;
-  readonly to: number;
-}
-
-/** The entries of a chain in the store, window by window, each in the order of the chain: two logs may mint ids out of order. */
+/** The stored entries with sequences `from` to `to`, in windows sorted by sequence: two logs may mint ids out of order. */
 export async function* readLive(
   store: MemoryStore,
   tenant: string,
-  { from, to }: LiveRange,
+  { from, to }: { readonly from: number; readonly to: number },
 ): AsyncGenerator<readonly LiveEntry[]> {
   let createdFromMs = 0;
   for (let start = from; start <= to; start += WINDOW) {
     const end = Math.min(to, start + WINDOW - 1);
     const filter = {
-      // Times only grow along a chain: what came before need not be looked at.
+      // Times only grow along a chain.
       createdFromMs,
       fields: [
         { field: 'sequence', is: '>=', value: start },
         { field: 'sequence', is: '<=', value: end },
       ],
     } as const;
-    const { records } = await store.find(tenant, { kinds: ['witness'], filter, order: 'oldest', limit: 2 * WINDOW });
+    const { records } = await store.find(tenant, { kinds: [AUDIT_KIND], filter, order: 'oldest', limit: 2 * WINDOW });
     const entries = records
       .map(toLive)
       .sort((a, b) => Number(a.record.fields['sequence']) - Number(b.record.fields['sequence']));

@@ -1,32 +1,32 @@
-import type { WitnessInput } from '../schemas/witness.ts';
-import type { PreparedWitness } from './appender.ts';
+import type { AuditInput } from '../schemas/audit.ts';
+import type { PreparedEntry } from './appender.ts';
 
-export interface QueuedWitness {
-  input: WitnessInput;
-  /** The response's embedding, where it was not there yet; it never rejects. */
+export interface QueuedEntry {
+  input: AuditInput;
+  /** The response's embedding while it is being computed; never rejects. */
   later?: Promise<Float32Array | null>;
   readonly bytes: number;
-  /** Entries of the tenant that found no place between the one before and this one. */
+  /** Entries of the tenant dropped between the previous one and this one. */
   readonly numDroppedBefore: number;
-  /** Made when it is first tried, and kept for when it is tried again. Null: it could not be made. */
-  prepared?: PreparedWitness | null;
+  /** Set by the first attempt and kept for the next. Null: invalid. */
+  prepared?: PreparedEntry | null;
 }
 
-/** Entries by tenant, in order; tenants take turns, so that one whose store fails does not hold up the others. */
-export interface WitnessQueue {
+/** Entries by tenant, in order. Tenants take turns, so that one whose writes fail does not block the others. */
+export interface AuditQueue {
   readonly size: number;
   readonly bytes: number;
   canPush(bytes: number): boolean;
-  push(tenant: string, item: QueuedWitness): void;
-  /** The oldest of the tenant whose turn it is; they stay until `remove`. */
-  peek(max: number): { tenant: string; items: readonly QueuedWitness[] } | null;
+  push(tenant: string, item: QueuedEntry): void;
+  /** The oldest entries of the tenant whose turn it is; they stay until `remove`. */
+  peek(max: number): { tenant: string; items: readonly QueuedEntry[] } | null;
   remove(tenant: string, count: number): void;
-  /** Puts a tenant behind the others. */
+  /** Ends a tenant's turn. */
   rotate(tenant: string): void;
 }
 
-export function createWitnessQueue(limits: { maxEntries: number; maxBytes: number }): WitnessQueue {
-  const lists = new Map<string, QueuedWitness[]>();
+export function createAuditQueue(limits: { maxEntries: number; maxBytes: number }): AuditQueue {
+  const lists = new Map<string, QueuedEntry[]>();
   let size = 0;
   let bytes = 0;
   const rotate = (tenant: string): void => {

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { RuvLLMError } from '../../core/errors.ts';
 import { recordsOf } from '../test-store.contract.ts';
-import type { JsonValue, MemoryRecord } from '../types.ts';
+import { AUDIT_KIND, type JsonValue, type MemoryRecord } from '../types.ts';
 import { createHarness, createTestArchive, numbered, TENANT, writeAll, type Harness } from './harness.contract.ts';
 
 const DAY_MS = 86_400_000;
@@ -17,7 +17,7 @@ interface Change {
 /** Plays someone with the keys who changes what was written. */
 async function tamper({ store }: Harness, sequence: number, change: Change): Promise<void> {
   const row = (await recordsOf(store)).find(
-    ({ kind, fields }) => kind === 'witness' && fields['sequence'] === sequence,
+    ({ kind, fields }) => kind === AUDIT_KIND && fields['sequence'] === sequence,
   )!;
   const body = row.body as { entry: object; link: object };
   const changed = { entry: { ...body.entry, ...change.entry }, link: { ...body.link, ...change.link } } as JsonValue;
@@ -50,7 +50,7 @@ describe('[WL10] verify says where a chain breaks', () => {
       const log = await open();
       await writeAll(log, numbered(5));
       const row = (await recordsOf(store)).find(
-        ({ kind, fields }) => kind === 'witness' && fields['sequence'] === sequence,
+        ({ kind, fields }) => kind === AUDIT_KIND && fields['sequence'] === sequence,
       )!;
       await store.delete(TENANT, [row.id]);
       expect((await log.verify(TENANT)).brokenAt).toEqual({ sequence, reason: expect.stringContaining('missing') });
@@ -96,7 +96,7 @@ describe('[WL11] retention', () => {
     await writeAll(log, numbered(5, 701));
     services.timeMs += 4 * DAY_MS + 1;
     expect(await log.retain(TENANT)).toEqual({ numMoved: 700, numSegments: 2, numSegmentsDeleted: 0 });
-    expect((await recordsOf(store)).filter(({ kind }) => kind === 'witness').length).toBe(5);
+    expect((await recordsOf(store)).filter(({ kind }) => kind === AUDIT_KIND).length).toBe(5);
     await writeAll(log, numbered(3, 706));
     expect(await log.verify(TENANT)).toMatchObject({
       isIntact: true,
@@ -166,7 +166,7 @@ describe('[WL11] retention', () => {
       expect(await log.verify(TENANT)).toMatchObject({ isIntact: true });
       await log.retain(TENANT);
       expect(await log.verify(TENANT)).toMatchObject({ isIntact: true, numChecked: 3, trimmed: { sequence: 3 } });
-      expect((await recordsOf(store)).filter(({ kind }) => kind === 'witness').length).toBe(3);
+      expect((await recordsOf(store)).filter(({ kind }) => kind === AUDIT_KIND).length).toBe(3);
       if (hasEnded) break;
     }
   });

@@ -1,11 +1,11 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Schedule } from '../common/services.ts';
-import { witnessFixture } from '../schemas/fixtures.contract.ts';
-import type { WitnessInput } from '../schemas/witness.ts';
+import { auditFixture } from '../schemas/fixtures.contract.ts';
+import type { AuditInput } from '../schemas/audit.ts';
 import { createTestServices, createTestStore, type TestServices, type TestStore } from '../test-store.contract.ts';
-import type { WitnessArchive } from './archive.ts';
-import { openWitnessMemory, type WitnessMemory, type WitnessMemoryContext } from './index.ts';
+import type { AuditArchive } from './archive.ts';
+import { openAuditLog, type AuditLog, type AuditLogContext } from './index.ts';
 
 export const TENANT = 'acme';
 
@@ -42,7 +42,7 @@ export function createManualSchedule(): ManualSchedule {
 }
 
 /** Files in a map; the "seal" is a visible one, so that tests see that it is asked for. */
-export function createTestArchive(): WitnessArchive & { readonly files: Map<string, Uint8Array> } {
+export function createTestArchive(): AuditArchive & { readonly files: Map<string, Uint8Array> } {
   const files = new Map<string, Uint8Array>();
   const flip = (bytes: Uint8Array): Uint8Array => bytes.map((byte) => byte ^ 0x5a);
   const frame = (tenant: string, context: string): Uint8Array => new TextEncoder().encode(`${tenant}|${context}|`);
@@ -63,35 +63,31 @@ export function createTestArchive(): WitnessArchive & { readonly files: Map<stri
   };
 }
 
-export function witnessInput(changes: Partial<WitnessInput> = {}): WitnessInput {
-  const { numCut: _cut, repairs: _repairs, ...input } = witnessFixture();
+export function auditInput(changes: Partial<AuditInput> = {}): AuditInput {
+  const { numCut: _cut, repairs: _repairs, ...input } = auditFixture();
   return { ...input, ...changes };
 }
 
 export interface Harness extends ManualSchedule {
   readonly services: TestServices;
   readonly store: TestStore;
-  open(changes?: Partial<WitnessMemoryContext>): Promise<WitnessMemory>;
+  open(changes?: Partial<AuditLogContext>): Promise<AuditLog>;
 }
 
 export function createHarness(): Harness {
   const services = createTestServices();
   const store = createTestStore(services);
   const manual = createManualSchedule();
-  const open = (changes: Partial<WitnessMemoryContext> = {}) =>
-    openWitnessMemory({ store, services, schedule: manual.schedule, ...changes });
+  const open = (changes: Partial<AuditLogContext> = {}) =>
+    openAuditLog({ store, services, schedule: manual.schedule, ...changes });
   return { services, store, open, ...manual };
 }
 
 /** Enqueues entries with the queries given, and writes them. */
-export async function writeAll(
-  log: WitnessMemory,
-  entries: readonly Partial<WitnessInput>[],
-  tenant = TENANT,
-): Promise<void> {
-  for (const entry of entries) log.enqueue(tenant, witnessInput(entry));
+export async function writeAll(log: AuditLog, entries: readonly Partial<AuditInput>[], tenant = TENANT): Promise<void> {
+  for (const entry of entries) log.enqueue(tenant, auditInput(entry));
   await log.flush();
 }
 
-export const numbered = (count: number, start = 1): Partial<WitnessInput>[] =>
+export const numbered = (count: number, start = 1): Partial<AuditInput>[] =>
   Array.from({ length: count }, (_, index) => ({ query: `query ${start + index}` }));

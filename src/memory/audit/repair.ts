@@ -1,23 +1,17 @@
-import { MAX_WITNESS_TEXT } from '../schemas/text-lengths.ts';
+import { uuid } from '../schemas/primitives.ts';
+import { MAX_AUDIT_TEXT } from '../schemas/text-lengths.ts';
 import { clipText } from '../common/text-limits.ts';
-import {
-  MAX_CONTEXT_DOCS,
-  parseWitness,
-  witnessEntry,
-  type WitnessEntry,
-  type WitnessInput,
-} from '../schemas/witness.ts';
+import { MAX_CONTEXT_DOCS, parseAuditEntry, auditEntry, type AuditEntry, type AuditInput } from '../schemas/audit.ts';
 
 const MAX_NAME = 256;
 const MAX_MESSAGE = 4096;
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 function isUsable(vector: unknown): vector is Float32Array {
   return vector instanceof Float32Array && vector.every(Number.isFinite) && vector.some((value) => value !== 0);
 }
 
-/** What can be said of a request is said even where a part of it cannot: the part is set to null, 0 or cut, and named. */
-function repair(input: WitnessInput): WitnessEntry {
+/** Keeps an entry with invalid parts: they become null or 0, or are cut, and are named in `repairs`. */
+function repair(input: AuditInput): AuditEntry {
   const repairs: string[] = [];
   let numCut = 0;
   const note = (what: string): void => void (repairs.length < 16 && repairs.push(what));
@@ -37,22 +31,22 @@ function repair(input: WitnessInput): WitnessEntry {
   const { quality, error, contextDocIds } = input;
   const hasQuality = quality !== null && quality >= 0 && quality <= 1;
   if (!hasQuality && quality !== null) note('quality');
-  const docs = contextDocIds.filter((id) => UUID.test(id)).slice(0, MAX_CONTEXT_DOCS);
+  const docs = contextDocIds.filter((id) => uuid.safeParse(id).success).slice(0, MAX_CONTEXT_DOCS);
   if (docs.length !== contextDocIds.length) note('contextDocIds');
   const hasVector = isUsable(input.queryEmbedding);
   if (!hasVector && input.queryEmbedding !== null) note('queryEmbedding');
   const hasResponseVector = isUsable(input.responseEmbedding);
   if (!hasResponseVector && input.responseEmbedding !== null) note('responseEmbedding');
-  const routing = witnessEntry.shape.routing.safeParse(input.routing);
+  const routing = auditEntry.shape.routing.safeParse(input.routing);
   if (!routing.success) note('routing');
   return {
     ...input,
-    latency: latency as WitnessEntry['latency'],
+    latency: latency as AuditEntry['latency'],
     quality: hasQuality ? quality : null,
     routing: routing.success ? routing.data : null,
     contextDocIds: docs,
-    query: clip(input.query, MAX_WITNESS_TEXT, 'query'),
-    response: clip(input.response, MAX_WITNESS_TEXT, 'response'),
+    query: clip(input.query, MAX_AUDIT_TEXT, 'query'),
+    response: clip(input.response, MAX_AUDIT_TEXT, 'response'),
     model: clip(input.model, MAX_NAME, 'model'),
     sessionId: input.sessionId === null ? null : clip(input.sessionId, MAX_NAME, 'sessionId'),
     queryEmbedding: hasVector ? input.queryEmbedding : null,
@@ -71,9 +65,9 @@ function repair(input: WitnessInput): WitnessEntry {
   };
 }
 
-/** An entry that fits its schema, as it is or repaired; throws `invalid_option` (or whatever a hostile object throws) for what cannot be. */
-export function toWitnessEntry(input: WitnessInput): WitnessEntry {
+/** The entry as it is, or repaired; throws `invalid_option` (or an error from a getter) when it cannot be repaired. */
+export function toAuditEntry(input: AuditInput): AuditEntry {
   const isZero = input.queryEmbedding !== null && !input.queryEmbedding.some((value) => value !== 0);
-  const whole = witnessEntry.safeParse({ ...input, numCut: 0, repairs: [] });
-  return whole.success && !isZero ? whole.data : parseWitness(repair(input));
+  const whole = auditEntry.safeParse({ ...input, numCut: 0, repairs: [] });
+  return whole.success && !isZero ? whole.data : parseAuditEntry(repair(input));
 }

@@ -1,30 +1,30 @@
 import { integerOption, optional, resolveOptions } from '../../core/options.ts';
 import { isConflict, retryConflict } from '../common/retry-conflict.ts';
 import type { MemoryServices } from '../common/services.ts';
-import type { MemoryStore } from '../types.ts';
-import { manifestPut, readManifests, writeSegment, type ArchivedWitness, type WitnessArchive } from './archive.ts';
+import { AUDIT_KIND, type MemoryStore } from '../types.ts';
+import { manifestPut, readManifests, writeSegment, type ArchivedEntry, type AuditArchive } from './archive.ts';
 import { entryBytes } from './chain.ts';
 import { headPut, readHead, type ChainHead } from './head.ts';
 import { readLive } from './live-entries.ts';
 
 const DAY_MS = 86_400_000;
-/** Entries in a segment, and what is deleted by one call. */
+/** Entries in a segment, and in one delete. */
 const MAX_SEGMENT_ENTRIES = 500;
 
 export interface RetentionOptions {
   /** How long entries stay in the store. Default 7 days. */
   readonly maxAgeMs?: number;
-  /** What they may take there. Default 1 GiB. */
+  /** Size of the entries in the store. Default 1 GiB. */
   readonly maxBytes?: number;
-  /** How long segments stay in the archive. Default: for ever. */
+  /** How long segments stay in the archive. Default: forever. */
   readonly archiveMaxAgeMs?: number | null;
-  /** What they may take there. Default: no bound. */
+  /** Size of the archive. Default: unlimited. */
   readonly archiveMaxBytes?: number | null;
 }
 type ResolvedRetention = Required<RetentionOptions>;
 
 export function resolveRetention(options?: RetentionOptions): Readonly<ResolvedRetention> {
-  return resolveOptions<ResolvedRetention>('witness retention', options, {
+  return resolveOptions<ResolvedRetention>('audit retention', options, {
     maxAgeMs: integerOption(7 * DAY_MS, 0, 36_500 * DAY_MS),
     maxBytes: integerOption(2 ** 30, 0, 2 ** 50),
     archiveMaxAgeMs: optional(integerOption(0, 0, 36_500 * DAY_MS)),
@@ -35,8 +35,8 @@ export function resolveRetention(options?: RetentionOptions): Readonly<ResolvedR
 export interface RetentionContext {
   readonly store: MemoryStore;
   readonly services: MemoryServices;
-  /** Null: what leaves the store is gone. */
-  readonly archive: WitnessArchive | null;
+  /** Null: entries that leave the store are deleted. */
+  readonly archive: AuditArchive | null;
   readonly retention: Readonly<ResolvedRetention>;
 }
 
@@ -48,24 +48,24 @@ export interface RetentionReport {
 }
 
 interface Moving {
-  readonly entries: readonly ArchivedWitness[];
+  readonly entries: readonly ArchivedEntry[];
   readonly bytes: number;
 }
 
-/** The oldest entries that are too old, or too much; always from the start of the chain, so that it is cut at one place. */
+/** The oldest entries beyond the limits; always from the start of the chain, so that it is cut in one place. */
 async function pickOldest(
   { store, services, retention }: RetentionContext,
   tenant: string,
   head: ChainHead,
 ): Promise<Moving> {
-  const entries: ArchivedWitness[] = [];
+  const entries: ArchivedEntry[] = [];
   const from = head.archived.sequence + 1;
   const to = Math.min(head.sequence, from + MAX_SEGMENT_ENTRIES - 1);
   const oldestMs = services.now() - retention.maxAgeMs;
   let bytes = 0;
   for await (const window of readLive(store, tenant, { from, to })) {
     for (const { record, body, link } of window) {
-      // A hole is for `verify` to report; moving what lies behind it would make it look like retention.
+      // Moving entries behind a hole would make the hole look like retention; `verify` reports it.
       if (link === null || link.sequence !== from + entries.length) return { entries, bytes };
       if (record.createdMs >= oldestMs && head.liveBytes - bytes <= retention.maxBytes) return { entries, bytes };
       entries.push({ id: record.id, createdMs: record.createdMs, body, link });
@@ -75,7 +75,7 @@ async function pickOldest(
   return { entries, bytes };
 }
 
-/** One segment's worth; the number moved. */
+/** Moves one segment; returns the number of entries. */
 async function moveOldest(context: RetentionContext, tenant: string): Promise<number> {
   const { store, services, archive } = context;
   const moved = await retryConflict(async () => {
@@ -95,7 +95,7 @@ async function moveOldest(context: RetentionContext, tenant: string): Promise<nu
     try {
       await store.put([headPut(services.sha256, tenant, next, version), ...puts]);
     } catch (error) {
-      // Another one was first: nothing names this file. After any other failure the manifest may be there all the same.
+      // Another process was first, so this file has no manifest. After any other failure it may have one.
       if (manifest !== null && isConflict(error)) await archive!.delete(manifest.file).catch(() => {});
       throw error;
     }
@@ -105,17 +105,13 @@ async function moveOldest(context: RetentionContext, tenant: string): Promise<nu
   return moved.length;
 }
 
-/** What a crash between head and delete left in the store. */
+/** Deletes entries that a crash left in the store after the head was moved. */
 async function deleteLeftovers({ store, services }: RetentionContext, tenant: string): Promise<void> {
   const { head } = await readHead(store, services.sha256, tenant);
   const filter = { fields: [{ field: 'sequence', is: '<=', value: head.archived.sequence }] } as const;
   for (;;) {
-    const { records } = await store.find(tenant, {
-      kinds: ['witness'],
-      filter,
-      order: 'oldest',
-      limit: MAX_SEGMENT_ENTRIES,
-    });
+    const query = { kinds: [AUDIT_KIND], filter, order: 'oldest', limit: MAX_SEGMENT_ENTRIES } as const;
+    const { records } = await store.find(tenant, query);
     if (records.length === 0) return;
     await store.delete(tenant, records.map(({ id }) => id)); // prettier-ignore
   }
@@ -133,7 +129,7 @@ async function trimArchive({ store, services, archive, retention }: RetentionCon
     const isMuch = archiveMaxBytes !== null && bytes > archiveMaxBytes;
     const isTrimmed = manifest.lastSequence <= before.trimmed.sequence;
     if (!isOld && !isMuch && !isTrimmed) break;
-    // The head first: a crash then leaves a file too many, not a chain that cannot be held.
+    // The head first: a crash then leaves a surplus file, not a broken chain.
     await retryConflict(async () => {
       const { head, version } = await readHead(store, services.sha256, tenant);
       if (head.trimmed.sequence >= manifest.lastSequence) return;
@@ -148,8 +144,8 @@ async function trimArchive({ store, services, archive, retention }: RetentionCon
   return numDeleted;
 }
 
-/** Moves what is too old or too much out of the store, into segments where there is an archive. */
-export async function retainWitness(context: RetentionContext, tenant: string): Promise<RetentionReport> {
+/** Moves entries beyond the limits out of the store, into segments where there is an archive. */
+export async function retainAudit(context: RetentionContext, tenant: string): Promise<RetentionReport> {
   await deleteLeftovers(context, tenant);
   let numMoved = 0;
   let numSegments = 0;

@@ -2,21 +2,21 @@ import { z } from 'zod';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { MemoryServices } from '../common/services.ts';
 import { count, embedding, name, parseWith, space, text, timeMs, unit } from '../schemas/primitives.ts';
-import { witnessFromRecord, type LinkedWitness } from '../schemas/witness.ts';
-import type { FieldCondition, MemoryRecord, MemoryStore, RecordFilter } from '../types.ts';
+import { auditFromRecord, type LinkedEntry } from '../schemas/audit.ts';
+import { AUDIT_KIND, type FieldCondition, type MemoryRecord, type MemoryStore, type RecordFilter } from '../types.ts';
 import { readHead } from './head.ts';
-import { hasBounds, isWithin, namedWithin, ratingsOf, type WitnessRating } from './ratings.ts';
+import { hasBounds, isWithin, namedWithin, ratingsOf, type AuditRating } from './ratings.ts';
 
 const range = z.number().min(0);
 
 /** Conditions that must all hold; each can be left out. */
-export const witnessFilter = z.strictObject({
+export const auditFilter = z.strictObject({
   fromMs: timeMs.optional(),
   /** Up to, not including. */
   toMs: timeMs.optional(),
-  /** By what was said of the answer last, else by what it was written with. */
+  /** By the last rating, else by the quality the entry was written with. */
   minQuality: unit.optional(),
-  /** Requests that nobody rated have no quality that is at most this. */
+  /** Excludes requests without a quality. */
   maxQuality: unit.optional(),
   minTotalMs: range.optional(),
   maxTotalMs: range.optional(),
@@ -28,10 +28,10 @@ export const witnessFilter = z.strictObject({
   hasError: z.boolean().optional(),
   errorCode: name.optional(),
 });
-export type WitnessFilter = z.infer<typeof witnessFilter>;
+type AuditFilter = z.infer<typeof auditFilter>;
 
-export const witnessQuery = witnessFilter.extend({
-  /** Somewhere in query, response or error, whatever the case. */
+export const auditQuery = auditFilter.extend({
+  /** Anywhere in query, response or error; ignores case. */
   text: text(1024, 1).optional(),
   /** The nearest first; without it the newest. */
   similarTo: z
@@ -41,29 +41,29 @@ export const witnessQuery = witnessFilter.extend({
   limit: z.int().min(1).max(1000).default(50),
   /** `next` of the page before. */
   after: text(4096).optional(),
-  /** Bodies that are opened for `text` at most; of a search by similarity the nearest 1000 at most. */
+  /** Entries to read at most; a search by similarity reads at most the nearest 1000. */
   maxScanned: z.int().min(1).max(1_000_000).default(10_000),
 });
-export type WitnessQuery = z.input<typeof witnessQuery>;
-type ResolvedQuery = z.output<typeof witnessQuery>;
+export type AuditQuery = z.input<typeof auditQuery>;
+type ResolvedQuery = z.output<typeof auditQuery>;
 
-export interface FoundWitness extends LinkedWitness {
-  /** Null where nothing was compared. */
+export interface FoundEntry extends LinkedEntry {
+  /** Null without `similarTo`. */
   readonly similarity: number | null;
-  /** What was said of the answer since; null: nothing, or it is not known any more. */
-  readonly rating: WitnessRating | null;
+  /** Null: unrated, or the rating has expired. */
+  readonly rating: AuditRating | null;
 }
 
-export interface WitnessPage {
-  readonly entries: readonly FoundWitness[];
-  /** Null: there is no more to look at. */
+export interface AuditPage {
+  readonly entries: readonly FoundEntry[];
+  /** Null: this is the last page. */
   readonly next: string | null;
-  /** False: `maxScanned` ended the search before this page was full; what fits may still come after `next`, or cannot be reached. */
+  /** False: `maxScanned` ended the search before the page was full; more matches may follow. */
   readonly isComplete: boolean;
   readonly numScanned: number;
 }
 
-/** A similarity search cannot look further than the store's largest k. */
+/** The store's largest k. */
 const MAX_NEAREST = 1000;
 
 const BOUNDS = [
@@ -74,7 +74,7 @@ const BOUNDS = [
 ] as const;
 const EQUALS = ['model', 'sessionId', 'requestId', 'hasError', 'errorCode'] as const;
 
-export function toRecordFilter(query: WitnessFilter, lastSequence: number): RecordFilter {
+export function toRecordFilter(query: AuditFilter, lastSequence: number): RecordFilter {
   const fields: FieldCondition[] = [{ field: 'sequence', is: '<=', value: lastSequence }];
   for (const [key, field, is] of BOUNDS) {
     const value = query[key];
@@ -91,7 +91,7 @@ export function toRecordFilter(query: WitnessFilter, lastSequence: number): Reco
   };
 }
 
-/** Where a page ends: entries after `pin` are of no concern, `skip` of those after `from` are done. */
+/** The end of a page: entries beyond `pin` are ignored, `skip` of those after `from` are done. */
 const cursor = z.strictObject({ pin: count, skip: count, from: text(4096).nullable() });
 type Cursor = z.infer<typeof cursor>;
 
@@ -107,7 +107,7 @@ function containsText(needle: string | undefined): (record: MemoryRecord) => boo
   if (needle === undefined) return () => true;
   const wanted = needle.toLowerCase();
   return (record) => {
-    const { query, response, error } = witnessFromRecord(record).entry;
+    const { query, response, error } = auditFromRecord(record).entry;
     return [query, response, error?.message ?? '', error?.code ?? ''].some((part) =>
       part.toLowerCase().includes(wanted),
     );
@@ -116,7 +116,7 @@ function containsText(needle: string | undefined): (record: MemoryRecord) => boo
 
 type Matcher = (record: MemoryRecord) => boolean;
 
-/** Whether what was said of it, or what it was written with, is within the bounds; null: the filter says so already. */
+/** Checks quality bounds; null: the filter has them already. */
 type QualityMatch = ((records: readonly MemoryRecord[]) => Promise<Matcher>) | null;
 
 function matchQuality(
@@ -135,8 +135,8 @@ function matchQuality(
   };
 }
 
-type Found = Omit<FoundWitness, 'rating'>;
-type FoundPage = Omit<WitnessPage, 'entries'> & { readonly entries: readonly Found[] };
+type Found = Omit<FoundEntry, 'rating'>;
+type FoundPage = Omit<AuditPage, 'entries'> & { readonly entries: readonly Found[] };
 
 interface Search {
   readonly store: MemoryStore;
@@ -158,7 +158,7 @@ async function searchByTime({ store, tenant, query, filter, at, quality }: Searc
   let numScanned = 0;
   for (;;) {
     const page = await store.find(tenant, {
-      kinds: ['witness'],
+      kinds: [AUDIT_KIND],
       filter,
       order: query.order,
       limit: pageSize,
@@ -172,7 +172,7 @@ async function searchByTime({ store, tenant, query, filter, at, quality }: Searc
       }
       numScanned++;
       const record = page.records[skip]!;
-      if (isRated(record) && hasText(record)) entries.push({ ...witnessFromRecord(record), similarity: null });
+      if (isRated(record) && hasText(record)) entries.push({ ...auditFromRecord(record), similarity: null });
     }
     if (page.next === null) return { entries, next: null, isComplete: true, numScanned };
     from = page.next;
@@ -187,14 +187,14 @@ async function searchBySimilarity({ store, tenant, query, filter, at, quality }:
   const bound = Math.min(MAX_NEAREST, query.maxScanned + at.skip);
   let k = Math.min(bound, at.skip + query.limit * (isPlain ? 1 : 4) + 1);
   for (;;) {
-    const near = await store.nearest(tenant, { vector, space, kinds: ['witness'], k, filter });
+    const near = await store.nearest(tenant, { vector, space, kinds: [AUDIT_KIND], k, filter });
     const candidates = near.filter(({ similarity }) => similarity >= minSimilarity);
     const isRated = (await quality?.(candidates.map(({ record }) => record))) ?? (() => true);
     const entries: Found[] = [];
     let skip = at.skip;
     for (; skip < candidates.length && entries.length < query.limit; skip++) {
       const { record, similarity } = candidates[skip]!;
-      if (isRated(record) && hasText(record)) entries.push({ ...witnessFromRecord(record), similarity });
+      if (isRated(record) && hasText(record)) entries.push({ ...auditFromRecord(record), similarity });
     }
     const numScanned = skip - at.skip;
     if (skip < candidates.length)
@@ -215,14 +215,14 @@ async function searchBySimilarity({ store, tenant, query, filter, at, quality }:
   }
 }
 
-/** Finds entries by any combination of conditions, page by page; entries that come in between do not shift the pages. */
-export async function searchWitness(
+/** Finds entries by any combination of conditions, page by page; new entries do not shift the pages. */
+export async function searchAudit(
   store: MemoryStore,
   services: MemoryServices,
   tenant: string,
-  given: WitnessQuery,
-): Promise<WitnessPage> {
-  const query = parseWith<ResolvedQuery>(witnessQuery as never, given, 'witness search');
+  given: AuditQuery,
+): Promise<AuditPage> {
+  const query = parseWith<ResolvedQuery>(auditQuery as never, given, 'audit search');
   const at =
     query.after === undefined
       ? { pin: (await readHead(store, services.sha256, tenant)).head.sequence, skip: 0, from: null }

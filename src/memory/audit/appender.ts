@@ -1,43 +1,43 @@
 import { createLruMap } from '../common/lru-map.ts';
 import { retryConflict } from '../common/retry-conflict.ts';
 import type { MemoryServices } from '../common/services.ts';
-import { witnessBody, witnessToRecord, type LinkedWitness, type WitnessEntry } from '../schemas/witness.ts';
+import { auditBody, auditToRecord, type LinkedEntry, type AuditEntry } from '../schemas/audit.ts';
 import type { JsonValue, MemoryStore, PutRecord } from '../types.ts';
 import { entryBytes, hashLink, hashVector } from './chain.ts';
 import { headPut, readHead, type ChainHead, type StoredHead } from './head.ts';
 
-/** Tenants whose head is at hand; of others it is read. */
+/** Chain heads kept in memory. */
 const MAX_HEADS = 1000;
 
 /** An entry on its way into the chain. */
-export interface PreparedWitness {
-  /** Stays the same when the write is tried again: that is how a write that came through unseen is known. */
+export interface PreparedEntry {
+  /** The same in every attempt, which reveals a write that succeeded although it seemed to fail. */
   readonly id: string;
-  readonly entry: WitnessEntry;
+  readonly entry: AuditEntry;
   readonly body: JsonValue;
-  /** Entries that were given up between the one before and this one. */
+  /** Entries dropped between the previous one and this one. */
   readonly numDroppedBefore: number;
 }
 
-export interface AppendBatch {
+interface AppendBatch {
   readonly tenant: string;
   readonly runId: string;
-  readonly items: readonly PreparedWitness[];
-  /** Further records of the same call, read again when it has to be repeated. */
+  readonly items: readonly PreparedEntry[];
+  /** Further records of the same call, read again when it is repeated. */
   alongside(isRepeated: boolean): Promise<readonly PutRecord[]>;
 }
 
-export function prepareWitness(services: MemoryServices, entry: WitnessEntry): PreparedWitness {
-  return { id: services.newId(), entry, body: witnessBody(entry), numDroppedBefore: 0 };
+export function prepareEntry(services: MemoryServices, entry: AuditEntry): PreparedEntry {
+  return { id: services.newId(), entry, body: auditBody(entry), numDroppedBefore: 0 };
 }
 
 function extend(
   services: MemoryServices,
   head: ChainHead,
   batch: AppendBatch,
-): { head: ChainHead; linked: LinkedWitness[] } {
+): { head: ChainHead; linked: LinkedEntry[] } {
   const { sha256 } = services;
-  // A clock that went back must not put an entry before the one it follows.
+  // The clock may go back; the chain must not.
   const createdMs = Math.max(head.lastMs, Math.floor(services.now()));
   let { sequence, hash, liveBytes, numDropped } = head;
   const linked = batch.items.map(({ id, entry, body, numDroppedBefore }) => {
@@ -51,16 +51,16 @@ function extend(
   return { head: { ...head, sequence, hash, liveBytes, numDropped, lastMs: createdMs }, linked };
 }
 
-/** Appends to the chains of tenants, each in one call of the store: entries, head and `alongside` come together. */
+/** Appends to the chains of tenants; entries, head and `alongside` are written in one call. */
 export function createAppender(store: MemoryStore, services: MemoryServices) {
   const heads = createLruMap<StoredHead>(MAX_HEADS);
-  const attempt = async (batch: AppendBatch, isRepeated: boolean): Promise<LinkedWitness[]> => {
+  const attempt = async (batch: AppendBatch, isRepeated: boolean): Promise<LinkedEntry[]> => {
     const { tenant, items } = batch;
     const known = isRepeated ? undefined : heads.get(tenant);
     const { head, version } = known ?? (await readHead(store, services.sha256, tenant));
     const next = extend(services, head, batch);
     const entries = next.linked.map((linked, index) => ({
-      ...witnessToRecord(linked, items[index]!.body, tenant),
+      ...auditToRecord(linked, items[index]!.body, tenant),
       ifVersion: 0,
     }));
     await store.put([
@@ -72,8 +72,8 @@ export function createAppender(store: MemoryStore, services: MemoryServices) {
     return next.linked;
   };
   return {
-    /** Returns those of the entries that it wrote: not the ones that an earlier try, which seemed to fail, had written. */
-    async append(batch: AppendBatch): Promise<readonly LinkedWitness[]> {
+    /** Returns the entries it wrote, without those that an earlier attempt wrote although it seemed to fail. */
+    async append(batch: AppendBatch): Promise<readonly LinkedEntry[]> {
       try {
         return await retryConflict(async (numTries) => {
           if (numTries === 0) return attempt(batch, false);
@@ -83,7 +83,7 @@ export function createAppender(store: MemoryStore, services: MemoryServices) {
           return items.length === 0 ? [] : attempt({ ...batch, items }, true);
         });
       } catch (error) {
-        // Nobody knows what the store has now: the next batch reads the head again.
+        // The store's state is unknown: the next batch reads the head again.
         heads.delete(batch.tenant);
         throw error;
       }

@@ -1,39 +1,39 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { MemoryServices } from '../common/services.ts';
-import { witnessFromRecord, witnessToRecord } from '../schemas/witness.ts';
-import type { MemoryStore } from '../types.ts';
-import { readManifests, readSegment, type ArchivedWitness, type WitnessArchive } from './archive.ts';
+import { auditFromRecord, auditToRecord } from '../schemas/audit.ts';
+import { AUDIT_KIND, type MemoryStore } from '../types.ts';
+import { readManifests, readSegment, type ArchivedEntry, type AuditArchive } from './archive.ts';
 import { hashLink, hashVector } from './chain.ts';
 import { readHead, type ChainHead, type ChainMark } from './head.ts';
 import { readLive, type LiveEntry } from './live-entries.ts';
-import { findRuns, toGap, type WitnessGap } from './runs.ts';
+import { findRuns, toGap, type AuditGap } from './runs.ts';
 
-export interface WitnessReport {
+export interface AuditReport {
   readonly isIntact: boolean;
-  /** Entries whose hash was computed again. */
+  /** Entries whose hash was checked. */
   readonly numChecked: number;
-  /** Of those, in archive segments. */
+  /** Of those, archived ones. */
   readonly numArchived: number;
-  /** Entries up to this one were deleted by retention; the chain is held by its hash. */
+  /** Retention deleted the entries up to this one; its hash anchors the chain. */
   readonly trimmed: ChainMark;
-  /** The end of the chain: who notes it elsewhere can later prove that nothing was cut off there. */
+  /** The end of the chain. A copy kept elsewhere proves later that nothing was cut off. */
   readonly head: ChainMark;
-  /** Null: nowhere. Entries before it are as they were written. */
+  /** Null: intact. Entries before it are unchanged. */
   readonly brokenAt: { readonly sequence: number; readonly reason: string } | null;
-  /** Entries that were given up before they were written, as the chain itself says. */
+  /** Entries dropped before they were written, as recorded in the chain. */
   readonly numDropped: number;
-  /** Runs that crashed, and the last entry each of them wrote here; what is missing came right after it. */
-  readonly gaps: readonly (WitnessGap & { readonly afterSequence: number })[];
+  /** Crashed runs and the last entry each wrote here; the missing entries came right after it. */
+  readonly gaps: readonly (AuditGap & { readonly afterSequence: number })[];
 }
 
 export interface VerifyContext {
   readonly store: MemoryStore;
   readonly services: MemoryServices;
-  readonly archive: WitnessArchive | null;
+  readonly archive: AuditArchive | null;
   readonly stateTenant: string;
 }
 
-/** Where the walk along a chain stands. */
+/** State of a walk along a chain. */
 interface Walk {
   sequence: number;
   hash: string;
@@ -46,12 +46,12 @@ interface Walk {
 
 const broken = (reason: string): RuvLLMError => new RuvLLMError('io', reason);
 
-function step(services: MemoryServices, walk: Walk, entry: ArchivedWitness): void {
+function step(services: MemoryServices, walk: Walk, entry: ArchivedEntry): void {
   const { link } = entry;
   if (link.sequence !== walk.sequence + 1)
     throw broken(`entry ${walk.sequence + 1} is missing, ${link.sequence} comes next`);
   if (link.previousHash !== walk.hash) throw broken('does not follow the entry before it');
-  if (hashLink(services.sha256, entry, link) !== link.hash) throw broken('is not what was written: its hash differs');
+  if (hashLink(services.sha256, entry, link) !== link.hash) throw broken('was changed: its hash differs');
   if (entry.createdMs < walk.lastMs) throw broken(`is of ${entry.createdMs}, before the entry it follows`);
   walk.sequence = link.sequence;
   walk.hash = link.hash;
@@ -61,11 +61,11 @@ function step(services: MemoryServices, walk: Walk, entry: ArchivedWitness): voi
   walk.lastOfRun.set(link.runId, link.sequence);
 }
 
-/** What the hash does not cover: the vector and the fields by which entries are found must be those of the entry. */
+/** Checks copies that the hash does not cover: the vector, and the fields for searches. */
 function checkCopies(services: MemoryServices, { record, body }: LiveEntry): void {
-  const linked = witnessFromRecord(record);
+  const linked = auditFromRecord(record);
   if (hashVector(services.sha256, record.vector) !== linked.link.vectorHash) throw broken('has another vector');
-  const { fields } = witnessToRecord(linked, body, record.tenant);
+  const { fields } = auditToRecord(linked, body, record.tenant);
   for (const [field, value] of Object.entries(fields)) {
     if ((record.fields[field] ?? null) !== value) throw broken(`is filed under another ${field} than it says`);
   }
@@ -105,7 +105,7 @@ async function walkLive(
       try {
         checkCopies(services, live);
       } catch (error) {
-        // It counts as checked only with its copies.
+        // An entry counts as checked only with its copies.
         walk.sequence--;
         walk.numChecked--;
         throw error;
@@ -116,14 +116,14 @@ async function walkLive(
   if (walk.hash !== head.hash) throw broken('has another hash than the head');
   const filter = { fields: [{ field: 'sequence', is: '>', value: head.sequence }] } as const;
   const { head: now } = await readHead(store, services.sha256, tenant);
-  const beyond = now.sequence === head.sequence ? await store.count(tenant, { kinds: ['witness'], filter }) : 0;
+  const beyond = now.sequence === head.sequence ? await store.count(tenant, { kinds: [AUDIT_KIND], filter }) : 0;
   if (beyond > 0) throw broken(`and ${beyond - 1} more are beyond the head at ${head.sequence}`);
 }
 
-async function verifyOnce(context: VerifyContext, tenant: string, head: ChainHead): Promise<WitnessReport> {
+async function verifyOnce(context: VerifyContext, tenant: string, head: ChainHead): Promise<AuditReport> {
   const { sequence, hash } = head.trimmed;
   const walk: Walk = { sequence, hash, lastMs: 0, numChecked: 0, numArchived: 0, numDropped: 0, lastOfRun: new Map() };
-  let brokenAt: WitnessReport['brokenAt'] = null;
+  let brokenAt: AuditReport['brokenAt'] = null;
   try {
     await walkArchive(context, tenant, head, walk);
     await walkLive(context, tenant, head, walk);
@@ -149,13 +149,13 @@ async function verifyOnce(context: VerifyContext, tenant: string, head: ChainHea
   };
 }
 
-/** Walks a tenant's chain from its start, through the archive, to its head, and says where it breaks. */
-export async function verifyWitness(context: VerifyContext, tenant: string): Promise<WitnessReport> {
+/** Walks a tenant's chain through archive and store to its head, and says where it breaks. */
+export async function verifyAudit(context: VerifyContext, tenant: string): Promise<AuditReport> {
   for (;;) {
     const { head } = await readHead(context.store, context.services.sha256, tenant);
     const report = await verifyOnce(context, tenant, head);
     if (report.isIntact) return report;
-    // Retention may have moved entries away under the walk; then it starts again from where the chain starts now.
+    // Retention may have moved entries during the walk; then it starts again.
     const { head: now } = await readHead(context.store, context.services.sha256, tenant);
     if (now.archived.sequence === head.archived.sequence && now.trimmed.sequence === head.trimmed.sequence)
       return report;

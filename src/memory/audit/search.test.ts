@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { percentiles } from './aggregate.ts';
-import { createHarness, numbered, TENANT, witnessInput, writeAll } from './harness.contract.ts';
-import type { WitnessPage } from './index.ts';
+import { createHarness, numbered, TENANT, auditInput, writeAll } from './harness.contract.ts';
+import type { AuditPage } from './index.ts';
 
-const queries = (page: WitnessPage) => page.entries.map(({ entry }) => entry.query);
-const latency = (totalMs: number, ttftMs: number | null = null) => ({ ...witnessInput().latency, totalMs, ttftMs });
+const queries = (page: AuditPage) => page.entries.map(({ entry }) => entry.query);
+const latency = (totalMs: number, ttftMs: number | null = null) => ({ ...auditInput().latency, totalMs, ttftMs });
 const failed = (code: string, message = 'no') => ({ code, message, isRetryable: false });
 
 async function openFilled() {
@@ -108,7 +108,7 @@ describe('[WL13] pages', () => {
     const seen: string[] = [];
     let after: string | null = null;
     do {
-      const page: WitnessPage = await log.search(TENANT, { ...query, limit: 4, ...(after === null ? {} : { after }) });
+      const page: AuditPage = await log.search(TENANT, { ...query, limit: 4, ...(after === null ? {} : { after }) });
       seen.push(...queries(page));
       after = page.next;
       services.timeMs += 1;

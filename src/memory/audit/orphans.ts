@@ -8,13 +8,13 @@ interface Chain {
   readonly manifests: readonly SegmentManifest[];
 }
 
-/** Files that are looked into in one go: a file of a tenant who was erased opens for nobody, and is tried with every key. */
+/** Files opened in one run: the file of an erased tenant is tried with every key. */
 const MAX_LOOKED_INTO = 16;
 
 /**
- * Deletes segments that a process wrote and was killed before it named them; the number deleted. Only of those that were there when the
- * archive was opened, which nobody else is about to name, and only what the chain has elsewhere or has let go: one whose manifest is
- * lost stays, for it holds the only copy. `isSound` says, after all was read, whether the store is the one that names segments.
+ * Deletes segments whose writer was killed before it wrote their manifest; returns their number. Considers only segments from
+ * before the archive was opened, and deletes only those whose entries are elsewhere or trimmed: a segment that lost its manifest
+ * holds the only copy. `isSound` says, after everything was read, whether the store is still the one with the manifests.
  */
 export async function removeOrphans(
   { store, services, archive }: Pick<RetentionContext, 'store' | 'services' | 'archive'>,
@@ -48,7 +48,7 @@ export async function removeOrphans(
   }
 }
 
-/** The seal covers the name, so the number in it is that of the first entry inside. */
+/** The seal covers the name, so this number is trustworthy. */
 const firstSequenceOf = (file: string): number => Number.parseInt(file, 10);
 
 function isElsewhere({ head, manifests }: Chain, sequence: number): boolean {

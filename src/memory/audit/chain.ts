@@ -2,14 +2,14 @@ import { canonicalJson } from '../common/canonical-json.ts';
 import { floatBytes } from '../common/float-packing.ts';
 import { hashText, toHex } from '../common/ids.ts';
 import type { Sha256 } from '../common/services.ts';
-import type { WitnessLink } from '../schemas/witness.ts';
+import type { AuditLink } from '../schemas/audit.ts';
 import type { JsonValue } from '../types.ts';
 
-/** What the first entry of a chain follows. */
+/** The hash before the first entry. */
 export const GENESIS_HASH = '0'.repeat(64);
 
-/** An entry as the chain sees it. */
-export interface ChainedBody {
+/** The parts of an entry that its hash covers, besides its place. */
+interface ChainedBody {
   readonly id: string;
   readonly createdMs: number;
   readonly body: JsonValue;
@@ -19,18 +19,14 @@ export function hashVector(sha256: Sha256, vector: Float32Array | null): string 
   return vector === null ? null : toHex(sha256(floatBytes(vector)));
 }
 
-/** The hash of an entry: over everything it says, its place, and the hash before it. */
-export function hashLink(
-  sha256: Sha256,
-  { id, createdMs, body }: ChainedBody,
-  link: Omit<WitnessLink, 'hash'>,
-): string {
+/** The hash of an entry: its content, its place and the previous hash. */
+export function hashLink(sha256: Sha256, { id, createdMs, body }: ChainedBody, link: Omit<AuditLink, 'hash'>): string {
   const { sequence, runId, numDroppedBefore, previousHash, vectorHash } = link;
   const framed = canonicalJson([previousHash, sequence, id, createdMs, runId, numDroppedBefore, vectorHash, body]);
   return hashText(sha256, framed);
 }
 
-/** What an entry counts for in retention by size: about what its text and vector take. */
+/** The approximate size of an entry, for retention by size. */
 export function entryBytes(body: JsonValue, vectorLength: number): number {
   return JSON.stringify(body).length + vectorLength * 4;
 }

@@ -1,56 +1,56 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { countAtOnce, type Foreground } from '../common/foreground.ts';
 import type { MemoryServices, Schedule } from '../common/services.ts';
-import { witnessBody, type LinkedWitness } from '../schemas/witness.ts';
+import { auditBody, type LinkedEntry } from '../schemas/audit.ts';
 import type { MemoryStore } from '../types.ts';
-import { createAppender, prepareWitness, type PreparedWitness } from './appender.ts';
-import { linkWitnesses } from './links.ts';
-import type { ResolvedWitnessLogOptions } from './options.ts';
-import type { QueuedWitness, WitnessQueue } from './queue.ts';
-import { toWitnessEntry } from './repair.ts';
-import type { RunKeeper } from './run-keeper.ts';
+import { createAppender, prepareEntry, type PreparedEntry } from './appender.ts';
+import { linkEntries } from './links.ts';
+import type { ResolvedAuditLogOptions } from './options.ts';
+import type { QueuedEntry, AuditQueue } from './queue.ts';
+import { toAuditEntry } from './repair.ts';
+import type { RunKeeper } from './runs.ts';
 
-export interface WriterContext {
+interface WriterContext {
   readonly store: MemoryStore;
   readonly services: MemoryServices;
   readonly schedule: Schedule;
-  readonly options: ResolvedWitnessLogOptions;
-  readonly queue: WitnessQueue;
+  readonly options: ResolvedAuditLogOptions;
+  readonly queue: AuditQueue;
   readonly run: RunKeeper;
   readonly foreground: Foreground | null;
 }
 
-/** A vector that is not there by then is left out. */
+/** A vector that takes longer is left out. */
 const MAX_LATE_MS = 5000;
 
 interface Unlinked {
   readonly tenant: string;
-  readonly linked: readonly LinkedWitness[];
+  readonly linked: readonly LinkedEntry[];
 }
 
-/** Batches that may wait to be linked; the links of older ones are given up. */
+/** Batches that may wait to be linked; older ones are not linked. */
 const MAX_UNLINKED = 5000;
 
 const isRefusal = (error: unknown): boolean => error instanceof RuvLLMError && error.code === 'invalid_option';
 
-/** A store may refuse a vector (another length in the same space) of an entry that is else as it should be. */
-function withoutVector(prepared: PreparedWitness): PreparedWitness {
+/** A store may refuse the vector (another length in the same space) of an otherwise valid entry. */
+function withoutVector(prepared: PreparedEntry): PreparedEntry {
   const { entry } = prepared;
   const repairs = [...entry.repairs.slice(0, 15), 'queryEmbedding refused'];
   const changed = { ...entry, queryEmbedding: null, space: null, repairs };
-  return { ...prepared, entry: changed, body: witnessBody(changed) };
+  return { ...prepared, entry: changed, body: auditBody(changed) };
 }
 
-/** Moves entries from the queue into the store, batch by batch; one at a time calls it. */
-export function createWitnessWriter({ store, services, schedule, options, queue, run, foreground }: WriterContext) {
+/** Moves entries from the queue into the store, batch by batch; not reentrant. */
+export function createAuditWriter({ store, services, schedule, options, queue, run, foreground }: WriterContext) {
   const appender = createAppender(store, services);
-  /** Refused since the last entry that was written, by tenant: the next one says so. */
+  /** Refused since the last written entry, by tenant; the next entry records the number. */
   const refusedSince = new Map<string, number>();
   let numLinksFailed = 0;
   const unlinked: Unlinked[] = [];
 
-  /** Their vectors, where those are on their way; what makes them may never answer, and the log goes on without. */
-  async function awaitVectors(items: readonly QueuedWitness[]): Promise<void> {
+  /** Waits for late vectors, with a time limit: an embedder may never answer. */
+  async function awaitVectors(items: readonly QueuedEntry[]): Promise<void> {
     const late = items.filter(({ later }) => later !== undefined);
     if (late.length === 0) return;
     let cancel = (): void => {};
@@ -65,29 +65,26 @@ export function createWitnessWriter({ store, services, schedule, options, queue,
     cancel();
   }
 
-  const prepare = (item: QueuedWitness): PreparedWitness | null => {
+  const prepare = (item: QueuedEntry): PreparedEntry | null => {
     if (item.prepared === undefined) {
       try {
-        item.prepared = prepareWitness(services, toWitnessEntry(item.input));
+        item.prepared = prepareEntry(services, toAuditEntry(item.input));
       } catch {
         item.prepared = null;
       }
     }
     return item.prepared;
   };
-  const append = async (tenant: string, items: readonly PreparedWitness[]): Promise<readonly LinkedWitness[]> => {
+  const append = async (tenant: string, items: readonly PreparedEntry[]): Promise<readonly LinkedEntry[]> => {
     const alongside = async (isRepeated: boolean) => [await run.toPut(items.length, isRepeated)];
     const linked = await appender.append({ tenant, runId: run.runId, items, alongside });
     run.wasWritten(items.length);
     return linked;
   };
-  /** Puts down in each entry what was given up before it; the rest is for the entry that comes after all of these. */
-  const countDropped = (
-    tenant: string,
-    items: readonly QueuedWitness[],
-  ): { good: PreparedWitness[]; numLeft: number } => {
+  /** Records in each entry how many were dropped before it; `numLeft` belongs to the next entry after these. */
+  const countDropped = (tenant: string, items: readonly QueuedEntry[]): { good: PreparedEntry[]; numLeft: number } => {
     let numLeft = refusedSince.get(tenant) ?? 0;
-    const good: PreparedWitness[] = [];
+    const good: PreparedEntry[] = [];
     for (const item of items) {
       const prepared = prepare(item);
       numLeft += item.numDroppedBefore;
@@ -106,18 +103,18 @@ export function createWitnessWriter({ store, services, schedule, options, queue,
   };
   const link = async ({ tenant, linked }: Unlinked): Promise<void> => {
     try {
-      await linkWitnesses({ store, services, options }, tenant, linked);
+      await linkEntries({ store, services, options }, tenant, linked);
     } catch {
       numLinksFailed += linked.length;
     }
   };
-  const linkLater = (tenant: string, linked: readonly LinkedWitness[]): void => {
+  const linkLater = (tenant: string, linked: readonly LinkedEntry[]): void => {
     if (linked.length === 0) return;
     unlinked.push({ tenant, linked });
     while (unlinked.length > MAX_UNLINKED) numLinksFailed += unlinked.shift()!.linked.length;
   };
   /** Null: the store refuses it, with its vector and without. */
-  const appendOne = async (tenant: string, prepared: PreparedWitness): Promise<readonly LinkedWitness[] | null> => {
+  const appendOne = async (tenant: string, prepared: PreparedEntry): Promise<readonly LinkedEntry[] | null> => {
     for (const variant of [prepared, withoutVector(prepared)]) {
       try {
         return await append(tenant, [variant]);
@@ -127,8 +124,8 @@ export function createWitnessWriter({ store, services, schedule, options, queue,
     }
     return null;
   };
-  /** For the store refused them together: only the one it refuses alone is given up. */
-  const appendSingly = async (tenant: string, items: readonly QueuedWitness[]): Promise<void> => {
+  /** After the store refused a batch: drops only entries that it refuses alone. */
+  const appendSingly = async (tenant: string, items: readonly QueuedEntry[]): Promise<void> => {
     for (const item of items) {
       const { good, numLeft } = countDropped(tenant, [item]);
       const linked = good.length === 0 ? null : await appendOne(tenant, good[0]!);
@@ -141,7 +138,7 @@ export function createWitnessWriter({ store, services, schedule, options, queue,
     }
   };
   return {
-    /** The next tenant's next batch. */
+    /** Writes the next tenant's next batch. */
     async writeBatch(): Promise<void> {
       const max = foreground === null ? Infinity : countAtOnce(foreground, queue.size);
       const next = queue.peek(Math.min(options.batchEntries, max));
@@ -149,7 +146,7 @@ export function createWitnessWriter({ store, services, schedule, options, queue,
       const { tenant, items } = next;
       await awaitVectors(items);
       const { good, numLeft } = countDropped(tenant, items);
-      let linked: readonly LinkedWitness[] = [];
+      let linked: readonly LinkedEntry[] = [];
       try {
         if (good.length > 0) linked = await append(tenant, good);
       } catch (error) {
@@ -161,7 +158,7 @@ export function createWitnessWriter({ store, services, schedule, options, queue,
       settle(tenant, numLeft, items.length - good.length);
       linkLater(tenant, linked);
     },
-    /** Links what was written last: of the oldest entries that wait for it. False: none do. */
+    /** Links the oldest batch that waits for it. False: none does. */
     async linkBatch(): Promise<boolean> {
       const next = unlinked.shift();
       if (next === undefined) return false;

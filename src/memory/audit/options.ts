@@ -1,33 +1,33 @@
 import { choiceOption, integerOption, numberOption, resolveOptions, stringOption } from '../../core/options.ts';
 
-export interface WitnessLogOptions {
-  /** Entries that are written together. Default 100. */
+export interface AuditLogOptions {
+  /** Entries in one batch. Default 100. */
   readonly batchEntries?: number;
-  /** Longest an entry waits to be written. Default 1000. */
+  /** Longest time until an entry is written. Default 1000. */
   readonly batchMs?: number;
   /** Default 10 000. */
   readonly queueEntries?: number;
-  /** Text and vectors that may wait. Default 64 MiB. */
+  /** Size of queued texts and vectors. Default 64 MiB. */
   readonly queueBytes?: number;
-  /** What happens when the queue is full: entries are dropped and counted, or `enqueue` gives a promise. Default `drop`. */
+  /** With a full queue: drop and count entries, or let `enqueue` return a promise. Default `drop`. */
   readonly overflow?: 'drop' | 'wait';
-  /** Tenant that holds what the log knows of itself. Default `ruvllm`. */
+  /** Tenant of the log's own state. Default `ruvllm`. */
   readonly stateTenant?: string;
   /**
-   * How long a run may be silent before another takes it for dead. Default 0: the store is this process's alone, and a run that is
-   * open at the start is a run that crashed.
+   * How long a run may be silent before another considers it dead. Default 0: this process owns the store, and a run that is
+   * open at the start has crashed.
    */
   readonly leaseMs?: number;
   /** Similar earlier queries an entry is linked to; 0 for none. Default 3. */
   readonly numSimilar?: number;
-  /** From which cosine on. Default 0.85. */
+  /** Least cosine of such links. Default 0.85. */
   readonly minSimilarity?: number;
 }
-export type ResolvedWitnessLogOptions = Required<WitnessLogOptions>;
+export type ResolvedAuditLogOptions = Required<AuditLogOptions>;
 
-export function resolveWitnessLogOptions(options?: WitnessLogOptions): Readonly<ResolvedWitnessLogOptions> {
-  return resolveOptions<ResolvedWitnessLogOptions>('witness log', options, {
-    // A call of the store takes 1000 records: the entries, the head and the run.
+export function resolveAuditLogOptions(options?: AuditLogOptions): Readonly<ResolvedAuditLogOptions> {
+  return resolveOptions<ResolvedAuditLogOptions>('audit log', options, {
+    // A call of the store takes 1000 records: entries, head and run.
     batchEntries: integerOption(100, 1, 900),
     batchMs: integerOption(1000, 1, 3_600_000),
     queueEntries: integerOption(10_000, 1, 1_000_000),

@@ -1,25 +1,25 @@
 import type { MemoryServices } from '../common/services.ts';
-import type { LinkedWitness } from '../schemas/witness.ts';
+import type { LinkedEntry } from '../schemas/audit.ts';
 import { sessionRecordId } from '../sessions/session-id.ts';
-import type { MemoryEdge, MemoryStore } from '../types.ts';
-import type { ResolvedWitnessLogOptions } from './options.ts';
+import { AUDIT_KIND, type MemoryEdge, type MemoryStore } from '../types.ts';
+import type { ResolvedAuditLogOptions } from './options.ts';
 
 type NewEdge = Omit<MemoryEdge, 'updatedMs'>;
 
 export interface LinkContext {
   readonly store: MemoryStore;
   readonly services: MemoryServices;
-  readonly options: Pick<ResolvedWitnessLogOptions, 'numSimilar' | 'minSimilarity'>;
+  readonly options: Pick<ResolvedAuditLogOptions, 'numSimilar' | 'minSimilarity'>;
 }
 
-/** Session -> request, for the sessions that exist. */
+/** Session -> request, for existing sessions. */
 async function sessionEdges(
   { store, services }: LinkContext,
   tenant: string,
-  linked: readonly LinkedWitness[],
+  linked: readonly LinkedEntry[],
 ): Promise<NewEdge[]> {
   const withSession = linked.filter(({ entry }) => entry.sessionId !== null);
-  const idOf = ({ entry }: LinkedWitness): string => sessionRecordId(services.sha256, tenant, entry.sessionId!);
+  const idOf = ({ entry }: LinkedEntry): string => sessionRecordId(services.sha256, tenant, entry.sessionId!);
   const ids = [...new Set(withSession.map(idOf))];
   if (ids.length === 0) return [];
   const there = await store.get(tenant, ids);
@@ -29,20 +29,20 @@ async function sessionEdges(
     .map((item) => ({ from: idOf(item), to: item.id, relation: 'session', weight: 1, confidence: 1 }));
 }
 
-/** Request -> the nearest earlier requests, weighted by how near they are. */
+/** Request -> the nearest earlier requests, weighted by similarity. */
 async function similarEdges(
   { store, options }: LinkContext,
   tenant: string,
-  item: LinkedWitness,
+  item: LinkedEntry,
   numLater: number,
 ): Promise<NewEdge[]> {
   const { queryEmbedding: vector, space } = item.entry;
   const { numSimilar } = options;
   if (vector === null || space === null || numSimilar === 0) return [];
   const { sequence } = item.link;
-  const query = { vector, space, kinds: ['witness'], withVectors: false } as const;
-  // Entries of one batch are all there already: each links only to those before it, so that a pair has one edge. Nearly all there are
-  // lie before it, and a filter costs a look at each of them: so it is asked only where too many of those behind were in the way.
+  const query = { vector, space, kinds: [AUDIT_KIND], withVectors: false } as const;
+  // The whole batch is stored already; each entry links only to earlier ones, so that a pair has one edge. A filter costs a
+  // check of every entry, so it is used only when later entries took too many of the k places.
   const k = numSimilar + 1 + numLater;
   const some = await store.nearest(tenant, { ...query, k });
   const before = some.filter(({ record }) => Number(record.fields['sequence']) < sequence);
@@ -62,11 +62,11 @@ async function similarEdges(
     }));
 }
 
-/** Puts fresh entries into the graph; the number of edges. */
-export async function linkWitnesses(
+/** Links new entries into the graph; returns the number of edges. */
+export async function linkEntries(
   context: LinkContext,
   tenant: string,
-  linked: readonly LinkedWitness[],
+  linked: readonly LinkedEntry[],
 ): Promise<number> {
   const edges = await sessionEdges(context, tenant, linked);
   for (const [index, item] of linked.entries()) {

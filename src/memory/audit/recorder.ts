@@ -1,82 +1,80 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Foreground } from '../common/foreground.ts';
 import type { MemoryServices, Schedule } from '../common/services.ts';
-import type { WitnessInput } from '../schemas/witness.ts';
+import type { AuditInput } from '../schemas/audit.ts';
 import type { MemoryStore } from '../types.ts';
-import { resolveWitnessLogOptions, type WitnessLogOptions } from './options.ts';
-import { createWitnessQueue, type QueuedWitness } from './queue.ts';
-import { openRun } from './run-keeper.ts';
-import type { WitnessGap } from './runs.ts';
-import { createWitnessWriter } from './writer.ts';
+import type { ResolvedAuditLogOptions } from './options.ts';
+import { createAuditQueue, type QueuedEntry } from './queue.ts';
+import { openRun, type AuditGap } from './runs.ts';
+import { createAuditWriter } from './writer.ts';
 
-export interface WitnessStats {
+export interface AuditStats {
   readonly numEnqueued: number;
   readonly numWritten: number;
-  /** Given up because the queue was full. */
+  /** Dropped because the queue was full. */
   readonly numDropped: number;
-  /** Given up because nothing could be made of them. */
+  /** Dropped because they were invalid. */
   readonly numRefused: number;
   readonly numQueued: number;
   readonly queuedBytes: number;
   readonly numWaiting: number;
-  /** Links into the graph that failed; the entries themselves are there. */
+  /** Entries that are written but could not be linked into the graph. */
   readonly numLinksFailed: number;
   readonly lastError: string | null;
-  /** What runs before this one lost. */
-  readonly gaps: readonly WitnessGap[];
+  /** Entries that earlier runs lost. */
+  readonly gaps: readonly AuditGap[];
 }
 
-/** Takes what happened to each request, and writes it down a little later. */
-export interface WitnessLog {
+/** Accepts entries at once and writes them in batches. */
+export interface AuditRecorder {
   /**
-   * True: taken; false: dropped and counted. Never throws and never rejects. The entry belongs to the log from then on. With overflow
-   * `wait` a promise comes while the queue is full. `later`: the response's embedding, which the writing waits for.
+   * True: accepted; false: dropped and counted. Never throws or rejects. The log owns the entry from then on. With overflow
+   * `wait` it returns a promise while the queue is full. `later`: the response's embedding, which the write waits for.
    */
-  enqueue(tenant: string, entry: WitnessInput, later?: LateEmbedding): boolean | Promise<boolean>;
-  /** Resolves when everything enqueued before is written; rejects with why it cannot be. */
+  enqueue(tenant: string, entry: AuditInput, later?: LateEmbedding): boolean | Promise<boolean>;
+  /** Resolves when everything enqueued before is written; rejects when it cannot be. */
   flush(): Promise<void>;
-  stats(): WitnessStats;
-  /** Writes what is left and ends the run; what cannot be written is a gap for the next. */
+  stats(): AuditStats;
+  /** Writes the queue and ends the run; the next run reports unwritten entries as a gap. */
   close(): Promise<void>;
 }
 
-export interface WitnessLogContext {
+interface RecorderContext {
   readonly store: MemoryStore;
   readonly services: MemoryServices;
   readonly schedule: Schedule;
-  readonly options?: WitnessLogOptions;
-  /** Who goes first. Default: nobody does. */
-  readonly foreground?: Foreground;
+  readonly options: ResolvedAuditLogOptions;
+  /** Work that goes first. */
+  readonly foreground: Foreground | null;
 }
 
-/** A store that fails is tried again after 1, 2, 4 … 32 batch times. */
+/** A failing store is tried again after 1, 2, 4 … 32 batch times. */
 const MAX_BACKOFF = 32;
-/** How often it is looked whether it is quiet enough to link. */
+/** How often to check whether the memory is idle enough to link entries. */
 const LINK_EVERY_MS = 100;
-/** Callers that may wait at once; beyond it entries are dropped even under `wait`. */
+/** Callers that may wait at once; beyond it entries are dropped even with `wait`. */
 const MAX_WAITERS = 10_000;
 
-/** A vector that is still being made; null or a failure: there is none. */
+/** A vector that is still being computed; null or a rejection: none. */
 export type LateEmbedding = Promise<Float32Array | null>;
 
-function inputBytes(input: WitnessInput, hasLater: boolean): number {
+function inputBytes(input: AuditInput, hasLater: boolean): number {
   const { query, response, queryEmbedding, responseEmbedding, error } = input;
   const numQuery = queryEmbedding?.length ?? 0;
   const numFloats = numQuery + (hasLater ? numQuery : (responseEmbedding?.length ?? 0));
   return (query.length + response.length + (error?.message.length ?? 0)) * 2 + numFloats * 4 + 512;
 }
 
-type NewWitness = Omit<QueuedWitness, 'numDroppedBefore' | 'prepared'> & { readonly tenant: string };
+type NewEntry = Omit<QueuedEntry, 'numDroppedBefore' | 'prepared'> & { readonly tenant: string };
 
-/** Opens the log: finds out what runs before this one lost, and starts a run of its own. */
-export async function openWitnessLog(context: WitnessLogContext): Promise<WitnessLog> {
-  const { store, services, schedule, options, foreground = null } = context;
-  const resolved = resolveWitnessLogOptions(options);
-  const queue = createWitnessQueue({ maxEntries: resolved.queueEntries, maxBytes: resolved.queueBytes });
-  const run = await openRun({ store, services, options: resolved });
-  const writer = createWitnessWriter({ store, services, schedule, options: resolved, queue, run, foreground });
-  const waiters: { item: NewWitness; resolve(isTaken: boolean): void }[] = [];
-  /** Given up since the last entry that was taken, by tenant. */
+/** Finds out what earlier runs lost, and starts a run of its own. */
+export async function openAuditRecorder(context: RecorderContext): Promise<AuditRecorder> {
+  const { store, services, schedule, options, foreground } = context;
+  const queue = createAuditQueue({ maxEntries: options.queueEntries, maxBytes: options.queueBytes });
+  const run = await openRun(store, services, options);
+  const writer = createAuditWriter({ ...context, queue, run });
+  const waiters: { item: NewEntry; resolve(isTaken: boolean): void }[] = [];
+  /** Dropped since the last accepted entry, by tenant. */
   const droppedSince = new Map<string, number>();
   let numDropped = 0;
   let numRefused = 0;
@@ -86,7 +84,7 @@ export async function openWitnessLog(context: WitnessLogContext): Promise<Witnes
   let isClosed = false;
   let lastError: string | null = null;
   let working: Promise<void> | null = null;
-  /** Who waits for everything, links too. */
+  /** Callers that wait for everything, links included. */
   let numHurrying = 0;
   let cancelLinking = (): void => {};
 
@@ -97,15 +95,15 @@ export async function openWitnessLog(context: WitnessLogContext): Promise<Witnes
     cancelTimer = schedule(() => {
       cancelTimer = null;
       timerMs = Infinity;
-      work().catch(() => {}); // its reason is in the stats, and it has woken itself again
+      work().catch(() => {}); // the stats have the reason, and it is scheduled again
     }, delayMs);
   };
-  const take = ({ tenant, ...item }: NewWitness): void => {
+  const take = ({ tenant, ...item }: NewEntry): void => {
     run.numEnqueued++;
     queue.push(tenant, { ...item, numDroppedBefore: droppedSince.get(tenant) ?? 0 });
     droppedSince.delete(tenant);
-    // Not at once: an entry must not pay for the writing of a batch.
-    wake(queue.size >= resolved.batchEntries && backoff === 1 ? 0 : resolved.batchMs * backoff);
+    // Not now: the caller must not pay for writing a batch.
+    wake(queue.size >= options.batchEntries && backoff === 1 ? 0 : options.batchMs * backoff);
   };
   const admitWaiters = (): void => {
     while (waiters.length > 0 && queue.canPush(waiters[0]!.item.bytes)) {
@@ -133,7 +131,7 @@ export async function openWitnessLog(context: WitnessLogContext): Promise<Witnes
           backoff = 1;
           admitWaiters();
         } else if (numHurrying === 0 && foreground !== null && !foreground.isQuiet()) {
-          return wakeToLink(); // links cost more than entries, and nobody misses them for a while
+          return wakeToLink(); // links cost more than entries and can wait
         } else if (!(await writer.linkBatch())) return;
       }
     } catch (error) {
@@ -142,32 +140,32 @@ export async function openWitnessLog(context: WitnessLogContext): Promise<Witnes
       throw error;
     } finally {
       working = null;
-      if (queue.size > 0) wake(resolved.batchMs * backoff);
+      if (queue.size > 0) wake(options.batchMs * backoff);
     }
   };
-  /** A drain of nothing would end before it is noted here, and stand for the work that comes later. */
+  /** Deferred: a drain of an empty queue would end before `working` is set, and block later work. */
   const work = (): Promise<void> => (working ??= Promise.resolve().then(drain));
-  /** Everything, whoever else waits. */
+  /** Drains everything, without giving way to other work. */
   const finish = async (): Promise<void> => {
     numHurrying++;
     foreground?.release();
     try {
-      // A drain that is at work may have looked at the queue before the last entry came.
+      // A running drain may have read the queue before the last entry came.
       await working?.catch(() => {});
       await work();
     } finally {
       numHurrying--;
     }
   };
-  const enqueue = (tenant: string, input: WitnessInput, later?: LateEmbedding): boolean | Promise<boolean> => {
+  const enqueue = (tenant: string, input: AuditInput, later?: LateEmbedding): boolean | Promise<boolean> => {
     const bytes = inputBytes(input, later !== undefined);
-    if (isClosed || bytes > resolved.queueBytes) return drop(tenant);
+    if (isClosed || bytes > options.queueBytes) return drop(tenant);
     const item = { tenant, input, bytes, ...(later === undefined ? {} : { later: later.catch(() => null) }) };
     if (waiters.length === 0 && queue.canPush(bytes)) {
       take(item);
       return true;
     }
-    if (resolved.overflow === 'drop' || waiters.length >= MAX_WAITERS) return drop(tenant);
+    if (options.overflow === 'drop' || waiters.length >= MAX_WAITERS) return drop(tenant);
     return new Promise((resolve) => void waiters.push({ item, resolve }));
   };
   const stopHeartbeat = run.startHeartbeat(schedule, () => working);
@@ -177,7 +175,7 @@ export async function openWitnessLog(context: WitnessLogContext): Promise<Witnes
       try {
         return enqueue(tenant, input, later);
       } catch (error) {
-        lastError = error instanceof Error ? error.message : 'an entry that throws';
+        lastError = error instanceof Error ? error.message : 'an entry threw';
         numRefused++;
         noteDropped(tenant);
         return false;
@@ -197,7 +195,7 @@ export async function openWitnessLog(context: WitnessLogContext): Promise<Witnes
       gaps: run.gaps,
     }),
     async close() {
-      if (isClosed) throw new RuvLLMError('conflict', 'the witness log is closed already');
+      if (isClosed) throw new RuvLLMError('conflict', 'the audit log is already closed');
       try {
         await finish();
       } finally {

@@ -2,44 +2,46 @@ import { z } from 'zod';
 import { RuvLLMError } from '../../core/errors.ts';
 import { nameId, toHex } from '../common/ids.ts';
 import type { MemoryServices, Sha256 } from '../common/services.ts';
+import { readPages, statePut } from '../common/store-access.ts';
 import { count, name, parseStored, timeMs } from '../schemas/primitives.ts';
-import type { WitnessLink } from '../schemas/witness.ts';
+import type { AuditLink } from '../schemas/audit.ts';
 import type { JsonValue, MemoryStore, PutRecord } from '../types.ts';
 
-/** Where segments go, and what they are wrapped in. */
-export interface WitnessArchive {
-  /** Durable when it resolves; the same name again replaces. `tenant`: whose it is, for who deletes all of a tenant at once. */
+/** Storage of archived segments, with their compression and encryption. */
+export interface AuditArchive {
+  /** Durable when it resolves; replaces a segment of the same name. */
   write(name: string, bytes: Uint8Array, tenant: string): Promise<void>;
-  /** Null: it is not there. */
+  /** Null: not found. */
   read(name: string): Promise<Uint8Array | null>;
   delete(name: string): Promise<void>;
-  /** What was there before this one wrote anything and nobody else can be at work on; default: not known. */
+  /** Segments from before this archive was opened, which no other process is writing. Default: unknown. */
   leftBehind?(): Promise<readonly string[]>;
   gzip(bytes: Uint8Array): Promise<Uint8Array>;
-  /** Throws rather than make more than `maxBytes`. */
+  /** Throws when the result would exceed `maxBytes`. */
   gunzip(bytes: Uint8Array, maxBytes: number): Promise<Uint8Array>;
-  /** Under the tenant's key; `context` must be the same for `unseal`. */
+  /** With the tenant's key; `unseal` requires the same `context`. */
   seal(tenant: string, bytes: Uint8Array, context: string): Promise<Uint8Array>;
   unseal(tenant: string, bytes: Uint8Array, context: string): Promise<Uint8Array>;
 }
 
-/** An entry as it lies in a segment: everything but its vector, of which the hash is there. */
-export interface ArchivedWitness {
+/** An entry in a segment: everything but its vector, which is represented by its hash. */
+export interface ArchivedEntry {
   readonly id: string;
   readonly createdMs: number;
   readonly body: JsonValue;
-  readonly link: WitnessLink;
+  readonly link: AuditLink;
 }
 
+/** Stored in manifests and in the associated data of archive files: the name stays. */
 const MANIFEST_NAME = 'witness-segment';
-/** A segment is made of at most 1000 entries of 2 × 64 Ki characters; a manifest that says more is not one of ours. */
+/** More than 1000 entries of 2 × 64 Ki characters; a larger manifest is damaged. */
 const MAX_SEGMENT_BYTES = 2 ** 30;
 
 const segmentManifest = z.strictObject({
   file: name,
   firstSequence: z.int().min(1),
   lastSequence: z.int().min(1),
-  /** Of the entry before the first, and of the last: what holds the segment into the chain. */
+  /** Hashes of the entry before the first and of the last: the segment's place in the chain. */
   previousHash: name,
   lastHash: name,
   numEntries: z.int().min(1),
@@ -47,26 +49,26 @@ const segmentManifest = z.strictObject({
   lastMs: timeMs,
   plainBytes: count.max(MAX_SEGMENT_BYTES),
   fileBytes: count,
-  /** Of the file as it lies there. */
+  /** Of the sealed file. */
   fileSha256: name,
 });
 export type SegmentManifest = z.infer<typeof segmentManifest>;
 
-/** What a segment is sealed under, besides its tenant. */
-export const segmentContext = (file: string): string => `witness-segment:${file}`;
+/** Associated data of a segment. */
+export const segmentContext = (file: string): string => `${MANIFEST_NAME}:${file}`;
 
-/** Writes a segment's file; only the manifest, written after it, makes it part of the chain. */
+/** Writes a segment's file; its manifest, written afterwards, makes it part of the chain. */
 export async function writeSegment(
-  archive: WitnessArchive,
+  archive: AuditArchive,
   { sha256, newId }: MemoryServices,
   tenant: string,
-  entries: readonly ArchivedWitness[],
+  entries: readonly ArchivedEntry[],
 ): Promise<SegmentManifest> {
   const first = entries[0]!;
   const last = entries.at(-1)!;
   const plain = new TextEncoder().encode(entries.map((entry) => JSON.stringify(entry)).join('\n'));
-  // The tenant's name is not for everyone to read. Two who archive the same entries at once must not write one file: of one of them the
-  // manifest counts, and its file must stay what it was.
+  // Unique, because two processes may archive the same entries at once and only one of their manifests counts. Hashed,
+  // because file names are visible.
   const unique = toHex(sha256(new TextEncoder().encode(`${newId()} ${last.link.hash}`))).slice(0, 24);
   const file = `${String(first.link.sequence).padStart(12, '0')}-${unique}.seg`;
   const bytes = await archive.seal(tenant, await archive.gzip(plain), segmentContext(file));
@@ -86,36 +88,28 @@ export async function writeSegment(
   };
 }
 
-/** Reads a segment back; throws `io` with what is wrong with it. */
+/** Reads a segment; throws `io` when it is missing or damaged. */
 export async function readSegment(
-  archive: WitnessArchive,
+  archive: AuditArchive,
   sha256: Sha256,
   tenant: string,
   manifest: SegmentManifest,
-): Promise<ArchivedWitness[]> {
+): Promise<ArchivedEntry[]> {
   const { file, fileSha256, plainBytes } = manifest;
   const bytes = await archive.read(file);
   if (bytes === null) throw new RuvLLMError('io', `segment ${file} is missing`);
   if (toHex(sha256(bytes)) !== fileSha256) {
-    throw new RuvLLMError('io', `segment ${file} of ${bytes.length} bytes is not the one that was written`);
+    throw new RuvLLMError('io', `segment ${file} of ${bytes.length} bytes does not match the hash in its manifest`);
   }
   const plain = await archive.gunzip(await archive.unseal(tenant, bytes, segmentContext(file)), plainBytes);
   const lines = new TextDecoder().decode(plain).split('\n');
-  return lines.map((line) => JSON.parse(line) as ArchivedWitness);
+  return lines.map((line) => JSON.parse(line) as ArchivedEntry);
 }
 
 export function manifestPut(sha256: Sha256, tenant: string, manifest: SegmentManifest): PutRecord {
-  return {
-    id: nameId(sha256, tenant, MANIFEST_NAME, String(manifest.firstSequence)),
-    tenant,
-    kind: 'state',
-    createdMs: manifest.firstMs,
-    expiresMs: null,
-    fields: { name: MANIFEST_NAME, sequence: manifest.firstSequence },
-    body: manifest as unknown as JsonValue,
-    vector: null,
-    space: null,
-  };
+  const { firstSequence, firstMs } = manifest;
+  const id = nameId(sha256, tenant, MANIFEST_NAME, String(firstSequence));
+  return statePut({ id, tenant, createdMs: firstMs }, manifest, { name: MANIFEST_NAME, sequence: firstSequence });
 }
 
 export interface StoredManifest {
@@ -127,19 +121,10 @@ export interface StoredManifest {
 export async function readManifests(store: MemoryStore, tenant: string): Promise<StoredManifest[]> {
   const manifests: StoredManifest[] = [];
   const filter = { fields: [{ field: 'name', is: '=', value: MANIFEST_NAME }] } as const;
-  let after: string | null = null;
-  do {
-    const page = await store.find(tenant, {
-      kinds: ['state'],
-      filter,
-      order: 'oldest',
-      limit: 1000,
-      ...(after === null ? {} : { after }),
-    });
-    for (const { id, body } of page.records) {
+  for await (const page of readPages(store, tenant, { kinds: ['state'], filter, order: 'oldest' })) {
+    for (const { id, body } of page) {
       manifests.push({ id, manifest: parseStored<SegmentManifest>(segmentManifest, body, `segment manifest ${id}`) });
     }
-    after = page.next;
-  } while (after !== null);
+  }
   return manifests.sort((a, b) => a.manifest.firstSequence - b.manifest.firstSequence);
 }
