@@ -1,7 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { createSerialQueues } from '../../core/serial-queues.ts';
-import type { MemoryServices } from '../../memory/common/services.ts';
-import type { PolicyMemory } from '../../memory/policies/policies.ts';
 import type { Trajectory } from '../../memory/schemas/trajectory.ts';
 import type { MemoryStore } from '../../memory/types.ts';
 import type { Candidate, UtilityWeights } from '../router/index.ts';
@@ -37,18 +35,16 @@ export interface TrainControl {
 
 /** Trains routers of tenants, each on its own requests. */
 export interface RouterTrainer {
-  train(tenant: string, loop: 'background' | 'deep' | 'operator', options?: TrainControl): Promise<RouterReport>;
+  train(tenant: string, loop: Loop, options?: TrainControl): Promise<RouterReport>;
   /** Trains where enough is new; null where not. */
   maybeTrain(tenant: string, options?: TrainControl): Promise<RouterReport | null>;
 }
 
 export interface RouterTrainerContext {
   readonly store: MemoryStore;
-  readonly services: MemoryServices;
   readonly trajectories: Trajectories;
   readonly versions: VersionLog;
   readonly blobs: FloatBlobs;
-  readonly policies: () => PolicyMemory;
   readonly work: Pick<LearningWork, 'trainRouter' | 'cancel'>;
   readonly plan: RouterPlan;
 }
@@ -57,8 +53,7 @@ export interface RouterTrainerContext {
 const MIN_NEW = 10;
 const SEED = 1;
 const RATED = { field: 'verdict', is: 'in', values: ['success', 'failure', 'partial'] } as const;
-/** What a version can name; the newest are in it. */
-const SOURCES = { background: 'background-loop', deep: 'deep-loop', operator: 'operator' } as const;
+type Loop = 'background' | 'deep' | 'operator';
 
 function checkAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new RuvLLMError('aborted', 'training of a router was cancelled: what serves stays');
@@ -83,7 +78,7 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
     }
   }
 
-  async function train(tenant: string, loop: keyof typeof SOURCES, { signal }: TrainControl): Promise<RouterReport> {
+  async function train(tenant: string, loop: Loop, { signal }: TrainControl): Promise<RouterReport> {
     const found = await trajectories.find(tenant, { conditions: [RATED], order: 'newest', limit: MAX_ROUTER_EXAMPLES });
     const rated = found.toReversed().flatMap((one) => {
       const example = toRatedRoute(one, plan.candidateOf);
@@ -112,7 +107,7 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
 
   async function writeVersion(
     tenant: string,
-    loop: keyof typeof SOURCES,
+    loop: Loop,
     outcome: RouterOutcome,
     learnedFrom: string[],
   ): Promise<LearnedVersion> {
@@ -120,7 +115,7 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
     const isAccepted = next !== 'unchanged';
     const what = { router: winner, default: 'back to the safe default', unchanged: winner }[next];
     const reason = `${what}: ${gate.reason}`.slice(0, 2048);
-    const version = await versions.add(tenant, {
+    return versions.add(tenant, {
       line: ROUTER_LINE,
       loop,
       isAccepted,
@@ -131,34 +126,10 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
         kind: next === 'unchanged' ? 'router' : next,
         winner,
         candidates: plan.candidates.map(({ id }) => id),
+        sampling: [],
         contests: contests.filter(({ heldOut }) => Number.isFinite(heldOut)).map((one) => ({ ...one })),
       },
       learnedFrom,
-    });
-    if (isAccepted) await putPolicy(tenant, version, loop);
-    return version;
-  }
-
-  /** Where policies are looked for, it says which version holds; the weights are in the version. */
-  async function putPolicy(tenant: string, version: LearnedVersion, loop: keyof typeof SOURCES): Promise<void> {
-    await context.policies().put(tenant, {
-      policyType: 'router',
-      confidence: Math.max(0, Math.min(1, -(version.metrics['held_out_mean'] ?? 0))),
-      source: SOURCES[loop],
-      reason: `version ${version.version} of ${ROUTER_LINE}, ${version.reason}`.slice(0, 1024),
-      parameters: {
-        cellWeights: null,
-        headBiases: { model: [], contextBucket: [], temperature: 0, topP: 0, confidence: 0 },
-        ewcLambda: 0,
-        trainingLoss: null,
-        minConfidence: plan.minConfidence,
-        safeDefault: {
-          model: plan.candidates[plan.safeDefault]!.id,
-          contextSize: null,
-          temperature: null,
-          topP: null,
-        },
-      },
     });
   }
 

@@ -7,7 +7,7 @@ import { createCandidateHealth } from './candidate-health.ts';
 import { createRouteExploration } from './explore.ts';
 import { type JudgedRoute, judgeRoute, type JudgeRules } from './judge-route.ts';
 import type { RouteCandidate, RouteConfig } from './route-config.ts';
-import { createTenantRouters, type TenantRouter } from './tenant-routers.ts';
+import { createTenantRouters, NO_ROUTER, type TenantRouter } from './tenant-routers.ts';
 import type { RouteChoice, RouteQuestion, Routing } from './types.ts';
 
 export interface RoutingContext {
@@ -24,7 +24,6 @@ export interface RoutingContext {
 /** Patterns that have a say. */
 const NUM_PATTERNS = 8;
 const MAX_SIMILARITIES = 32;
-const NO_ROUTER: TenantRouter = { version: 0, router: null, hasPatterns: false };
 const clamp = (value: number, low: number, high: number): number => Math.max(low, Math.min(high, value || 0));
 
 interface Considered {
@@ -45,7 +44,7 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
   const ids = candidates.map(({ id }) => id);
   const rules: JudgeRules = { ids, safeDefault, minConfidence, patternNames: candidates.map(patternName) };
   const health = createCandidateHealth(ids, now);
-  const routers = memory === null ? null : createTenantRouters(memory, config, { now, report });
+  const routers = memory === null ? null : createTenantRouters(memory, config, report);
   const exploration = createRouteExploration(config, seed);
 
   const isAble = ({ isLocalOnly }: RouteQuestion) =>
@@ -143,6 +142,7 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
         reason: judged.why.kind,
         detail: judged.why.detail,
         version: known.version,
+        policyVersion: known.policyVersion,
         probs: judged.probs,
         patternShare: judged.share,
         patterns: found.map(({ pattern, similarity }) => ({
@@ -168,7 +168,6 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
       return known?.router != null && known.hasPatterns ? nearPatterns(NUM_PATTERNS) : null;
     },
     note: (candidateId, ttftMs) => health.note(candidateId, ttftMs),
-    reload: (tenant) => routers?.reload(tenant),
     tenants: () => routers?.tenants() ?? [],
   };
 }

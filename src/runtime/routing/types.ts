@@ -67,7 +67,10 @@ export interface ExplainedRoute extends Omit<RouteExplanation, 'reason' | 'candi
   readonly safeDefault: string;
   /** which is below this confidence. */
   readonly minConfidence: number;
+  /** Of the router; 0: none is trained. */
   readonly version: number;
+  /** Of the router policy that says so: `ruvllm memory policy-rollback router` takes these. */
+  readonly policyVersion: number;
   readonly probs: readonly number[];
   /** How far patterns were heard, at most 0.3. */
   readonly patternShare: number;
@@ -93,8 +96,6 @@ export interface Routing {
   fallBack(choice: RouteChoice, question: RouteQuestion, reason: string): RouteChoice | null;
   /** How a candidate did; `ttftMs` null: it could not be reached or broke. */
   note(candidateId: string, ttftMs: number | null): void;
-  /** What was learned for a tenant has changed. */
-  reload(tenant: string): void;
   /** Tenants that were here lately. */
   tenants(): readonly string[];
 }
