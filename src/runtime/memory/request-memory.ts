@@ -25,6 +25,8 @@ export interface RememberedCall {
   /** The first adapter that the request names; null: none. Default null. */
   readonly adapter?: string | null;
   readonly prompt: Prompt;
+  /** How the answer is sampled, unless a router chooses otherwise. Default: not known. */
+  readonly sampling?: Sampling;
   /** Null: nothing is put into the prompt. */
   readonly wish: ResolvedMemoryWish | null;
   /** Whether somebody will choose who answers, and wants to know what the question is near to. Default false. */
@@ -33,14 +35,18 @@ export interface RememberedCall {
   readonly near?: RouteNear | null;
 }
 
+/** The settings that are learned. */
+export interface Sampling {
+  readonly temperature: number;
+  readonly topP: number;
+}
+
 type RouteNear = NonNullable<ReturnType<Routing['nearQuery']>>;
 
 /** Who answered a request that named nobody. */
 export interface ServedCall {
   readonly model: string;
   readonly choice: RouteChoice;
-  readonly temperature: number;
-  readonly topP: number;
 }
 
 /** What the memory had to say before a request. */
@@ -195,7 +201,7 @@ export function createRequestMemory(
       sessionId: session,
       timestampMs: Math.floor(wallClock()),
       model,
-      routing: served === null ? null : routingOf(served, outcome.numPromptTokens),
+      routing: served === null ? null : routingOf(served.choice),
       quality: null,
       latency: {
         waitMs: recalled.waitMs,
@@ -286,9 +292,9 @@ function usedPatterns({ sources }: Recalled, served: ServedCall | null): readonl
 }
 
 /** As the log has it, which has place for four candidates. */
-function routingOf({ choice, temperature, topP }: ServedCall, contextSize: number) {
-  const { candidate, confidence, probs } = choice;
-  return { model: candidate.id, contextSize, temperature, topP, confidence, modelProbs: probs.slice(0, 4) };
+function routingOf({ candidate, contextSize, sampling, confidence, probs }: RouteChoice) {
+  const { temperature, topP, source: samplingSource } = sampling;
+  return { model: candidate.id, contextSize, temperature, topP, samplingSource, confidence, modelProbs: probs.slice(0, 4) }; // prettier-ignore
 }
 
 /** The longest answer that is of use to anyone who looks at a request later. */
