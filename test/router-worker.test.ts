@@ -4,7 +4,7 @@ import { createPolicyMemory } from '../src/memory/policies/policies.ts';
 import { createTestServices, createTestStore } from '../src/memory/test-store.contract.ts';
 import { loadRouter } from '../src/learning/router/index.ts';
 import { candidate, FREE, sumsAndLetters } from '../src/learning/router/test-examples.contract.ts';
-import { getRouterText, ROUTER_LINE } from '../src/learning/router-training/router-line.ts';
+import { getRouterText, ROUTER_LINE, routerPointer } from '../src/learning/router-training/router-line.ts';
 import { createRouterTrainer } from '../src/learning/router-training/router-trainer.ts';
 import { type RouterJob, trainRouter } from '../src/learning/router-training/train-router.ts';
 import { trajectoryFixture } from '../src/learning/trajectories/harness.contract.ts';
@@ -33,9 +33,13 @@ function harness() {
   const services = createTestServices();
   const store = createTestStore(services);
   const trajectories = createTrajectories(store, services);
-  const versions = createVersionLog(store, services);
-  const blobs = createFloatBlobs(store, services);
   const policies = createPolicyMemory(store, services);
+  const versions = createVersionLog(
+    store,
+    services,
+    routerPointer(() => policies),
+  );
+  const blobs = createFloatBlobs(store, services);
   const jobs: RouterJob[] = [];
   const work = {
     trainRouter(job: RouterJob) {
@@ -44,7 +48,7 @@ function harness() {
     },
     cancel: () => opened!.work.cancel(),
   };
-  const trainer = createRouterTrainer({ store, services, trajectories, versions, blobs, policies: () => policies, work, plan }); // prettier-ignore
+  const trainer = createRouterTrainer({ store, trajectories, versions, blobs, work, plan });
   let count = 0;
   async function tell(times: number, qualityOf: (isHard: boolean, model: string) => number): Promise<void> {
     for (const { text: query, isHard } of sumsAndLetters(times, count + 1)) {

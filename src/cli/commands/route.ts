@@ -30,8 +30,11 @@ export const route: CommandRunner = async (context) => {
   const { candidate, reason, confidence, policy, version, routingMs } = decision;
   output.lines(`${oneLine(candidate, 80)}  (${reason}, confidence ${confidence.toFixed(2)})`);
   output.lines(oneLine(decision.detail, 400));
-  const source = version === 0 ? policy : `${policy}, version ${version}`;
+  const source = version === 0 ? policy : `${policy}, version ${version} (policy version ${decision.policyVersion})`;
   output.lines(`decided by ${oneLine(source, 120)} in ${routingMs.toFixed(2)} ms`);
+  const { temperature, topP, source: origin, numSamples } = decision.sampling;
+  const from = origin === 'learned' ? `learned from ${numSamples} rated conversations` : origin;
+  output.lines(`temperature ${temperature}, top-p ${topP} (${from}); context of ${decision.contextSize} tokens`);
   output.lines(
     `safe default below a confidence of ${decision.minConfidence.toFixed(2)}: ${oneLine(decision.safeDefault, 80)}\n`,
   );

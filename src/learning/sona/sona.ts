@@ -2,8 +2,10 @@ import type { Adapter, LowRankFactors } from '../../adapters/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { createSerialQueues } from '../../core/serial-queues.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
+import type { PolicyMemory } from '../../memory/policies/policies.ts';
 import type { FieldCondition, MemoryStore } from '../../memory/types.ts';
 import { createRerankTrainer, type RerankReport, type RerankTrainer } from '../rerank-training/rerank-trainer.ts';
+import { routerPointer } from '../router-training/router-line.ts';
 import { createPatternUses, type PatternUses } from '../reasoning-bank/pattern-uses.ts';
 import { createReasoningBank, type DistillationReport, type ReasoningBank } from '../reasoning-bank/bank.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
@@ -92,6 +94,7 @@ export interface SonaContext {
   readonly services: MemoryServices;
   readonly trajectories: Trajectories;
   readonly work: LearningWork;
+  readonly policies: () => PolicyMemory;
   /** Null: no such model is loaded. */
   model(id: string): LearningModel | null;
   createAdapter(architecture: string, factors: readonly LowRankFactors[]): Promise<Adapter>;
@@ -113,7 +116,7 @@ export function createSona(context: SonaContext): Sona {
   const { store, services, trajectories, work } = context;
   const options = resolveSonaOptions(context.options);
   const blobs = createFloatBlobs(store, services);
-  const versions = createVersionLog(store, services);
+  const versions = createVersionLog(store, services, routerPointer(context.policies));
   const micros = createMicroStore(store, services);
   const checkpoints = createCheckpoints(store, services);
   const bank = createReasoningBank({ store, services, trajectories, cluster: work.cluster });
@@ -223,6 +226,7 @@ export function createSona(context: SonaContext): Sona {
     trajectories,
     versions,
     blobs,
+    policies: context.policies,
     micros,
     checkpoints,
     bank,

@@ -322,7 +322,7 @@ test('[OP10] policies: list with defaults, get, history, rollback', async () => 
   await memory.policies.put('acme', { ...put, parameters: { ...parameters, maxTasks: 3 } });
   const { policies, defaults } = (await run('policies.list')) as Record<string, { policyType: string }[]>;
   expect(policies!.map(({ policyType }) => policyType)).toEqual(['ewc']);
-  expect(defaults!.map(({ policyType }) => policyType).sort()).toEqual(['kernel', 'quantization', 'router']);
+  expect(defaults!.map(({ policyType }) => policyType).sort()).toEqual(['router']);
   expect(await run('policies.get', { policyType: 'ewc' })).toMatchObject({
     policy: { policyVersion: 2, parameters: { maxTasks: 3 } },
   });
@@ -331,7 +331,9 @@ test('[OP10] policies: list with defaults, get, history, rollback', async () => 
   });
   const { versions } = (await run('policies.history', { policyType: 'ewc' })) as { versions: object[] };
   expect(versions).toHaveLength(3);
-  await expect(run('policies.get', { policyType: 'pattern' })).rejects.toMatchObject({ code: 'not_found' });
+  await expect(run('policies.get', { policyType: 'router', name: 'other' })).rejects.toMatchObject({
+    code: 'not_found',
+  });
 });
 
 test('[OP13] another master key is passed on as bytes or as a passphrase, one of them, and no refusal shows it', async () => {

@@ -22,10 +22,12 @@ export const MAX_CONTEXT_DOCS = 256;
 
 export const routingDecision = z.strictObject({
   model: name,
-  /** Tokens that the answer was generated from: the prompt with what was recalled. */
+  /** The smallest of 256, 512, 1024 … tokens that holds the prompt and its answer. */
   contextSize: count,
   temperature: z.number().min(0).max(10),
   topP: unit,
+  /** Who chose temperature and top-p; entries of older versions do not say. */
+  samplingSource: z.enum(['request', 'learned', 'default']).optional(),
   confidence: unit,
   /** Of at most four candidates. */
   modelProbs: z.array(unit).max(4),

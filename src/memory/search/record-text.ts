@@ -18,9 +18,7 @@ const TEXTS: Readonly<Record<RecordKind, (body: Body, record: MemoryRecord) => s
   concept: node,
   pattern: node,
   session: (body, { fields }) => word(inside(body, 'metadata'), 'title') || `session ${String(fields['sessionId'])}`,
-  policy: (body, { fields }) =>
-    word(inside(body, 'parameters'), 'summary') ||
-    `${String(fields['policyType'])} policy ${word(body, 'name')}: ${word(body, 'reason')}`,
+  policy: (body, { fields }) => `${String(fields['policyType'])} policy ${word(body, 'name')}: ${word(body, 'reason')}`,
   [AUDIT_KIND]: (body) => {
     const entry = inside(body, 'entry');
     const failure = word(inside(entry, 'error'), 'message');

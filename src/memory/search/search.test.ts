@@ -2,6 +2,7 @@ import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Embedder } from '../embedder-types.ts';
 import { createMemoryGraph } from '../graph/graph.ts';
+import { DEFAULT_POLICIES } from '../policies/defaults.ts';
 import { createPolicyMemory } from '../policies/policies.ts';
 import { UUID } from '../schemas/fixtures.contract.ts';
 import { nodeToRecord, type MemoryNode } from '../schemas/node.ts';
@@ -132,22 +133,22 @@ describe('[SE1] one search over all kinds', () => {
   test('policies near this context', async () => {
     const { services, store, memory } = await setUp();
     const policies = createPolicyMemory(store, services);
-    const recommended = { model: null, contextSize: null, temperature: null, topP: null };
-    for (const summary of ['late fee', 'app pin']) {
+    for (const reason of ['late fee', 'app pin']) {
       await policies.put(T, {
-        policyType: 'pattern',
-        name: summary,
-        parameters: { summary, verdict: 'success', support: 3, quality: 0.9, numUses: 0, recommended },
+        policyType: 'ewc',
+        name: reason,
+        parameters: DEFAULT_POLICIES.ewc.parameters,
         confidence: 0.8,
         source: 'deep-loop',
-        embedding: await embedder.embed(summary),
+        reason,
+        embedding: await embedder.embed(reason),
         space: embedder.fingerprint,
       });
     }
     const filter = [{ field: 'isCurrent', is: '=', value: true }] as const;
     expect(
       texts(await memory.search(T, { text: 'a fee came late', kinds: ['policy'], k: 1, filter: [...filter] })),
-    ).toEqual(['late fee']);
+    ).toEqual(['ewc policy late fee: late fee']);
   });
   test('by vector, over all kinds at once, and never between spaces', async () => {
     const { memory, add } = await setUp();

@@ -10,6 +10,7 @@ import { createSpokenModel, type SpokenModel } from '../../../test/support/spoke
 import { openTestMemory, type TestMemory } from '../../../test/support/test-memory.ts';
 import { createTestServer, entryOf, type TestServer } from '../../../test/support/test-server.ts';
 import { trainRouter } from '../../learning/router-training/train-router.ts';
+import { trajectoryFixture } from '../../learning/trajectories/harness.contract.ts';
 import { createTrajectories } from '../../learning/trajectories/trajectories.ts';
 import { createRouterLoop } from '../../runtime/routing/router-loop.ts';
 import { CONFIG, configOf, FAR_KEY, serveConstant } from '../../runtime/routing/routing.contract.ts';
@@ -343,4 +344,53 @@ test('[SR7] what people say of routed answers moves the router, and moves it bac
   for (let i = 0; i < 40; i++) await tell('far', 0);
   await loop.run();
   expect(await routeOf()).toBe('small');
+});
+
+test('[SR8] a rollback of the router policy over HTTP changes who answers the next request', async () => {
+  await open(0);
+  await serveConstant(memory, 'local', routing.config, { candidate: 2, confidence: 0.95 });
+  const routeOf = async (): Promise<string | null> => (await chat()).headers.get('x-route');
+  expect(await routeOf()).toBe('far');
+  const policyOf = async (action: string, body: object) =>
+    (await server.fetch(new Request(`http://localhost/admin/memory/policies/${action}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }))).json(); // prettier-ignore
+  expect(await policyOf('list', { policyType: 'router' })).toMatchObject({
+    policies: [{ policyVersion: 2, parameters: { version: 2, winner: 'always far' } }],
+  });
+  expect(await policyOf('rollback', { policyType: 'router', toVersion: 1 })).toMatchObject({
+    policy: { policyVersion: 3, parameters: { version: 1, winner: 'always small' } },
+  });
+  expect(await routeOf()).toBe('small');
+  await policyOf('rollback', { policyType: 'router', toVersion: 2 });
+  expect(await routeOf()).toBe('far');
+});
+
+test('[SR9] ratings of a temperature set by clients choose it for requests that set none; a rollback ends that', async () => {
+  await open(2);
+  const loop = createRouterLoop(memory, routing, {
+    trainRouter: async (job) => trainRouter(job, memory.services.sha256),
+    cancel: async () => {},
+  });
+  const trajectories = createTrajectories(memory.store, memory.services);
+  for (let n = 1; n <= 80; n++) {
+    const isCold = n % 2 === 0;
+    const parameters = { propensity: 1, temperature: isCold ? 0.1 : 1, topP: 1 };
+    const route = { candidate: 'far', similarities: [], load: 0, latencyMs: [] };
+    const one = trajectoryFixture(n, { model: 'far', createdMs: Date.now() - 1000 + n, query: `question ${n % 7}`, prompt: null, parameters, route, embedding: null, space: null }); // prettier-ignore
+    await trajectories.add('local', one);
+    const score = isCold === (n % 10 !== 0) ? 1 : 0;
+    await trajectories.rate('local', one.requestId, { source: 'api', score, correction: null, comment: null });
+  }
+  const sampled = async (body: object = {}): Promise<unknown> => {
+    heard.length = 0;
+    await (await chat(body)).text();
+    return heard[0]!.body['temperature'];
+  };
+  expect(await sampled()).toBe(1);
+  const { version } = await loop.train('local', 'background');
+  expect(version).toMatchObject({ isAccepted: true, contents: { sampling: [{ candidate: 'far', temperature: 0.1 }] } });
+  expect([await sampled(), await sampled({ temperature: 0.6 }), await sampled({ top_p: 0.5 })]).toEqual([0.1, 0.6, 1]);
+  const told = (await (await post('/v1/route', { model: undefined, prompt: 'where is it?' })).json()) as object;
+  expect(told).toMatchObject({ contextSize: 512, sampling: { temperature: 0.1, topP: 1, source: 'learned', numSamples: 40 } }); // prettier-ignore
+  await memory.policies.rollback('local', 'router', 1);
+  expect(await sampled()).toBe(1);
 });

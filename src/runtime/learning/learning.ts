@@ -95,6 +95,7 @@ export function createLearning(context: LearningContext): Learning {
     services,
     trajectories,
     work,
+    policies: () => memory.policies,
     model: (id) => models.get(id) ?? null,
     createAdapter,
     report,

@@ -10,6 +10,7 @@ import type { NearRecord } from '../../memory/types.ts';
 import { trajectoryOf } from './trajectory-of.ts';
 import type { RememberedCall, ServedCall, Recalled, CallOutcome } from './types.ts';
 import { queryOf, addContext } from './recall.ts';
+import type { RouteChoice } from '../routing/types.ts';
 
 export interface OpenCall {
   /** With what was recalled. */
@@ -127,7 +128,7 @@ export function createRequestMemory(
       sessionId: session,
       timestampMs: Math.floor(wallClock()),
       model,
-      routing: served === null ? null : routingOf(served, outcome.numPromptTokens),
+      routing: served === null ? null : routingOf(served.choice),
       quality: null,
       latency: {
         waitMs: recalled.waitMs,
@@ -218,9 +219,9 @@ function usedPatterns({ sources }: Recalled, served: ServedCall | null): readonl
 }
 
 /** As the log has it, which has place for four candidates. */
-function routingOf({ choice, temperature, topP }: ServedCall, contextSize: number) {
-  const { candidate, confidence, probs } = choice;
-  return { model: candidate.id, contextSize, temperature, topP, confidence, modelProbs: probs.slice(0, 4) };
+function routingOf({ candidate, contextSize, sampling, confidence, probs }: RouteChoice) {
+  const { temperature, topP, source: samplingSource } = sampling;
+  return { model: candidate.id, contextSize, temperature, topP, samplingSource, confidence, modelProbs: probs.slice(0, 4) }; // prettier-ignore
 }
 
 /** The longest answer that is of use to anyone who looks at a request later. */

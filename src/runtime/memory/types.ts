@@ -18,6 +18,8 @@ export interface RememberedCall {
   /** The first adapter that the request names; null: none. Default null. */
   readonly adapter?: string | null;
   readonly prompt: Prompt;
+  /** Sampling settings, unless a router chooses others. Default: unknown. */
+  readonly sampling?: Sampling;
   /** Null: nothing is put into the prompt. */
   readonly wish: ResolvedMemoryWish | null;
   /** Whether somebody will choose who answers, and wants to know what the question is near to. Default false. */
@@ -26,14 +28,18 @@ export interface RememberedCall {
   readonly near?: RouteNear | null;
 }
 
+/** The settings that are learned. */
+export interface Sampling {
+  readonly temperature: number;
+  readonly topP: number;
+}
+
 export type RouteNear = NonNullable<ReturnType<Routing['nearQuery']>>;
 
 /** Who answered a request that named nobody. */
 export interface ServedCall {
   readonly model: string;
   readonly choice: RouteChoice;
-  readonly temperature: number;
-  readonly topP: number;
 }
 
 /** What the memory had to say before a request. */

@@ -35,6 +35,8 @@ export interface GenerationRequest {
   readonly tools: readonly ToolSpec[];
   readonly toolChoice: ToolChoice;
   readonly canCallInParallel: boolean;
+  /** Whether temperature and top-p are the format's defaults: a router may choose others. Default: whether neither is in the options. */
+  readonly isSamplingOpen?: boolean;
   /** What the request calls its options, for failures. */
   readonly fieldNames?: FieldNames;
 }

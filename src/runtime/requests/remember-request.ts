@@ -1,3 +1,4 @@
+import { samplingOf } from '../../sampling/generate-params.ts';
 import { adapterWishOption } from '../adapters.ts';
 import { createCallRecorder } from '../memory/call-recorder.ts';
 import { memoryWishOption, noMemory } from '../memory/memory-wish.ts';
@@ -53,7 +54,7 @@ export async function rememberRequest(
     user: user ?? null,
     adapter: adapterWishOption(options.adapter, 'adapter')?.[0]?.name ?? adapter,
   };
-  const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, wish, isRouted, near });
+  const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, sampling: samplingOf(options), wish, isRouted, near }); // prettier-ignore
   const { prompt, finish: _, ...recalled } = open;
   const recorder = createCallRecorder(open, now);
   const onEvent = (event: AnswerEvent): void => {

@@ -4,7 +4,7 @@ import { linkAbort } from '../../core/abort.ts';
 import type { Tokenizer } from '../../tokenizers/types.ts';
 import type { RequestMemory } from '../memory/request-memory.ts';
 import { observeStream, type StreamObserver } from '../observe-stream.ts';
-import type { Routing } from '../routing/types.ts';
+import type { RouteSummary, Routing } from '../routing/types.ts';
 import type { Admission } from './admission.ts';
 import type { AnswerEvent } from './answer-events.ts';
 import { type Backend, createLocalBackend } from './backend.ts';
@@ -41,7 +41,7 @@ export interface RunningRequest {
   /** Memories in the prompt. */
   readonly sources: RememberedRequest['sources'];
   /** The router's decision; null if the request named a model. */
-  readonly route: { readonly candidate: string; readonly reason: string } | null;
+  readonly route: RouteSummary | null;
   /** Ends the sequences and frees their pages. Has no effect once they have ended. */
   abort(): void;
 }
@@ -114,7 +114,8 @@ export function createRequestPipeline(options: RequestPipelineOptions): RequestP
         recalled,
         call,
       );
-      const route = { candidate: choice.candidate.id, reason: choice.why.kind };
+      const { confidence, contextSize, sampling } = choice;
+      const route = { candidate: choice.candidate.id, reason: choice.why.kind, confidence, contextSize, sampling };
       return { backend, recalled, events, observers: [observer], route };
     } catch (error) {
       recalled.observer?.onEnd(error);

@@ -39,7 +39,6 @@ const KINDS: Readonly<Record<Learned, LineKind>> = {
   routing: {
     line: ROUTER_LINE,
     weightsOf: async () => null,
-    // What routes looks for another version by itself, within half a minute.
     async rollback({ learning, memory }, tenant, toVersion) {
       const { versions } = learning.sona;
       const blobs = createFloatBlobs(memory.store, memory.services);

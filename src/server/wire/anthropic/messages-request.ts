@@ -16,7 +16,7 @@ import {
   stringField,
 } from '../fields.ts';
 import { MAX_MODEL_NAME, maxTokensField } from '../openai/chat-request.ts';
-import { SAMPLING_FIELDS, toGenerateOptions } from '../openai/sampling-fields.ts';
+import { SAMPLING_FIELDS, isSamplingOpen, toGenerateOptions } from '../openai/sampling-fields.ts';
 import { refusedField, unsupported } from '../unsupported.ts';
 import { systemField } from './content-blocks.ts';
 import { joinTurns, messageField } from './messages.ts';
@@ -130,7 +130,8 @@ export function readMessagesRequest(body: unknown, limits: ServerLimits): Messag
   const given = readFields(body, messagesFields(limits) as Fields<Sampled>, { ignored: IGNORED });
   const maxTokens = required(given.max_tokens, 'max_tokens');
   const sampling = { ...given, stop: given.stop_sequences, user: null, logit_bias: null };
-  const generation = toGeneration(given, { ...toGenerateOptions(sampling), maxTokens });
+  const options = { ...toGenerateOptions(sampling), maxTokens };
+  const generation = { ...toGeneration(given, options), isSamplingOpen: isSamplingOpen(given) };
   const { isShown: hasThinking } = given.thinking ?? NO_THINKING;
   return { generation, isStream: given.stream ?? false, hasThinking };
 }

@@ -24,7 +24,7 @@ import {
 import { refusedField } from '../unsupported.ts';
 import { messageField } from './messages.ts';
 import { constraintFieldOf, constraintOf, responseFormatField } from './response-format.ts';
-import { SAMPLING_FIELDS, type SamplingFields, toGenerateOptions } from './sampling-fields.ts';
+import { SAMPLING_FIELDS, type SamplingFields, isSamplingOpen, toGenerateOptions } from './sampling-fields.ts';
 import { type StreamOptions, streamOptionsField } from './stream-options.ts';
 import { toolChoiceField, toolField } from './tools.ts';
 
@@ -139,6 +139,7 @@ export function readChatRequest(body: unknown, limits: ServerLimits): ChatReques
       ...(maxTokens === null ? {} : { maxTokens }),
       ...(given.logprobs === true ? { topLogprobs: given.top_logprobs ?? 0 } : {}),
     },
+    isSamplingOpen: isSamplingOpen(given),
     constraint,
     tools: given.tool_choice === 'none' ? [] : (given.tools ?? []),
     toolChoice: given.tool_choice ?? 'auto',

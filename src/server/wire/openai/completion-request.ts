@@ -17,7 +17,7 @@ import {
 } from '../fields.ts';
 import { IGNORED_FIELDS, MAX_MODEL_NAME, maxTokensField } from './chat-request.ts';
 import { constraintFieldOf, constraintOf, responseFormatField } from './response-format.ts';
-import { SAMPLING_FIELDS, type SamplingFields, toGenerateOptions } from './sampling-fields.ts';
+import { SAMPLING_FIELDS, type SamplingFields, isSamplingOpen, toGenerateOptions } from './sampling-fields.ts';
 import { type StreamOptions, streamOptionsField } from './stream-options.ts';
 
 interface CompletionFields extends SamplingFields {
@@ -140,6 +140,7 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
       maxTokens: given.max_tokens ?? DEFAULT_MAX_TOKENS,
       ...(given.logprobs === null ? {} : { topLogprobs: given.logprobs }),
     },
+    isSamplingOpen: isSamplingOpen(given),
     constraint,
     fieldNames: { maxTokens: 'max_tokens', ...constraintFieldOf(constraint) },
   };

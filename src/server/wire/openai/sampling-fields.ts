@@ -122,6 +122,10 @@ type Given = { readonly [K in keyof SamplingFields]: SamplingFields[K] | null };
 /** OpenAI's defaults, where ours differ: a client that sets nothing expects these. */
 const DEFAULTS = { temperature: 1, topP: 1 } as const;
 
+/** Whether the client left temperature and top-p to the server. */
+export const isSamplingOpen = (given: Pick<Given, 'temperature' | 'top_p'>): boolean =>
+  given.temperature === null && given.top_p === null;
+
 /** The library's options for what a body says. */
 export function toGenerateOptions(given: Given): Omit<GenerateOptions, 'signal' | 'tenant'> {
   const options: GenerateOptions = { ...DEFAULTS };
