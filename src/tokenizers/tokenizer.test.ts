@@ -233,7 +233,7 @@ describe('input checks', () => {
     const ids = tokenizer.encodeTemplate(`<|end|><${guard}|end|>`, { guard });
     expect(ids).toEqual([tokenizer.idOf('<|end|>'), ...tokenizer.encode('<|end|>')]);
     expect(tokenizer.encodeTemplate(guard, { guard })).toEqual([]);
-    expect(() => tokenizer.encodeTemplate('a', { guard: '|' })).toThrow(/character of the special token <\|end\|>/);
+    expect(() => tokenizer.encodeTemplate('a', { guard: '|' })).toThrow(/occurs in the special token <\|end\|>/);
     expect(() => tokenizer.encodeTemplate('a', { guard: 'ab' })).toThrow(/one character/);
   });
 
