@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { linkAbort } from './abort.ts';
 
-test('a parent aborts its children with its own reason, and children not their parent', () => {
+test('a parent aborts its children with its reason, and children do not abort their parent', () => {
   const parent = new AbortController();
   const child = linkAbort(parent.signal);
   const other = linkAbort(parent.signal);
@@ -12,7 +12,7 @@ test('a parent aborts its children with its own reason, and children not their p
   expect(linkAbort(parent.signal).signal.reason).toBe('left');
 });
 
-test('ending a job makes no exception of its own: one reason serves all', () => {
+test('ending a job creates no exception: all share one reason', () => {
   const [a, b] = [linkAbort(new AbortController().signal), linkAbort(new AbortController().signal)];
   a.abort();
   b.abort();
@@ -20,7 +20,7 @@ test('ending a job makes no exception of its own: one reason serves all', () => 
   expect(a.signal.reason).toBe(b.signal.reason);
 });
 
-test('one that was let go is not held by its parent any more', () => {
+test('an unlinked child is not aborted by its parent', () => {
   const parent = new AbortController();
   const child = linkAbort(parent.signal);
   child.unlink();

@@ -23,12 +23,12 @@ import { OPCODES, PAGE_KINDS } from './opcodes.ts';
 import { createRecordedExtras } from './recorded-extras.ts';
 import type { Word, Follow, RecordedLayout, RecordedPackParts } from './recorded-parts.ts';
 
-/** Values that an elementwise operation hands to a thread at a time, at least. */
+/** Minimum values per chunk of an elementwise operation. */
 const MAP_CHUNK = 1024;
 const GATE_KINDS = { silu: 1, gelu: 2 } as const;
 const MAP_KINDS = { add: 0, silu: 1, gelu: 2, softcap: 3, scale: 4, erfGelu: 5 } as const;
 
-/** Largest head and head group the attention scratch is sized for. */
+/** Largest head and head group for which attention has scratch. */
 export const MAX_HEAD_DIM = 512;
 export const MAX_HEAD_GROUP = 64;
 
@@ -36,7 +36,7 @@ interface PackedMatrix extends WeightMatrix {
   readonly layout: RecordedLayout;
 }
 
-/** Bytes to reserve for the activations of each rounding: whole tiles of the layouts that meet it. */
+/** Bytes to reserve for each rounding's activations: whole tiles of its layouts. */
 export function roundedBytes(
   layouts: Readonly<Record<string, RecordedLayout>>,
   { maxCols, maxTokens }: { maxCols: number; maxTokens: number },
@@ -50,12 +50,12 @@ export function roundedBytes(
   return bytes;
 }
 
-/** Bytes of a matrix in groups of rows; the last group is padded. */
+/** Bytes of a matrix in row groups; the last group is padded. */
 export function packedBytes(layout: RecordedLayout, groupRows: number, numRows: number, numCols: number): number {
   return Math.ceil(numRows / groupRows) * (numCols / layout.blockCols) * layout.blockBytes;
 }
 
-/** A kernel pack whose operations become records that native code or WebAssembly runs on all threads. */
+/** A kernel pack whose operations become records, which native code or WebAssembly runs on all threads. */
 export function createRecordedPack(parts: RecordedPackParts): KernelPack {
   const { arena, layouts, groupRows, numThreads, roundedAt, record } = parts;
 
@@ -81,7 +81,7 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
     record(OPCODES.writeKv, words, 'barrier', numTokens);
   };
 
-  /** Normalizes and rounds rows as the weights want them; returns where each of them finds its rows. */
+  /** Normalizes and rounds rows as the weights require; returns the rows' place for each weight. */
   function prepareRows(
     x: Offset,
     norm: InputNorm | null,
@@ -90,7 +90,7 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
   ): Offset[] {
     const { numCols } = weights[0]!;
     if (numTokens > parts.maxTokens) {
-      // The rounded activations would run over the caller's memory.
+      // The rounded activations would overwrite the caller's memory.
       throw new RuvLLMError('internal', `matmul of ${numTokens} tokens, this pack was created for ${parts.maxTokens}`);
     }
     const layoutsOf = weights.map((weight) => (weight as PackedMatrix).layout);

@@ -1,9 +1,9 @@
-/** Raised with every change of what records, layouts or the addon's functions mean; c/pack.h has the same number. */
+/** Incremented with every change of records, layouts or the addon's functions; must match c/pack.h. */
 export const NATIVE_ABI = 5;
 
 /** The functions of the addon (c/addon.c). */
 export interface NativeAddon {
-  /** NATIVE_ABI of the sources it was compiled from. */
+  /** NATIVE_ABI of its sources. */
   readonly abi: number;
   createArena(sizeBytes: number): ArrayBuffer;
   mapFile(arena: ArrayBuffer, offset: number, sizeBytes: number, file: number, fileOffset: number): boolean;
@@ -23,6 +23,6 @@ export interface NativeAddon {
 
 export interface NativeBuild {
   readonly addon: NativeAddon;
-  /** The instruction set it was compiled for. */
+  /** Its instruction set. */
   readonly build: string;
 }

@@ -55,8 +55,8 @@ const kQuant = (id: number, blockBytes: number): RecordedLayout => ({
 });
 
 /**
- * Numbers and sizes are shared with assembly/layouts.ts and assembly/round-activations.ts. Formats without a layout of their own take
- * the nearest one that holds their values exactly.
+ * Numbers and sizes must match assembly/layouts.ts and assembly/round-activations.ts. Formats without their own layout
+ * use the nearest one that holds their values exactly.
  */
 export const WASM_LAYOUTS: Readonly<Record<TensorTypeName, RecordedLayout>> = {
   F32: floats(0, 4),
