@@ -2,21 +2,21 @@ import type { Input } from './input.ts';
 import type { ToolSpec } from './types.ts';
 
 /**
- * What a format's parser works with. Until `begin` nothing is told and the text can still turn out to be no call;
- * after `end` the call stands, and a failure further on gives back only the text behind it.
+ * The interface of a format's parser. Before `begin` it reports nothing, and the text can still turn out not to be a
+ * call; after `end` the call is final, and a later failure returns only the text after it.
  */
 export interface CallContext {
   readonly input: Input;
-  /** The marker that was found; the input stands behind it. Empty where the answer begins with a call unmarked. */
+  /** The matched marker; the input is after it. Empty if the answer starts with a call without marker. */
   readonly trigger: string;
-  /** The tool of that name; undefined: there is none, and it is no call. */
+  /** The tool with that name; undefined: not a call. */
   tool(name: string): ToolSpec | undefined;
   begin(name: string): void;
-  /** Tells a piece of the arguments' JSON; the input stands behind the text it came from. */
+  /** Reports a part of the arguments' JSON; the input is after its source text. */
   argument(text: string): void;
   end(): void;
-  /** A call has begun and not ended. */
+  /** Whether a call has begun and not ended. */
   isOpen(): boolean;
-  /** Drops the text before the position where nothing may give it back; indices taken earlier are void. */
+  /** Drops text before the position that cannot be returned any more; invalidates earlier indices. */
   release(): void;
 }
