@@ -4,12 +4,12 @@ import type { RopeVariant } from './rope.ts';
 import type { StepDelta } from './step-adapters.ts';
 import type { DecoderShape } from './types.ts';
 
-/** What a forward pass works on: its inputs are already in the buffers. */
+/** State of a forward pass; its inputs are already in the buffers. */
 export interface DecoderStep {
   readonly pack: KernelPack;
   readonly shape: DecoderShape;
   readonly kv: KvRegion;
-  /** The same memory, for entries of page tables below zero. */
+  /** The same memory, for negative entries of page tables. */
   readonly packed: KvRegion | null;
   readonly buffers: ActivationBuffers;
   readonly ropes: readonly RopeVariant[];
@@ -17,6 +17,6 @@ export interface DecoderStep {
   readonly numSequences: number;
   readonly numLogitRows: number;
   readonly numHiddenRows: number;
-  /** null: no row has an adapter. */
+  /** Null: no row has an adapter. */
   readonly adapters: readonly StepDelta[] | null;
 }
