@@ -1,4 +1,4 @@
-// Another master key while the memory works in its own thread, as the built package opens it.
+// Rotation of the master key while the memory works in its thread, in the built package.
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ afterAll(async () => {
 const keyOf = (byte: number): Buffer => Buffer.alloc(32, byte);
 const NUM_WRITERS = 4;
 const NUM_ROTATIONS = 5;
-/** Everything leaves the store for the archive with the next retention. */
+/** The next retention moves everything from the store to the archive. */
 const options: Partial<OpenMemoryOptions> = { modelPath: null, witness: { batchMs: 5 }, retention: { maxBytes: 0 } };
 
 interface Load {
@@ -38,10 +38,10 @@ interface Load {
   longestMs: number;
 }
 
-/** Adds, reads, logs and archives until `isOver`; a call that fails is the test's failure. */
+/** Adds, reads, logs and archives until `isOver`; a failing call fails the test. */
 async function write(memory: Memory, writer: number, load: Load, isOver: () => boolean): Promise<void> {
   for (let i = 0; !isOver(); i++) {
-    const tenant = i % 3 === 0 ? `new ${writer} ${i}` : 'old'; // a key of its own for each third
+    const tenant = i % 3 === 0 ? `new ${writer} ${i}` : 'old'; // A new key for every third.
     const startMs = performance.now();
     const id = await memory.add(tenant, { text: `text ${writer} ${i}` });
     load.longestMs = Math.max(load.longestMs, performance.now() - startMs);
@@ -72,7 +72,7 @@ const rotate = async (memory: Memory, byte: number): Promise<void> => {
   expect(await operationOf('memory.rotate-key').run(memory, 'old', input)).toEqual({ isRotated: true });
 };
 
-test('[MS23] [WL11] a folder: rotated through the operation under load, no call fails and nothing is lost', async () => {
+test('[MS23] [WL11] a folder: rotation under load fails no call and loses nothing', async () => {
   const place = join(root, 'folder');
   const memory = await openNodeMemory({ place, masterKey: { key: keyOf(1) }, ...options });
   const load: Load = { added: new Map(), numEntries: 0, longestMs: 0 };
@@ -94,8 +94,8 @@ test('[MS23] [WL11] a folder: rotated through the operation under load, no call 
   expect(readdirSync(join(place, 'archive')).length).toBeGreaterThan(0);
 });
 
-// The server in WebAssembly has one session: statements of two at once would be mixed up by it, so one waits for the other.
-test('[PG12] [PG13] PostgreSQL: rotated through the operation between writes, with an archive', async () => {
+// The WebAssembly server has one session and would mix statements of two, so one waits for the other.
+test('[PG12] [PG13] PostgreSQL: rotation between writes, with an archive', async () => {
   const place = server.connectionString;
   const memory = await openNodeMemory({
     place,
