@@ -1,4 +1,4 @@
-// The thread for long texts, the real one: what it gives is what the caller's thread gives.
+// The real thread for long texts: its results equal those of the caller's thread.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ async function openBoth(path: string) {
       try {
         return await run();
       } catch (error) {
-        const { code, message, data } = error as RuvLLMError; // of two builds: no instanceof
+        const { code, message, data } = error as RuvLLMError; // Two builds: no instanceof.
         expect(code).toBeDefined();
         return { code, message, data };
       }
@@ -107,7 +107,7 @@ describe.skipIf(!isBuilt || !hasSuites)('[TX2]', () => {
   });
 });
 
-test.skipIf(!isBuilt)('[TX5] a file that was replaced after loading is not read', async () => {
+test.skipIf(!isBuilt)('[TX5] does not read a file that was replaced after loading', async () => {
   const path = join(folder, 'replaced.gguf');
   writeFileSync(path, buildRandomModel({ architecture: 'llama', type: 'F32', seed: 3 }));
   const { run, dispose } = await openBoth(path);

@@ -1,4 +1,4 @@
-// The built server on a real socket, with a small random model: what an installed package would do.
+// The built server on a real socket with a small random model, like an installed package.
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ export interface DistServer extends AsyncDisposable {
   readonly model: Model;
 }
 
-/** Starts it; the model is called `random`, and also `gpt-4o-mini`. */
+/** Starts it; the model is `random` with the alias `gpt-4o-mini`. */
 export async function startDistServer(
   options: Partial<ServerOptions> & { timeouts?: SocketTimeouts; contextLength?: number } = {},
   config: ModelConfig = {},

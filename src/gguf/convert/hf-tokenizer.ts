@@ -13,7 +13,7 @@ import { tokenTypes } from './llama-metadata.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The tokenizer keys of a GGUF file from a parsed tokenizer.json; none without one. */
+/** The tokenizer keys of a GGUF file, from a parsed tokenizer.json; none without one. */
 export function convertHfTokenizer(
   tokenizerJson: unknown,
   tokenizerConfig: unknown,
@@ -86,23 +86,23 @@ function specialEntries(
   config: HfLlamaConfig,
   { ids, tokens }: HfVocabulary,
 ): MetadataEntry[] {
-  const named = isJsonObject(tokenizerConfig) ? tokenizerConfig : {};
+  const settings = isJsonObject(tokenizerConfig) ? tokenizerConfig : {};
   const entries: MetadataEntry[] = [];
   const addId = (key: string, name: string, fallback: number | null): void => {
-    const given = named[name];
-    const content = isJsonObject(given) ? given['content'] : given;
+    const value = settings[name];
+    const content = isJsonObject(value) ? value['content'] : value;
     const id = (typeof content === 'string' ? ids.get(content) : undefined) ?? fallback;
     if (id !== null && id < tokens.length) entries.push({ key: `tokenizer.ggml.${key}`, type: 'u32', value: id });
   };
-  // The tokenizer's own EOS first: config.json lists the base model's before the one that ends a chat turn.
+  // The tokenizer's EOS first: config.json lists the base model's before the one that ends a chat turn.
   addId('bos_token_id', 'bos_token', config.bosId);
   addId('eos_token_id', 'eos_token', config.eosId);
   addId('unknown_token_id', 'unk_token', null);
   addId('padding_token_id', 'pad_token', null);
-  const given = named['add_bos_token'];
-  const value = typeof given === 'boolean' ? given : addsBos(json);
+  const setting = settings['add_bos_token'];
+  const value = typeof setting === 'boolean' ? setting : addsBos(json);
   entries.push({ key: 'tokenizer.ggml.add_bos_token', type: 'bool', value });
-  const template = named['chat_template'];
+  const template = settings['chat_template'];
   if (typeof template === 'string') entries.push({ key: 'tokenizer.chat_template', type: 'string', value: template });
   return entries;
 }
