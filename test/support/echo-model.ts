@@ -70,7 +70,15 @@ export function createEchoModel(maxContext: number): EchoModel {
 
 /** A chunk of text in the middle of an answer. */
 export function pieceOf(text: string, tokenId: number): GenerateChunk {
-  return { text, reasoning: '', toolCalls: [], tokenIds: [tokenId], logprobs: null, finishReason: null };
+  return {
+    text,
+    reasoning: '',
+    toolCalls: [],
+    tokenIds: [tokenId],
+    logprobs: null,
+    textLogprobs: null,
+    finishReason: null,
+  };
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {
@@ -84,6 +92,7 @@ function summaryOf(promptTokens: number, completionTokens: number, isCutOff: boo
     toolCalls: [],
     tokenIds: [],
     logprobs: null,
+    textLogprobs: null,
     finishReason: isCutOff ? 'length' : 'stop',
     stopString: null,
     seed: 1,

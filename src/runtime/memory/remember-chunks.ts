@@ -14,11 +14,6 @@ export async function* rememberChunks(
 ): AsyncGenerator<GenerateChunk, void, undefined> {
   const open = await requests.begin(call);
   const recorder = createCallRecorder(open, now);
-  const onEvent = (chunk: GenerateChunk): void => {
-    recorder.addText(chunk.text);
-    for (const { name, arguments: piece } of chunk.toolCalls) recorder.addText(`${name ?? ''}${piece}`);
-    if (chunk.finishReason !== null) recorder.addUsage(chunk.usage, chunk.timings);
-  };
   const isLast = ({ finishReason }: GenerateChunk): boolean => finishReason !== null;
-  yield* observeStream(generate(open.prompt), isLast, [{ onEvent, onEnd: recorder.end }]);
+  yield* observeStream(generate(open.prompt), isLast, [{ onEvent: recorder.add, onEnd: recorder.end }]);
 }
