@@ -1,6 +1,7 @@
 import { Validator } from '@cfworker/json-schema';
 import type { Schema } from '@cfworker/json-schema';
 import { expect, test } from 'vitest';
+import { campaign } from '../../../test/support/campaign.ts';
 import { createRandom } from '../../core/random.ts';
 import { createConstrainedSampler } from '../../sampling/constrained-sampler.ts';
 import { resolveGenerateParams } from '../../sampling/generate-params.ts';
@@ -142,7 +143,8 @@ test.each(TOOL_FORMATS.map((format) => [format.name, format] as const))(
       const grammar = format.grammar({ tools: TOOLS, choice, allowsParallel: true });
       const compiled = compileGrammar({ type: 'structure', root: toStructure(grammar) });
       const least = createTokenMatcher(compiled, vocabulary.table).closingTokens()!.length;
-      for (const [seed, maxTokens] of [least, least + 7, 60, 140].entries()) {
+      const lengths = [least, least + 7, 60, ...campaign({ short: [], long: [140] })];
+      for (const [seed, maxTokens] of lengths.entries()) {
         const matcher = createTokenMatcher(compiled, vocabulary.table);
         const text = textOf(vocabulary, babble(vocabulary, matcher, Math.max(least, maxTokens), seed));
         const { calls, content } = parse(format, text);
@@ -235,7 +237,7 @@ test.each(LIST_FORMATS)('%s: enforces all that a list of parameters can express'
     const grammar = format.grammar({ tools, choice: 'required', allowsParallel: true });
     const compiled = compileGrammar({ type: 'structure', root: toStructure(grammar) });
     const least = createTokenMatcher(compiled, vocabulary.table).closingTokens()!.length;
-    for (let seed = 0; seed < 6; seed++) {
+    for (const seed of campaign({ short: [0, 1, 4], long: [0, 1, 2, 3, 4, 5] })) {
       const matcher = createTokenMatcher(compiled, vocabulary.table);
       const text = textOf(vocabulary, babble(vocabulary, matcher, least + 17 * seed, seed));
       const { calls, content } = parse(format, text, tools);
