@@ -32,6 +32,13 @@ export interface HelpParts {
   readonly notes?: string;
 }
 
+/** The code of a command. */
+export interface CommandModule {
+  readonly flags?: readonly Flag[];
+  readonly help?: HelpParts;
+  readonly run: CommandRunner;
+}
+
 /** A command; its code is imported only when it runs. */
 export interface CommandEntry {
   readonly name: string;
@@ -41,9 +48,7 @@ export interface CommandEntry {
   /** Complete command lines. */
   readonly examples: readonly string[];
   /** Help below the options. */
-  readonly help?: () => Promise<HelpParts>;
-  /** Whether the command runs despite an invalid settings file, to help diagnose it. */
-  readonly isTolerant?: boolean;
+  readonly help: () => Promise<HelpParts>;
   readonly flags: () => Promise<readonly Flag[]>;
   readonly load: () => Promise<CommandRunner>;
 }
