@@ -1,16 +1,11 @@
-import type { ChatMessage } from '../../chat/types.ts';
 import { refusal } from '../errors.ts';
 import { PLAIN_REQUEST } from '../../runtime/requests/generation-request.ts';
 import { json, type Route } from '../route.ts';
 import { loadOf, questionOf } from '../../runtime/requests/route-request.ts';
-import { type Field, invalid, listField, readFields, schemaOf, stringField } from '../wire/fields.ts';
+import { invalid, listField, readFields, schemaOf, stringField } from '../wire/fields.ts';
 import { messageField } from '../wire/openai/messages.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
-interface RouteFields {
-  prompt: string;
-  messages: readonly ChatMessage[];
-}
 const FIELDS = {
   prompt: stringField(2 ** 20, 1),
   messages: listField(messageField, 2048, 1),
@@ -24,11 +19,11 @@ export const route: Route = {
   path: '/v1/route',
   scope: 'inference',
   summary: 'Says who would answer a prompt, and why, without answering it.',
-  body: schemaOf(FIELDS as Readonly<Record<string, Field<unknown>>>, []),
+  body: schemaOf(FIELDS),
   errors: openaiErrors,
   async handle({ caller, services, readBody }) {
     const { routing, memory, models, limits } = services;
-    const { prompt, messages } = readFields<RouteFields>(await readBody(), FIELDS);
+    const { prompt, messages } = readFields(await readBody(), FIELDS);
     if ((prompt === null) === (messages === null)) throw invalid('prompt', "given, or 'messages', and not both", null);
     if (routing === null) {
       throw refusal(501, 'unsupported', 'nothing is routed here: the server was started without --route-config');
