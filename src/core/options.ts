@@ -1,20 +1,13 @@
 import { RuvLLMError } from './errors.ts';
+import { BOOLEAN, choiceKind, integerKind, type Kind, numberKind, showValue } from './kinds.ts';
 
 /** Validates one option: returns the value to use, or throws with the reason. */
 export type OptionReader<T> = (value: unknown, name: string) => T;
 
 export type OptionReaders<T> = { [K in keyof T]-?: OptionReader<T[K]> };
 
-/** Short, and safe for any value: `String()` throws for an object without a prototype. */
-function show(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
-  if (Array.isArray(value)) return `a list of ${value.length} items`;
-  return (typeof value === 'object' && value !== null) || typeof value === 'function' ? typeof value : String(value);
-}
-
 function fail(name: string, expected: string, value: unknown): never {
-  const shown = show(value);
-  throw new RuvLLMError('invalid_option', `option "${name}" must be ${expected}, got ${shown}`, {
+  throw new RuvLLMError('invalid_option', `option "${name}" must be ${expected}, got ${showValue(value)}`, {
     data: { option: name },
   });
 }
@@ -42,50 +35,29 @@ export function resolveOptions<T extends object>(
   return Object.freeze(resolved) as Readonly<T>;
 }
 
-/** A finite number in [min, max]; `undefined` becomes the default. */
-export function numberOption(defaultValue: number, min: number, max: number): OptionReader<number> {
-  return (value, name) => {
-    if (value === undefined) return defaultValue;
-    if (typeof value !== 'number' || !(value >= min && value <= max))
-      fail(name, `a number from ${min} to ${max}`, value);
-    return value;
-  };
-}
+/** A value of a kind; `undefined` becomes the default. */
+const kindOption =
+  <T, D>(kind: Pick<Kind<T>, 'expected' | 'is'>, defaultValue: D): OptionReader<T | D> =>
+  (value, name) =>
+    value === undefined ? defaultValue : kind.is(value) ? value : fail(name, kind.expected, value);
 
-/** A safe integer in [min, max]; `undefined` becomes the default. */
-export function integerOption(defaultValue: number, min: number, max: number): OptionReader<number> {
-  return (value, name) => {
-    if (value === undefined) return defaultValue;
-    if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || value > max) {
-      fail(name, `an integer from ${min} to ${max}`, value);
-    }
-    return value;
-  };
-}
+const STRING = { expected: 'a string', is: (value: unknown): value is string => typeof value === 'string' };
 
-export function booleanOption(defaultValue: boolean): OptionReader<boolean> {
-  return (value, name) => {
-    if (value === undefined) return defaultValue;
-    if (typeof value !== 'boolean') fail(name, 'true or false', value);
-    return value;
-  };
-}
+/** A finite number in [min, max]. */
+export const numberOption = (defaultValue: number, min: number, max: number): OptionReader<number> =>
+  kindOption(numberKind(min, max), defaultValue);
 
-export function stringOption<D extends string | null>(defaultValue: D): OptionReader<string | D> {
-  return (value, name) => {
-    if (value === undefined) return defaultValue;
-    if (typeof value !== 'string') fail(name, 'a string', value);
-    return value;
-  };
-}
+/** A safe integer in [min, max]. */
+export const integerOption = (defaultValue: number, min: number, max: number): OptionReader<number> =>
+  kindOption(integerKind(min, max), defaultValue);
 
-export function choiceOption<const T extends string>(defaultValue: T, choices: readonly T[]): OptionReader<T> {
-  return (value, name) => {
-    if (value === undefined) return defaultValue;
-    if (!(choices as readonly unknown[]).includes(value)) fail(name, `one of ${choices.join(', ')}`, value);
-    return value as T;
-  };
-}
+export const booleanOption = (defaultValue: boolean): OptionReader<boolean> => kindOption(BOOLEAN, defaultValue);
+
+export const stringOption = <D extends string | null>(defaultValue: D): OptionReader<string | D> =>
+  kindOption(STRING, defaultValue);
+
+export const choiceOption = <const T extends string>(defaultValue: T, choices: readonly T[]): OptionReader<T> =>
+  kindOption(choiceKind(choices), defaultValue);
 
 export function stringListOption(maxItems: number, maxLength: number): OptionReader<readonly string[]> {
   return (value, name) => {

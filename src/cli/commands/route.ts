@@ -4,7 +4,7 @@ import { nameOption } from '../../runtime/name-option.ts';
 import type { ExplainedRoute } from '../../runtime/routing/types.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
 import { API_KEY_FLAG, MEMORY_DESCRIPTION, URL_FLAG } from '../config/common-flags.ts';
-import type { Flag } from '../flags.ts';
+import { defineFlags, type Flag } from '../flags.ts';
 import { checkServerFlags } from '../memory/client.ts';
 import { askServer, readServer } from '../memory/http-client.ts';
 import { explainLock } from '../memory/local-client.ts';
@@ -13,16 +13,18 @@ import { oneLine } from '../memory/show.ts';
 import { usageError } from '../usage-error.ts';
 import { openServedRouting, readRouteFile } from './served-routing.ts';
 
-export const ROUTE_FLAGS: readonly Flag[] = [
+export const flags: readonly Flag[] = [
   { ...URL_FLAG, description: `${URL_FLAG.description} and its candidates` },
   API_KEY_FLAG,
-  { name: '--route-config', value: 'file', description: 'JSON file with the candidates (without --url)' },
-  { name: '--memory', value: 'place', description: `${MEMORY_DESCRIPTION} (without --url)` },
-  { name: '--tenant', value: 'name', description: `tenant of the router; default ${DEFAULT_TENANT} (without --url)` },
+  ...defineFlags({
+    '--route-config <file>': 'JSON file with the candidates (without --url)',
+    '--memory <place>': `${MEMORY_DESCRIPTION} (without --url)`,
+    '--tenant <name>': `tenant of the router; default ${DEFAULT_TENANT} (without --url)`,
+  }),
 ];
 
 /** Shows which candidate the router chooses for a prompt, and why. */
-export const route: CommandRunner = async (context) => {
+export const run: CommandRunner = async (context) => {
   const { output } = context;
   const isRemote = checkServerFlags(context, ['--route-config', '--memory', '--tenant']);
   const decision = isRemote ? await explainOnServer(context) : await explainLocally(context);

@@ -1,12 +1,12 @@
 import { refusal } from '../errors.ts';
-import { KEY_SCOPES, type KeyInfo, type KeyScope } from '../keys/key-store.ts';
+import { KEY_SCOPES, type KeyInfo } from '../keys/key-store.ts';
 import { json, type Route } from '../route.ts';
-import { choiceField, type Field, listField, readFields, required, schemaOf, stringField } from '../wire/fields.ts';
+import { choiceField, listField, readFields, requiredField, schemaOf, stringField } from '../wire/fields.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 import { adapterRoutes } from './adapters.ts';
 
 const NEW_KEY = {
-  name: stringField(256, 1),
+  name: requiredField(stringField(256, 1)),
   tenant: stringField(256, 1),
   scopes: listField(choiceField(KEY_SCOPES), KEY_SCOPES.length, 1),
 } as const;
@@ -39,21 +39,17 @@ export const adminRoutes: readonly Route[] = [
     '/admin/keys',
     'A new key. Its secret is in this answer and nowhere else.',
     async ({ services, readBody }) => {
-      const given = readFields<{ name: string; tenant: string; scopes: readonly KeyScope[] }>(
-        await readBody(),
-        NEW_KEY,
-      );
-      const name = required(given.name, 'name');
+      const { name, tenant, scopes } = readFields(await readBody(), NEW_KEY);
       const { key, token } = await services.keys.create({
         name,
-        tenant: given.tenant ?? name,
-        scopes: given.scopes ?? ['inference'],
+        tenant: tenant ?? name,
+        scopes: scopes ?? ['inference'],
       });
       // Whoever makes a key means it: a server that was open would go on ignoring it.
       services.guard.requireKeys();
       return json({ ...writeKey(key), token }, 201);
     },
-    schemaOf(NEW_KEY as Readonly<Record<string, Field<unknown>>>, ['name']),
+    schemaOf(NEW_KEY),
   ),
   admin('DELETE', '/admin/keys/:id', 'Ends a key for good.', ({ params, services }) => {
     const key = services.keys.revoke(params['id']!);

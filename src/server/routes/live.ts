@@ -35,7 +35,7 @@ export const liveRoutes: readonly Route[] = [
     query: EVENT_OPTIONS,
     errors: openaiErrors,
     handle({ request, caller, services }) {
-      const { interval_ms: intervalMs } = readQuery<{ interval_ms: number }>(request, EVENT_OPTIONS);
+      const { interval_ms: intervalMs } = readQuery(request, EVENT_OPTIONS);
       const leave = services.watchers.enter();
       const gone = new AbortController();
       const end = (): void => {

@@ -1,16 +1,11 @@
-import type { ChatMessage } from '../../runtime/lower-layers.ts';
 import { refusal } from '../errors.ts';
 import { PLAIN_REQUEST } from '../../runtime/requests/generation-request.ts';
 import { json, type Route } from '../route.ts';
-import { loadOf, probeCandidates, questionOf } from '../../runtime/requests/route-request.ts';
-import { type Field, invalid, listField, readFields, schemaOf, stringField } from '../wire/fields.ts';
+import { loadOf, questionOf } from '../../runtime/requests/route-request.ts';
+import { invalid, listField, readFields, schemaOf, stringField } from '../wire/fields.ts';
 import { messageField } from '../wire/openai/messages.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
-interface RouteFields {
-  prompt: string;
-  messages: readonly ChatMessage[];
-}
 const FIELDS = {
   prompt: stringField(2 ** 20, 1),
   messages: listField(messageField, 2048, 1),
@@ -24,11 +19,11 @@ export const route: Route = {
   path: '/v1/route',
   scope: 'inference',
   summary: 'Says who would answer a prompt, and why, without answering it.',
-  body: schemaOf(FIELDS as Readonly<Record<string, Field<unknown>>>, []),
+  body: schemaOf(FIELDS),
   errors: openaiErrors,
   async handle({ caller, services, readBody }) {
     const { routing, memory, models, limits } = services;
-    const { prompt, messages } = readFields<RouteFields>(await readBody(), FIELDS);
+    const { prompt, messages } = readFields(await readBody(), FIELDS);
     if ((prompt === null) === (messages === null)) throw invalid('prompt', "given, or 'messages', and not both", null);
     if (routing === null) {
       throw refusal(501, 'unsupported', 'nothing is routed here: the server was started without --route-config');
@@ -36,9 +31,8 @@ export const route: Route = {
     const asked = messages ?? prompt!;
     const text = typeof asked === 'string' ? asked : (asked.findLast(({ role }) => role === 'user')?.content ?? '');
     const embedded = text === '' ? null : ((await memory?.embed(text.slice(0, MAX_EMBEDDED_CHARS).toWellFormed())) ?? null); // prettier-ignore
-    const generation = { ...PLAIN_REQUEST, model: routing.config.alias, prompts: [asked], options: { temperature: 1, topP: 1 }, isSamplingOpen: true }; // prettier-ignore
+    const generation = { ...PLAIN_REQUEST, model: routing.config.alias, prompts: [asked], options: {} };
     const question = questionOf(generation, { embedded, similarities: [] }, loadOf(models, limits.maxRequests));
-    const probed = { ...question, models: probeCandidates(models, routing.config) };
-    return json({ object: 'route', ...(await routing.explain(caller.tenant, probed)) });
+    return json({ object: 'route', ...(await routing.explain(caller.tenant, question)) });
   },
 };
