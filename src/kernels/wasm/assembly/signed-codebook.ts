@@ -1,5 +1,5 @@
-// Codebook formats for signed dot products, in the layout of dot-codebook. Values keep their eight bits and activations theirs:
-// nothing is split, and the row sums stay unread. Activation kinds 4 and 5.
+// Codebook formats for signed dot products, in the layout of dot-codebook. Values and activations keep their eight bits:
+// nothing is split, and row sums are not needed. Activation kinds 4 and 5.
 import { fma } from './vector-math';
 import { dot, token0, token1, token2, token3 } from './signed-dot';
 import { CODEBOOK_BLOCK_BYTES, highValues, lowValues } from './dot-codebook';

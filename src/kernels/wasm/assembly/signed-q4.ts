@@ -1,6 +1,6 @@
-// Q4_0 for signed dot products: the layout of dot-q4, with nibbles as two's complement (the file's value, less 8).
-// Shifted or masked into the high half of a byte, a nibble is 16 times its value with its sign: one instruction instead of
-// three. The row scales are read as a sixteenth of themselves to make up for it.
+// Q4_0 for signed dot products: the layout of dot-q4, with nibbles in two's complement (the file's value minus 8).
+// Shifted or masked into the high half of a byte, a nibble is 16 times its signed value: one instruction instead of three.
+// In exchange, row scales are read as a sixteenth of their value.
 import { fma, loadSixteenths4 } from './vector-math';
 import { dot, token0, token1, token2, token3 } from './signed-dot';
 import { Q4_BLOCK_BYTES } from './dot-q4';

@@ -1,4 +1,4 @@
-// Q4_K for signed dot products: the layout of dot-k, but the scales as u8[8 sub-blocks][4 rows]. Activation kind 3.
+// Q4_K for signed dot products: the layout of dot-k, but with scales as u8[8 sub-blocks][4 rows]. Activation kind 3.
 import { fma } from './vector-math';
 import { dot, token0, token1, token2, token3 } from './signed-dot';
 import { addSum, highNibbles, lowNibbles, SUMS } from './signed-k';
