@@ -110,9 +110,10 @@ describe('plain English', () => {
   });
 
   test.each(COMMENT_FOLDERS)('in the comments and test titles of %s', (folder) => {
-    const complaints = filesIn(folder, /\.(?:ts|c|h)$/).flatMap((path) =>
-      complaintsIn(path, textsOfComments(path, read(path)), ANY_WHAT_CLAUSE),
-    );
+    const complaints = filesIn(folder, /\.(?:ts|c|h|md)$/).flatMap((path) => {
+      const texts = path.endsWith('.md') ? textsOfMarkdown(read(path)) : textsOfComments(path, read(path));
+      return complaintsIn(path, texts, ANY_WHAT_CLAUSE);
+    });
     expect(complaints).toEqual([]);
   });
 
