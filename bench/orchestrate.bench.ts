@@ -1,6 +1,7 @@
-// What a request costs beside generating: embedding, memory, router, audit log and learning, with a model that answers at once.
+// Cost of a request besides generation: embedding, memory, router, audit log and learning, with a model that answers at
+// once.
 //   npm run bench -- orchestrate [--requests N] [--records N] [--pause MS] [--model FILE]
-// The time of a request ends when its entry is with the audit log and its trajectory with the learner.
+// The time of a request ends when the audit log has its entry and the learner its trajectory.
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// The server under load: what it adds to plain Hono, many streams, memory, clients that leave, hostile bodies.
+// The server under load: overhead over plain Hono, many streams, memory, disconnects, hostile bodies.
 //   npm run bench -- serve [--rounds 20] [--streams 64] [--requests 10000] [--disconnects 1000]
 import { existsSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -87,7 +87,7 @@ async function reportHostile(served: Served): Promise<number> {
   return Math.max(...results.map(({ loopMaxMs }) => loopMaxMs));
 }
 
-/** Without the model or the suite a part is left out, and its number is null. */
+/** Without the model or the suite a part is skipped, and its number is null. */
 function skip(what: string, path: string): null {
   console.log(`\nskipped: ${what}, there is no ${path}`);
   return null;
@@ -130,7 +130,7 @@ console.log(
     drain_ms: load?.disconnects.drainMs ?? null,
     loop_block_max_ms: load?.loopMaxMs ?? null,
     loop_block_hostile_ms: hostileMs,
-    // Others on the machine slow whoever computes more: with more of them than cores, the times say little.
+    // Other load slows the side that computes more: with more load than cores, the times are unreliable.
     load_average: loadavg()[0],
   }),
 );

@@ -1,4 +1,4 @@
-// Many streams at once, and many conversations in little memory.
+// Many concurrent streams, and many conversations in little memory.
 //   npm run bench -- serving [--streams 32] [--sessions 1000]
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ const file = benchModel('15m', 'Q8_0');
 const PROMPT_TOKENS = 64;
 const ANSWER_TOKENS = 128;
 
-/** Tokens a second of all streams together, and the times between the tokens of each. */
+/** Total tokens/s of all streams, and the inter-token latencies of each. */
 async function runStreams(model: Model, count: number, fresh: (count: number) => number[]) {
   const gaps: number[] = [];
   let numTokens = 0;
@@ -71,7 +71,10 @@ async function measureStreams() {
   };
 }
 
-/** Conversations of two turns, all begun before any goes on, in a budget for a tenth of them; checked against computing anew. */
+/**
+ * Conversations of two turns, all started before any continues, with a budget for a tenth of them; compared with
+ * computing without cache.
+ */
 async function measureSessions() {
   const folder = mkdtempSync(join(tmpdir(), 'ruvllm-sessions-'));
   const turnTokens = 48;

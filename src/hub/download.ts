@@ -23,10 +23,7 @@ interface Partial {
   isResumed: boolean;
 }
 
-/**
- * Bytes between two progress reports, and the minimum for a connection to count as progress: a dripping hub is not
- * retried forever.
- */
+/** Bytes between two progress reports, and the minimum for a connection to count as progress: a dripping hub is not retried forever. */
 const PROGRESS_STEP_BYTES = 1 << 20;
 
 function fail(request: BlobRequest, reason: string, data: Record<string, number | string>): RuvLLMError {

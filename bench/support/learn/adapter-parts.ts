@@ -1,4 +1,4 @@
-// What adapters learn from feedback on a small real model, what they cost elsewhere, and what EWC keeps; with controls.
+// What adapters learn from feedback on a small real model, their cost elsewhere, and what EWC preserves; with controls.
 import { bootstrapPercentile } from './bootstrap.ts';
 import { measureEwc } from './ewc.ts';
 import type { Findings } from './findings.ts';
@@ -23,7 +23,7 @@ const minus = ({ mean, low, high }: Interval): Interval => ({ mean: -mean, low: 
 const MICRO = { numCorrections: 96, numHeldOut: 40, seed: 1 } as const;
 
 export const ADAPTER_PARTS: Readonly<Record<string, AdapterPart>> = {
-  async micro(model, { figures, rows: found }, { isQuick, rates }) {
+  async micro(model, { figures, rows: results }, { isQuick, rates }) {
     const rows = [
       ['rate', 'topic', 'own texts', 'topic, shuffled labels', 'corrections until it is said', 'not in 50'],
     ];
@@ -65,13 +65,16 @@ export const ADAPTER_PARTS: Readonly<Record<string, AdapterPart>> = {
     figures['microlora_loss_elsewhere'] = accepted.ownTexts.mean;
     figures['microlora_unchanged_without_feedback'] = result.isUnchangedWithoutFeedback;
     figures['instant_p50_ms'] = updateMs.p50;
-    found['microlora_loss_drop'] = row(minus(accepted.topic), `shuffled labels: ${show(minus(shuffledLabels.topic))}`);
-    found['microlora_loss_elsewhere'] = row(
+    results['microlora_loss_drop'] = row(
+      minus(accepted.topic),
+      `shuffled labels: ${show(minus(shuffledLabels.topic))}`,
+    );
+    results['microlora_loss_elsewhere'] = row(
       accepted.ownTexts,
       `shuffled labels: ${show(shuffledLabels.ownTexts)}; ${nothing}`,
     );
     const instant = bootstrapPercentile(updateMs.times, 0.5);
-    found['instant_p50_ms'] = { value: updateMs.p50.toFixed(3), interval: ranged(instant), control: '–' };
+    results['instant_p50_ms'] = { value: updateMs.p50.toFixed(3), interval: ranged(instant), control: '–' };
     if (!isUnchangedWithoutFeedback) throw new Error('losses changed without any feedback');
   },
   async lora(model, { figures }, { isQuick }) {

@@ -1,4 +1,5 @@
-// Re-ranking of retrieved context by graph attention: trained on some intents, tested on others, beside similarity and the present order.
+// Re-ranking of retrieved context by graph attention: trained on some intents, tested on others, compared with
+// similarity and the current order.
 import type { Figures } from './findings.ts';
 import { measureRerank } from './rerank.ts';
 import { whyNoRerankData } from './rerank-data.ts';

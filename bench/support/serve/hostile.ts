@@ -5,7 +5,7 @@ import type { Served } from './served.ts';
 export interface HostileResult {
   readonly name: string;
   readonly status: string;
-  /** The longest that the server's main thread was away while it was answered. */
+  /** The longest stall of the server's main thread during the answer. */
   readonly loopMaxMs: number;
 }
 
@@ -18,7 +18,7 @@ const schema = (value: object): Buffer =>
   chat({ response_format: { type: 'json_schema', json_schema: { name: 'x', strict: true, schema: value } } });
 const prompt = (content: string): Buffer => chat({ messages: [{ role: 'user', content }] });
 const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
-/** As many characters as a context of 8192 tokens lets through: more would be refused before the tokenizer sees it. */
+/** As many characters as a context of 8,192 tokens allows: longer ones are rejected before tokenizing. */
 const MAX_PROMPT = 32 * 8192 - 16;
 
 const REQUESTS: readonly (readonly [name: string, bytes: () => Buffer])[] = [
@@ -60,7 +60,7 @@ function chunked(body: string): Buffer {
   return Buffer.from(`${head}transfer-encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`);
 }
 
-/** Sends each of them alone and looks how long the server's main thread was away. */
+/** Sends each of them alone and measures the longest stall of the server's main thread. */
 export async function measureHostile(served: Served): Promise<readonly HostileResult[]> {
   const results: HostileResult[] = [];
   await send(served.port, chat({}));
@@ -73,7 +73,7 @@ export async function measureHostile(served: Served): Promise<readonly HostileRe
   return results;
 }
 
-/** The status; a server that has heard enough may close before it has read all. */
+/** The status; a server may close before it has read everything. */
 function send(port: number, bytes: Buffer): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1' });

@@ -21,10 +21,7 @@ export type OutputEvent =
   | { readonly type: 'toolCallEnd'; readonly index: number; readonly outcome: CallOutcome }
   | { readonly type: 'error'; readonly error: RuvLLMError };
 
-/**
- * `truncated`: the text ended inside the call; `malformed`: the arguments became invalid, and the following text is
- * content.
- */
+/** `truncated`: the text ended inside the call; `malformed`: the arguments became invalid, and the following text is content. */
 export type CallOutcome = 'complete' | 'truncated' | 'malformed';
 
 /** The grammar of one tool's arguments. */
