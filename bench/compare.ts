@@ -131,7 +131,7 @@ function* subjects(): Generator<Subject> {
   const files = positionals.length > 0 ? positionals : near.filter((path) => existsSync(path));
   for (const path of files) yield { ...ALONE, name: basename(path), path, isFloat: /f32/i.test(path), isRandom: false };
   if (positionals.length > 0) return;
-  if (files.length < near.length) console.log('the small real models are not at hand: comparing random ones only');
+  if (files.length < near.length) console.log('the small real models are missing: comparing only random ones');
   mkdirSync('.cache/compare', { recursive: true });
   for (const { architecture, types } of RANDOM_MODELS) {
     for (const type of types) {
@@ -256,9 +256,9 @@ const rows = [
     'relative error of logits',
     'limit',
     'worst position',
-    'same greedy tokens',
-    'before the first other',
-    'gap where they differ',
+    'equal greedy tokens',
+    'before the first difference',
+    'gap at a difference',
     '',
   ],
 ];

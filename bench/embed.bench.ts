@@ -33,7 +33,7 @@ const log = (line: string): void => console.error(line);
 
 for (const path of [csv, stories]) {
   if (existsSync(path)) continue;
-  log(`${path} is not there`);
+  log(`${path} not found`);
   process.exit(1);
 }
 const sets = readIntents(csv, process.argv.includes('--quick') ? 5 : 1);
@@ -93,7 +93,7 @@ async function findTinyLlama(): Promise<string | null> {
   try {
     return await createHub({ platform: createNodeHubPlatform() }).resolveModelPath(reference, { download: true });
   } catch (error) {
-    log(`TinyLlama cannot be had: ${error instanceof Error ? error.message : String(error)}`);
+    log(`TinyLlama is unavailable: ${error instanceof Error ? error.message : String(error)}`);
     return null;
   }
 }
@@ -109,7 +109,7 @@ function findMiniLm(): string | null {
 
 const [tinyLlama, miniLm] = [await findTinyLlama(), findMiniLm()];
 const rows: Row[] = [
-  { name: 'words in common (tf-idf)', ms: null, ...scoreIntents(sets.queries, nearestByWords(sets, K)) },
+  { name: 'word overlap (tf-idf)', ms: null, ...scoreIntents(sets.queries, nearestByWords(sets, K)) },
   await measure('random rows, stories15M’s tokens', await openRandomRows(stories)),
   await measure('static, stories15M', openTableEmbedder(stories)),
 ];

@@ -101,7 +101,7 @@ const row = (name: string, { numTokens, medianMs, longestMs, blockMs }: Reading)
   ...[medianMs, longestMs, blockMs].map((ms) => ms.toFixed(1)),
 ];
 printTable([
-  ['a stream', 'tokens', 'median gap, ms', 'longest gap, ms', 'longest block, ms'],
+  ['a stream', 'tokens', 'median latency, ms', 'longest latency, ms', 'longest stall, ms'],
   row('alone', control),
   row(`beside ${NUM_GRAMMARS} grammars`, beside),
 ]);

@@ -94,7 +94,7 @@ async function measure(path: string) {
     `\n${basename(path)}: ${numTexts} × ${numTokens} tokens of ${basename(textPath)}, ${factory.name} kernels`,
   );
   printTable([
-    ['pages', 'compared', 'mean KL', 'p99 KL', 'same top 1', 'bytes/token', 'f16 is larger by'],
+    ['pages', 'compared', 'mean KL', 'p99 KL', 'same top 1', 'bytes/token', 'size of f16 relative to it'],
     ...policies.map((policy, i) => {
       const { packed, tailTokens: tail } = policy;
       const { meanKl, p99Kl, top1, numTokens: compared } = results[i]!;
@@ -139,7 +139,7 @@ async function modelPaths(): Promise<string[]> {
   try {
     paths.unshift(await hub.resolveModelPath(reference, { download: true }));
   } catch (error) {
-    console.log(`${reference} cannot be had: ${(error as Error).message}`);
+    console.log(`${reference} is unavailable: ${(error as Error).message}`);
   }
   return paths;
 }

@@ -96,7 +96,7 @@ const { index: ours, ms: lastMs } = await reopen(native);
 reopened.push(lastMs);
 const { index: oursWasm } = await reopen(wasm);
 
-log('the peers’ graphs …');
+log('building the graphs of the peers …');
 const peerData = { dim, vectors, queries, ...graphOptions, ef, k, cache };
 const peers = [openUsearch(peerData), openHnswlib(peerData)];
 
@@ -139,11 +139,11 @@ const filterRows = [1, 10, 50].map((percent) => {
   return { percent, recall, ms: (performance.now() - began) / TRUTHS };
 });
 printTable([
-  ['filter lets through', `recall@${k}`, 'ms'],
+  ['filter accepts', `recall@${k}`, 'ms'],
   ...filterRows.map(({ percent, recall, ms }) => [`${percent} %`, recall.toFixed(4), ms.toFixed(2)]),
 ]);
 
-log(`orders of insertion and churn, of ${SMALL} …`);
+log(`orders of insertion and churn, ${SMALL} vectors …`);
 const some = all.slice(0, SMALL);
 const orders: Record<string, readonly number[]> = {
   drawn: some,
@@ -183,25 +183,25 @@ console.log(`after churn, ${lost} of ${churned} are not found by their own vecto
 const recall = recallOf(nativeRun.search, truth);
 const { memoryBytes } = ours;
 for (const index of [ours, oursWasm, exact, smallExact]) await index.dispose();
-log(`the memory in its own thread, ${count} patterns …`);
+log(`the memory in its thread, ${count} patterns …`);
 const thread = await measureMemoryThread(vectors, queries, dim, {
   folder: cacheFolder,
   parameters: `${count}-${dim}-${SEED}-store`,
 });
 const base = measureBaseMemory();
 printTable([
-  ['in its own thread', 'p50', 'p99'],
+  ['in its thread', 'p50', 'p99'],
   ['pattern search', `${thread.patternP50Ms.toFixed(2)} ms`, `${thread.patternP99Ms.toFixed(2)} ms`],
   ['session, in memory', '', `${thread.sessionP99Us.toFixed(1)} µs`],
   ['session, from the store', '', `${thread.sessionStoreP99Us.toFixed(0)} µs`],
   ['policy', '', `${thread.policyP99Us.toFixed(1)} µs`],
-  ['entry of the audit log, queued', '', `${thread.enqueueP99Us.toFixed(1)} µs`],
+  ['audit entry, queued', '', `${thread.enqueueP99Us.toFixed(1)} µs`],
 ]);
 console.log(
-  `${thread.fill === null ? 'kept store' : `${thread.fill.putsPerSecond.toFixed(0)} patterns a second to the disk, index built in ${thread.fill.indexSeconds.toFixed(0)} s`}, ` +
-    `opened to the first answer in ${thread.openMs.toFixed(0)} ms; ` +
-    `beyond a bare Node the library takes ${base.library.toFixed(0)} MiB, with an open memory ${base.memory.toFixed(0)}, ` +
-    `with the loader of models too ${base.loader.toFixed(0)}`,
+  `${thread.fill === null ? 'kept store' : `${thread.fill.putsPerSecond.toFixed(0)} patterns/s written to disk, index built in ${thread.fill.indexSeconds.toFixed(0)} s`}, ` +
+    `first answer after opening in ${thread.openMs.toFixed(0)} ms; ` +
+    `beyond plain Node the library takes ${base.library.toFixed(0)} MiB, with an open memory ${base.memory.toFixed(0)}, ` +
+    `also with the model loader ${base.loader.toFixed(0)}`,
 );
 
 const result = {

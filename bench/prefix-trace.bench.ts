@@ -72,7 +72,7 @@ const rows = SHARES.map((share) => {
 console.log(
   `${trace.requests.length} requests, ${trace.numTokens} tokens in blocks of ${PAGE_TOKENS}, ${trace.numBlocks} distinct blocks; ` +
     `${((performance.now() - start) / 1000).toFixed(1)} s\n` +
-    `known at best (leading blocks that all were in requests before): ${percent(ideal)} % of the tokens`,
+    `best possible hit rate (leading blocks of earlier requests): ${percent(ideal)} % of the tokens`,
 );
 printTable([['room', ...Object.keys(POLICIES)], ['no limit', percent(unlimited), '', ''], ...rows]);
 console.log(JSON.stringify({ bench: 'prefix-trace', ...result }));

@@ -65,7 +65,7 @@ function compareRestart(): Comparison {
     });
     const [onMs, offMs] = [median(rounds.map(({ on }) => on.ms)), median(rounds.map(({ off }) => off.ms))];
     const { cachedTokens } = rounds[0]!.on;
-    return { name: 'restart, the same 1 000', offMs, onMs, promptTokens: RAG_TOKENS + QUESTION_TOKENS, cachedTokens };
+    return { name: 'restart, the same 1,000', offMs, onMs, promptTokens: RAG_TOKENS + QUESTION_TOKENS, cachedTokens };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -77,8 +77,8 @@ async function runAll(): Promise<void> {
     compareShared(model, name, { sharedTokens, questionTokens, numRounds });
   const chat = await share('chat, question of 8', 200, 8);
   const longer = [await share('chat, question of 16', 200, 16), await share('chat, question of 32', 200, 32)];
-  const rag = await share('retrieval, 1 000', RAG_TOKENS, QUESTION_TOKENS);
-  const batch = await compareBatch(model, '100 requests at once, 50', {
+  const rag = await share('retrieval, 1,000', RAG_TOKENS, QUESTION_TOKENS);
+  const batch = await compareBatch(model, '100 concurrent requests, 50', {
     numRequests: 100,
     sharedTokens: 50,
     questionTokens: 6,
@@ -90,7 +90,7 @@ async function runAll(): Promise<void> {
   const lookup = measurePrefixLookup();
   const session = measureSessionLookup();
 
-  console.log(`${file.name}, ${kernels}, ${numRounds} rounds; medians of the time to the first token`);
+  console.log(`${file.name}, ${kernels}, ${numRounds} rounds; median time to first token`);
   printTable([
     ['shared beginning', 'prompt', 'cached', 'off ms', 'on ms', 'ratio'],
     ...[chat, ...longer, rag, batch, restart].map((row) => [
@@ -103,7 +103,7 @@ async function runAll(): Promise<void> {
     ]),
   ]);
   console.log(
-    `\nlookup of 4 096 tokens among ${lookup.numPages} pages: ${lookup.medianUs.toFixed(1)} µs, p99 ${lookup.p99Us.toFixed(1)}`,
+    `\nlookup of 4,096 tokens among ${lookup.numPages} pages: ${lookup.medianUs.toFixed(1)} µs, p99 ${lookup.p99Us.toFixed(1)}`,
   );
   console.log(
     `state of one session of ${session.numSessions}: ${session.medianUs.toFixed(2)} µs, p99 ${session.p99Us.toFixed(2)}`,

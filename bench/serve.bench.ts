@@ -53,13 +53,13 @@ async function reportOverhead() {
 async function reportLoad(served: Served) {
   const streams = await measureStreams(served, Number(values.streams));
   console.log(
-    `\n${streams.numStreams} streams at once: ${streams.numRight} told the story they tell alone, ` +
-      `${streams.numTokens} tokens, ${streams.tokensPerSecond.toFixed(0)} a second`,
+    `\n${streams.numStreams} concurrent streams: ${streams.numRight} equal their result alone, ` +
+      `${streams.numTokens} tokens, ${streams.tokensPerSecond.toFixed(0)} tokens/s`,
   );
   let loopMaxMs = (await served.measure()).loopMaxMs;
   const disconnects = await measureDisconnects(served, Number(values.disconnects));
   console.log(
-    `${disconnects.numDisconnects} clients left (${disconnects.numHalf} in the middle of their request, ` +
+    `${disconnects.numDisconnects} disconnects (${disconnects.numHalf} in the middle of the request, ` +
       `${disconnects.numSilent} before the first byte, ${disconnects.numMidStream} after it): ` +
       `${disconnects.pagesLeaked} pages and ${disconnects.requestsLeft} requests left after ${disconnects.drainMs.toFixed(0)} ms`,
   );
@@ -81,7 +81,7 @@ async function reportHostile(served: Served): Promise<number> {
   const results = await measureHostile(served);
   console.log('');
   printTable([
-    ['hostile request', 'answer', 'longest block, ms'],
+    ['hostile request', 'answer', 'longest stall, ms'],
     ...results.map(({ name, status, loopMaxMs }) => [name, status, loopMaxMs.toFixed(1)]),
   ]);
   return Math.max(...results.map(({ loopMaxMs }) => loopMaxMs));
@@ -89,7 +89,7 @@ async function reportHostile(served: Served): Promise<number> {
 
 /** Without the model or the suite a part is skipped, and its number is null. */
 function skip(what: string, path: string): null {
-  console.log(`\nskipped: ${what}, there is no ${path}`);
+  console.log(`\nskipped: ${what}, ${path} not found`);
   return null;
 }
 

@@ -116,7 +116,7 @@ const { one, many } = await measureStreams();
 const ratio = many.tokensPerSecond / one.tokensPerSecond;
 console.log(`${file.name}, prompts of ${PROMPT_TOKENS}, answers of ${ANSWER_TOKENS}, ${numRounds} rounds`);
 printTable([
-  ['streams', 'tokens/s', 'p50 between tokens, ms', 'p99'],
+  ['streams', 'tokens/s', 'p50 inter-token latency, ms', 'p99'],
   ['1', one.tokensPerSecond.toFixed(0), one.p50.toFixed(1), one.p99.toFixed(1)],
   [`${numStreams}`, many.tokensPerSecond.toFixed(0), many.p50.toFixed(1), many.p99.toFixed(1)],
 ]);
@@ -124,8 +124,8 @@ const sessions = await measureSessions();
 const { cache } = sessions;
 console.log(
   `\n${numSessions} conversations in ${(cache.budgetBytes / 2 ** 20).toFixed(0)} MiB (peak ${(cache.peakBytes / 2 ** 20).toFixed(0)}), ` +
-    `${sessions.seconds.toFixed(1)} s for two turns: ${sessions.numRight} went on as if computed anew, ` +
-    `${(100 * sessions.cachedShare).toFixed(0)} % of the second prompts were cached, ${cache.numRestored} pages came back from disk`,
+    `${sessions.seconds.toFixed(1)} s for two turns: ${sessions.numRight} equal the result without cache, ` +
+    `${(100 * sessions.cachedShare).toFixed(0)} % of the second prompts were cached, ${cache.numRestored} pages were restored from disk`,
 );
 console.log(
   JSON.stringify({

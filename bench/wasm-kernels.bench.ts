@@ -82,7 +82,7 @@ async function open(build: WasmModule['build']): Promise<{ build: string; pack: 
   const platform = createNodeWasmPlatform([build]);
   const failure = await platform.loadModule().then(() => null, (error: Error) => error.message); // prettier-ignore
   if (failure !== null) {
-    console.log(`${build}: left out, ${failure}`);
+    console.log(`${build}: skipped, ${failure}`);
     return null;
   }
   const options = { arenaBytes: 2 ** 28, numThreads: 1, maxTokens: 64, maxCols: NUM_COLS };

@@ -36,7 +36,7 @@ esac
 `;
 
 const hasShell = process.platform !== 'win32';
-if (!hasShell) console.log('the native build is tested with a shell script for a compiler: skipped here');
+if (!hasShell) console.log('skipped: the native build is tested with a shell script as compiler');
 
 let folder: string;
 let lines: string[];

@@ -22,7 +22,7 @@ function parseRows(csv: string): Intent[] {
   let cells: string[] = [];
   while (cell.lastIndex < csv.length) {
     const match = cell.exec(csv);
-    if (match === null) throw new Error(`Banking77 cannot be read behind row ${rows.length}`);
+    if (match === null) throw new Error(`Banking77 cannot be read after row ${rows.length}`);
     cells.push(match[1]?.replaceAll('""', '"') ?? match[2]!);
     if (match[3] === ',') continue;
     if (cells.length === 2) rows.push({ text: cells[0]!.trim(), category: cells[1]! });

@@ -83,8 +83,8 @@ export async function measureRows(input: RowsInput): Promise<{ rows: Row[]; race
     await raceFirstToken(best, input, races, values);
   }
   const whyNot = (name: string, kernels: string): string => {
-    if (kernels === 'wasm') return 'WASM kernels do not take part';
-    if (!hasNative) return 'native kernels do not take part';
+    if (kernels === 'wasm') return 'WASM kernels do not participate';
+    if (!hasNative) return 'native kernels do not participate';
     if (name === 'decode_bandwidth_share' && typeof probe === 'string') return probe;
     return natives.whyNot(kernels === 'best' ? 'baseline' : kernels);
   };

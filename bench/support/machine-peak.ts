@@ -43,6 +43,6 @@ export function startMachineProbe(numThreads: number): MachineProbe | string {
     probe.measure(0);
     return probe;
   } catch (error) {
-    return `the machine's own speed is not measured: ${(error as Error).message.split('\n')[0]}`;
+    return `the machine's peak speed is not measured: ${(error as Error).message.split('\n')[0]}`;
   }
 }

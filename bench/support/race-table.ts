@@ -55,7 +55,7 @@ const mib = (bytes: number | null): string => (bytes === null ? '' : (bytes / 2 
 const costColumns: readonly Column[] = [
   { title: 'load ms', cell: ({ loadMs }) => loadMs.toFixed(0) },
   { title: 'memory MiB', cell: ({ memory }) => mib(memory.rssBytes) },
-  { title: 'not of a file', cell: ({ memory }) => mib(memory.anonymousBytes) },
+  { title: 'not file-backed', cell: ({ memory }) => mib(memory.anonymousBytes) },
 ];
 
 function ratioRow(name: string, columns: readonly Column[], tasks: readonly TaskName[], result: RaceResult): string[] {

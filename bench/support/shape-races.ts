@@ -40,7 +40,7 @@ export async function raceAllShapes(input: RowsInput): Promise<RaceResult[]> {
     for (const type of FULL_TYPES) {
       const reason = whyNoModel(size, type);
       if (reason !== null) {
-        console.log(`\n${size} ${type}: left out, ${reason}`);
+        console.log(`\n${size} ${type}: skipped, ${reason}`);
         continue;
       }
       const model = benchModel(size, type);

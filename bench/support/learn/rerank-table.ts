@@ -25,7 +25,7 @@ export async function showRerank(log: (line: string) => void): Promise<Figures> 
       'NDCG over similarity',
       'by intent',
       'over no edges',
-      'NDCG over present',
+      'NDCG over current order',
       'MRR over similarity',
       'epochs',
     ],
@@ -43,8 +43,8 @@ export async function showRerank(log: (line: string) => void): Promise<Figures> 
   for (const { name, reason } of worlds) console.log(`${name}: ${reason}`);
   const { numShuffles, numAccepted, numAcceptedByTruth, numAcceptedByPairs } = shuffles;
   console.log(
-    `of ${numShuffles} shuffles the gate let through ${numAccepted} judged by shuffled use and ${numAcceptedByTruth} by true use; ` +
-      `intervals over pairs alone, of both: ${numAcceptedByPairs} of ${2 * numShuffles}`,
+    `of ${numShuffles} shuffles the gate accepted ${numAccepted} judged by shuffled use and ${numAcceptedByTruth} by true use; ` +
+      `only by intervals over pairs, for both: ${numAcceptedByPairs} of ${2 * numShuffles}`,
   );
   const [real, shuffled, rewired] = worlds;
   return {

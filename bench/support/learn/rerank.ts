@@ -47,7 +47,7 @@ export async function measureRerank(log: (line: string) => void = () => {}): Pro
   log('retrieving …');
   const linked = await retrieveQueries(SEED, false);
   const real = measureWorld('true edges', linked, log);
-  const shuffled = measureWorld('control: used ones shuffled', withShuffledUse(linked), log);
+  const shuffled = measureWorld('control: shuffled use', withShuffledUse(linked), log);
   const rewired = measureWorld('control: edges rewired', await retrieveQueries(SEED, true), log);
   return {
     worlds: [real.world, shuffled.world, rewired.world],
@@ -71,7 +71,7 @@ function measureWorld(
   const learned = rankingOf(test, (query) => reranker.score(query), K);
   const orders = {
     similarity,
-    'similarity × hop factor (present)': present,
+    'similarity × hop factor (current)': present,
     'attention without edges': plain,
     'graph attention': learned,
   };

@@ -64,18 +64,18 @@ export interface GainTable {
  */
 export function claimOf({ rows, controls }: GainTable): { readonly isClaimed: boolean; readonly why: string } {
   const [chosen, control] = [rows[0]!, controls[0]];
-  if (control === undefined) return { isClaimed: false, why: 'nothing was shuffled' };
+  if (control === undefined) return { isClaimed: false, why: 'there were no shuffles' };
   const most = Math.max(...controls.map((one) => one.most));
   const lows: readonly [string, number][] = [
     ['the interval by request', chosen.byRequest.low],
     ['the interval by cluster', chosen.byCluster.low],
-    ['what is left over the shuffled, by request,', control.byRequest.low],
-    ['what is left over the shuffled, by cluster,', control.byCluster.low],
+    ['the difference to shuffled outcomes by request', control.byRequest.low],
+    ['the difference to shuffled outcomes by cluster', control.byCluster.low],
   ];
   const below = lows.find(([, low]) => low <= 0);
-  if (below !== undefined) return { isClaimed: false, why: `${below[0]} begins at ${below[1].toFixed(4)}` };
-  if (chosen.area <= most) return { isClaimed: false, why: `a shuffle had ${most.toFixed(4)}` };
-  return { isClaimed: true, why: `all intervals begin above 0 and the most of the shuffles is ${most.toFixed(4)}` };
+  if (below !== undefined) return { isClaimed: false, why: `${below[0]} starts at ${below[1].toFixed(4)}` };
+  if (chosen.area <= most) return { isClaimed: false, why: `a shuffle gained ${most.toFixed(4)}` };
+  return { isClaimed: true, why: `all intervals start above 0, and the best shuffle gained ${most.toFixed(4)}` };
 }
 
 type Beliefs = Map<string, Float64Array[]>;
@@ -94,7 +94,7 @@ function contestantsFor(task: ModelTask): Contestant[] {
 
 /** Outside the choice: least squares without regularization, to show the effect of choosing it. */
 const strong = (task: ModelTask): Contestant => ({
-  name: 'ridge, all believed',
+  name: 'ridge, without shrinkage',
   train: (...all) => router.trainRidge(all.flat(), task.names.length, STRONG),
 });
 
@@ -146,9 +146,9 @@ export function measureCrossFitted(
       for (let seed = 0; seed < task.numShuffles; seed++)
         add(beliefs, `chosen, shuffle ${seed}`, ...believe(contestant, rule.shrinkage, shuffleOutcomes(train, 100 + seed))); // prettier-ignore
     });
-    add(beliefs, 'ridge, all believed', ...believe(strong(task), null, train));
+    add(beliefs, 'ridge, without shrinkage', ...believe(strong(task), null, train));
     for (let seed = 0; seed < task.numShuffles; seed++)
-      add(beliefs, `ridge, all believed, shuffle ${seed}`, ...believe(strong(task), null, shuffleOutcomes(train, 200 + seed))); // prettier-ignore
+      add(beliefs, `ridge, without shrinkage, shuffle ${seed}`, ...believe(strong(task), null, shuffleOutcomes(train, 200 + seed))); // prettier-ignore
   }
   const heldOut: HeldOut = {
     outcomes: order.map((i) => examples[i]!.outcomes),
@@ -167,11 +167,11 @@ export function measureCrossFitted(
   return {
     title: task.title,
     winners,
-    rows: ['chosen', ...contestants.map(({ name }) => name), 'ridge, all believed', 'oracle'].map(rowFor),
+    rows: ['chosen', ...contestants.map(({ name }) => name), 'ridge, without shrinkage', 'oracle'].map(rowFor),
     controls:
       task.numShuffles === 0
         ? []
-        : ['chosen', 'ridge, all believed'].map((name) => controlOf(name, task.numShuffles, heldOut, beliefs)),
+        : ['chosen', 'ridge, without shrinkage'].map((name) => controlOf(name, task.numShuffles, heldOut, beliefs)),
     fixed: task.names.map((name, i) => ({
       name,
       quality: examples.reduce((sum, { outcomes }) => sum + outcomes[i]!, 0) / examples.length,

@@ -32,7 +32,7 @@ export interface RoutingPart {
 
 export function openPart(options: RoutingOptions): RoutingPart {
   const { log = () => {}, show = () => {}, isQuick = false, only, numShuffles = isQuick ? 10 : 20 } = options;
-  if (!hasRoutingSuite()) throw new Error(`the routing suite is not at ${routingSuite()}`);
+  if (!hasRoutingSuite()) throw new Error(`routing suite not found at ${routingSuite()}`);
   const miniLm = findMiniLm(log);
   let [read, encoded]: [ReturnType<RoutingPart['mmlu']> | null, ReturnType<RoutingPart['encoded']> | null] = [
     null,

@@ -47,7 +47,7 @@ export async function modelVectors(
   let numDone = Math.floor(statSync(file).size / rowBytes);
   // A truncated row would shift all later ones.
   if (statSync(file).size !== numDone * rowBytes) writeFileSync(file, readFileSync(file).subarray(0, numDone * rowBytes)); // prettier-ignore
-  if (numDone < texts.length) log(`vectors of ${texts.length} texts, once: ${numDone} are there …`);
+  if (numDone < texts.length) log(`vectors of ${texts.length} texts, once: ${numDone} done …`);
   const [from, began] = [numDone, performance.now()];
   let lastReport = began;
   for (; numDone < texts.length; numDone = Math.min(texts.length, numDone + AT_ONCE)) {

@@ -59,7 +59,7 @@ async function measureUnseenSubjects(part: RoutingPart, { figures, rows }: Findi
   figures['router_gain_shuffled_most'] = control.most;
   const shuffled = `${control.numShuffles} shuffles: ${range({ low: control.least, high: control.most })}`;
   rows['router_gain'] = { value: chosen.area.toFixed(4), interval, control: shuffled };
-  const less = `less the mean of the shuffles: ${control.difference.toFixed(4)} (${range(control.byRequest)})`;
+  const less = `minus the mean of the shuffles: ${control.difference.toFixed(4)} (${range(control.byRequest)})`;
   rows['router_gain_ci_low'] = { value: figures['router_gain_ci_low'].toFixed(4), interval: '–', control: less };
 }
 

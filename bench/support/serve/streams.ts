@@ -74,7 +74,7 @@ export async function measureStreams(served: Served, numStreams: number): Promis
   const prompts = Array.from({ length: numStreams }, (_, index) => openingOf(index));
   const alone: Told[] = [];
   for (const prompt of prompts) alone.push(await tell(served, prompt));
-  if (new Set(alone.map(({ text }) => text)).size < numStreams / 2) throw new Error('the stories are all the same');
+  if (new Set(alone.map(({ text }) => text)).size < numStreams / 2) throw new Error('all stories are equal');
   const began = performance.now();
   const together = await Promise.all(prompts.map((prompt) => tell(served, prompt)));
   const seconds = (performance.now() - began) / 1000;

@@ -176,7 +176,7 @@ function scale(params: Float32Array, from: number, end: number, factor: number):
 function checkGradient(gradient: Float32Array): void {
   if (Number.isFinite(clipNorm(gradient, MAX_NORM))) return;
   const at = gradient.findIndex((value) => !Number.isFinite(value));
-  const what = at < 0 ? 'the gradient is too long for a number' : `the gradient of parameter ${at} of ${gradient.length} is ${gradient[at]}`; // prettier-ignore
+  const what = at < 0 ? 'the norm of the gradient is not finite' : `the gradient of parameter ${at} of ${gradient.length} is ${gradient[at]}`; // prettier-ignore
   throw new RuvLLMError('bad_gradient', `${what}; nothing was changed`, { data: { parameter: at } });
 }
 
