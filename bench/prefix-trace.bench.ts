@@ -28,11 +28,11 @@ const POLICIES: Record<string, PageValue> = {
 function replay({ requests }: BlockTrace, numPages: number, value: PageValue): number {
   const pool = createCountedPages<TracePage>();
   const tree = createPrefixTree({ pageTokens: PAGE_TOKENS, retain: pool.retain, release: pool.release, value });
-  let numFound = 0;
+  let totalCached = 0;
   for (const { tokens, blockIds, nextUses } of requests) {
     const { pages, partial } = tree.match('', tokens);
     const numCached = pages.length * PAGE_TOKENS + (partial?.numTokens ?? 0);
-    numFound += numCached;
+    totalCached += numCached;
     tree.touch('', tokens, numCached);
     for (const page of pages) pool.retain(page);
     const missing = blockIds.slice(pages.length);
@@ -46,7 +46,7 @@ function replay({ requests }: BlockTrace, numPages: number, value: PageValue): n
     for (const page of mine) pool.release(page);
   }
   tree.checkIntegrity();
-  return numFound;
+  return totalCached;
 }
 
 const file = '../shared/suites/traces/mooncake-synthetic.jsonl';

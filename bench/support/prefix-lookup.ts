@@ -73,16 +73,16 @@ export function measurePrefixLookup(): PrefixLookup {
   };
   const names = Object.keys(kinds);
   const times = Object.fromEntries(names.map((name) => [name, [] as number[]]));
-  let numFound = 0;
+  let numHits = 0;
   for (let i = 0; i < NUM_LOOKUPS; i++) {
     const name = names[i % names.length]!;
     // The engine has prompts in both forms; a search that suits only one would be slow with the other.
     const prompt = nat(2) === 0 ? Int32Array.from(kinds[name]!()) : kinds[name]!();
     const start = performance.now();
-    numFound += tree.match('', prompt).pages.length;
+    numHits += tree.match('', prompt).pages.length;
     times[name]!.push((performance.now() - start) * 1000);
   }
-  if (numFound === 0) throw new Error('no lookup had a hit');
+  if (numHits === 0) throw new Error('no lookup had a hit');
   const all = Object.values(times).flat();
   return {
     numPages: tree.numPages,

@@ -178,7 +178,7 @@ async function countUntilSaid(
   for (const answer of answers) {
     const { logits, hidden, labels } = await runText(model, answer);
     const lora = create();
-    const isSaid = (): boolean =>
+    const isGreedyAnswer = (): boolean =>
       labels.every((label, row) => {
         const values = logits.slice(row * vocabSize, (row + 1) * vocabSize);
         lora.forwardAdd(hidden.subarray(row * embeddingDim, (row + 1) * embeddingDim), values);
@@ -186,7 +186,7 @@ async function countUntilSaid(
       });
     const samples = samplesOf(model, { logits, hidden, labels });
     let count = 0;
-    while (count <= MAX_SAID && !isSaid()) {
+    while (count <= MAX_SAID && !isGreedyAnswer()) {
       lora.adapt(samples, { quality: 1 });
       lora.applyUpdates(learningRate);
       count++;

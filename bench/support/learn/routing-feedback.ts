@@ -82,7 +82,7 @@ export function hearNews({ name, train }: Contestant, data: readonly ModelOutcom
     return { share, tell };
   };
   const { share, tell } = begin();
-  const tellUntil = (quality: number, isDone: () => boolean): number | null => {
+  const giveFeedbackUntil = (quality: number, isDone: () => boolean): number | null => {
     for (let i = 0; i < MAX_NEWS; i++) {
       if (isDone()) return i;
       tell(i, quality);
@@ -90,8 +90,8 @@ export function hearNews({ name, train }: Contestant, data: readonly ModelOutcom
     return null;
   };
   const before = share();
-  const numGood = tellUntil(1, () => share() >= 0.9);
-  const numBad = tellUntil(0, () => share() <= 0.1);
+  const numGood = giveFeedbackUntil(1, () => share() >= 0.9);
+  const numBad = giveFeedbackUntil(0, () => share() <= 0.1);
   const neither = begin();
   const random = createRandom(13);
   for (let i = 0; i < (numGood ?? MAX_NEWS) + (numBad ?? MAX_NEWS); i++)

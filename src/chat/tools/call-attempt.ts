@@ -29,7 +29,7 @@ export function* attemptCalls(attempts: CallAttempts, trigger: string): Reader<A
   let pendingEvents: OutputEvent[] = [];
   let isOpen = false;
   let isTooMany = false;
-  let hasTold = false;
+  let hasReported = false;
   /** Position after all reported text that is final. */
   let safe = 0;
   const emit = (event: OutputEvent): void => {
@@ -38,7 +38,7 @@ export function* attemptCalls(attempts: CallAttempts, trigger: string): Reader<A
       return;
     }
     attempts.emit(event);
-    hasTold = true;
+    hasReported = true;
     safe = input.position;
   };
   const context: CallContext = {
@@ -60,7 +60,7 @@ export function* attemptCalls(attempts: CallAttempts, trigger: string): Reader<A
       for (const event of pendingEvents) attempts.emit(event);
       pendingEvents = [];
       isOpen = false;
-      hasTold = true;
+      hasReported = true;
       safe = input.position;
       attempts.numCalls++;
     },
@@ -84,5 +84,5 @@ export function* attemptCalls(attempts: CallAttempts, trigger: string): Reader<A
   input.position = safe;
   if (input.isOverLimit) return 'tooLong';
   if (isTooMany) return 'tooMany';
-  return hasTold ? 'calls' : 'none';
+  return hasReported ? 'calls' : 'none';
 }

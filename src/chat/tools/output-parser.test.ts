@@ -187,15 +187,15 @@ test('holds back only a possible marker and the whitespace before it', () => {
   const parser = createOutputParser({ format: formatOf('kimi'), tools: TOOLS, reasoning: think });
   const unit = 'x <|tool_calls_section_beg \n\n<think <|tool_call_begin ';
   let numPushed = 0;
-  let numTold = 0;
+  let numReported = 0;
   let most = 0;
   for (const piece of unit.repeat(200).match(/.{1,7}/gs)!) {
     numPushed += piece.length;
-    numTold += collect(parser.push(piece)).content.length;
-    most = Math.max(most, numPushed - numTold);
+    numReported += collect(parser.push(piece)).content.length;
+    most = Math.max(most, numPushed - numReported);
   }
   expect(most).toBeLessThanOrEqual('<|tool_calls_section_begin|>'.length + 3);
-  expect(numTold + collect(parser.finish()).content.length).toBe(numPushed);
+  expect(numReported + collect(parser.finish()).content.length).toBe(numPushed);
 });
 
 /** Parts of the formats' markers and of JSON, so that random texts resemble calls. */
