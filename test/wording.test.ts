@@ -26,7 +26,6 @@ const RULES: readonly WordingRule[] = [
 /** As a subject; a question may start like this. */
 const WHAT_CLAUSE = /(?:^|[.!?:] )(?:What (?:is|are|was|were|has|can|cannot)|That which)\b[^.!?]*(?:[.!?]|$)/g;
 
-/** The complaints about one text. */
 function complaintsAbout(text: string): string[] {
   const broken = RULES.flatMap(({ pattern, instead }) => {
     const match = pattern.exec(text)?.[0];

@@ -6,7 +6,6 @@ export interface ClusteredVectors {
   readonly dim: number;
   /** f32[numVectors × dim], by draw */
   readonly vectors: Float32Array;
-  /** The topic of each. */
   readonly topics: Int32Array;
   readonly queries: Float32Array;
 }

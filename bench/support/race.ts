@@ -5,7 +5,6 @@ import { type Entrant, withContestants } from './entrants.ts';
 import type { MachineProbe } from './machine-peak.ts';
 import { type RaceSettings, type TaskName, TASKS } from './tasks.ts';
 
-/** The entrants of each task. */
 export type RacePlan = Partial<Record<TaskName, readonly Entrant[]>>;
 
 /** One contestant's results. */

@@ -23,7 +23,6 @@ export interface StepDelta {
 /** Weights by the projection they change. */
 export type AdapterSites = ReadonlyMap<string, AdapterWeights>;
 
-/** The adapters of a model by slot. */
 export type AdapterSlots = Map<number, AdapterSites>;
 
 /** Weights by site; a rank above the limit is a bug of the caller. */

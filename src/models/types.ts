@@ -100,7 +100,6 @@ export interface LoadedModel {
 
 /** The memory of KV pages and operations on them between steps. */
 export interface KvPageStore {
-  /** Tokens in a page. */
   readonly pageTokens: number;
   /** Identifies everything besides weights and tokens that determines a page's bits: the kernels, and the rotation for this context. */
   readonly computedBy: string;
@@ -122,7 +121,6 @@ export interface KvPageStore {
 export interface ModelLimits {
   /** Maximum rows of one step. */
   readonly maxBatchTokens: number;
-  /** Maximum sequences of one step. */
   readonly maxSequences: number;
   /** Maximum rows with logits of one step. */
   readonly maxLogitRows: number;

@@ -25,7 +25,6 @@ export interface ToyModelOptions {
   packed?: boolean;
   /** Called before each forward pass; may throw, or wait. */
   beforeForward?: (batch: StepBatch) => void | Promise<void>;
-  /** May change the logits of a context. */
   changeLogits?: (logits: Float32Array, context: readonly number[]) => void;
 }
 

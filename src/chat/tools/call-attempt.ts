@@ -11,7 +11,6 @@ export interface CallAttempts {
   readonly limits: ParserLimits;
   createId(index: number): string;
   emit(event: OutputEvent): void;
-  /** Calls reported so far in this answer. */
   numCalls: number;
 }
 
