@@ -12,10 +12,10 @@ let serving: ServeFolder;
 let server: ServeProcess;
 let base: AdapterBase;
 const CASES = [
-  ['of another architecture', /is an adapter for qwen2, the model is llama/],
-  ['of other shapes', 'blk.0.ffn_gate changes a matrix of 192 x 96, the model has 160 x 96'],
-  ['of more layers', 'blk.4.attn_q is in layer 4, the model has 4 layers'],
-  ['that is a model', /is not an adapter/],
+  ['another architecture', /is an adapter for qwen2, the model is llama/],
+  ['other shapes', 'blk.0.ffn_gate changes a matrix of 192 x 96, the model has 160 x 96'],
+  ['more layers', 'blk.4.attn_q is in layer 4, the model has 4 layers'],
+  ['a model file', /is not an adapter/],
 ] as const;
 const pathOf = (name: string): string => `${serving.data}-${name.replaceAll(' ', '-')}.gguf`;
 

@@ -114,10 +114,10 @@ const COMMANDS: readonly (readonly [string, number, () => string[]])[] = [
   ['adapters list', 0, command('adapters', 'list')],
   ['route', 0, command('route', 'x')],
   ['ps', 0, command('ps')],
-  ['a refusal of a server', 1, command('memory', 'policy-history', 'x')],
+  ['an error reply of a server', 1, command('memory', 'policy-history', 'x')],
   ['an unknown command', 2, () => [HOSTILE]],
   ['an unknown option', 2, () => ['list', `--${HOSTILE}`]],
-  ['a model that cannot be', 2, () => ['show', `./${HOSTILE.replaceAll('\0', '')}.gguf`]],
+  ['an invalid model', 2, () => ['show', `./${HOSTILE.replaceAll('\0', '')}.gguf`]],
 ];
 
 describe('hostile text has no effect', () => {

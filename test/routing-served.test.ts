@@ -93,9 +93,9 @@ describe.skipIf(!isServerBuilt)('serve --route-config', () => {
 
   test.each([
     ['a model that is not served', { candidates: [{ kind: 'local', id: 'a', model: 'other' }], default: 'a' }, 'requires model "other"'], // prettier-ignore
-    ['a name that is a model', { candidates: CANDIDATES.slice(0, 1), default: 'near', alias: 'small' }, '"small" is already the name of a model'], // prettier-ignore
-    ['what is no JSON', `{ "key": "${FAR_KEY}"`, 'not valid JSON'],
-    ['what it does not know', { candidates: CANDIDATES.slice(0, 1), default: 'near', colour: 1 }, 'colour'],
+    ['a routing name that is a model', { candidates: CANDIDATES.slice(0, 1), default: 'near', alias: 'small' }, '"small" is already the name of a model'], // prettier-ignore
+    ['invalid JSON', `{ "key": "${FAR_KEY}"`, 'not valid JSON'],
+    ['an unknown field', { candidates: CANDIDATES.slice(0, 1), default: 'near', colour: 1 }, 'colour'],
   ])('[RO8] rejects %s before it listens', (_name, content, says) => {
     const path = file('bad.json', content);
     const { status, stdout, stderr } = run('serve', `small=${serving.model}`, '--port', '0', '--route-config', path);

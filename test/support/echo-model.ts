@@ -8,7 +8,6 @@ import type { GenerateOptions } from '../../src/runtime/generate-options.ts';
 import type { Prompt } from '../../src/runtime/prompt.ts';
 
 export interface EchoModel extends Model {
-  /** Every call with its options. */
   readonly calls: { messages: readonly ChatMessage[]; options: GenerateOptions }[];
   /** While true, answers stop after their first word until they are aborted. */
   isStuck: boolean;

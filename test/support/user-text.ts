@@ -53,10 +53,10 @@ export function textsOfSource(path: string, code: string, { inErrors }: { readon
     if (isProse(text)) texts.push({ text: joined([text]), line: code.slice(0, start).split('\n').length });
   };
   const visit = (node: Node, isInside: boolean): void => {
-    const isTaken = !inErrors || isInside;
-    if (isTaken && node.type === 'Literal' && typeof node['value'] === 'string') add(node['value'], node);
-    if (isTaken && node.type === 'JSXText') add(node['value'] as string, node);
-    if (isTaken && node.type === 'TemplateLiteral') {
+    const isIncluded = !inErrors || isInside;
+    if (isIncluded && node.type === 'Literal' && typeof node['value'] === 'string') add(node['value'], node);
+    if (isIncluded && node.type === 'JSXText') add(node['value'] as string, node);
+    if (isIncluded && node.type === 'TemplateLiteral') {
       const parts = node['quasis'] as { readonly value: { readonly cooked: string | null } }[];
       add(parts.map(({ value }) => value.cooked ?? '').join('‹›'), node);
     }

@@ -211,21 +211,21 @@ const recursive = { ...object({ k: { $ref: '#/$defs/k' } }, ['k']), $defs: { k: 
 
 const ENFORCED: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
   ['maxLength', one({ type: 'string', maxLength: 2 })],
-  ['maxLength of nothing', one({ type: 'string', maxLength: 0 })],
+  ['maxLength 0', one({ type: 'string', maxLength: 0 })],
   ['minLength', one({ type: 'string', minLength: 3 })],
   ['both', object({ p: { type: 'string', minLength: 2, maxLength: 4 }, q: { type: 'string', maxLength: 40 } }, ['p'])],
   ['one length', one({ type: 'string', minLength: 3, maxLength: 3 })],
   ['enum and lengths', one({ type: 'string', enum: ['a', 'bbb', 'cc', 7, 'dddd'], minLength: 2, maxLength: 3 })],
   ['enum and const', one({ type: 'string', enum: ['a', 'b'], const: 'b' })],
   ['an empty string', one({ enum: [''] })],
-  ['a member that is never there', object({ p: false, q: { type: 'null' } }, ['q'])],
+  ['a member that is never present', object({ p: false, q: { type: 'null' } }, ['q'])],
   ['a definition with a length', recursive],
   [
     'a reference at the root',
     { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: one({ type: 'string', maxLength: 1 }) } },
   ],
-  ['members that are not listed', { type: 'object', properties: {}, additionalProperties: { type: 'integer' } }],
-  ['as few as are required', { ...one({ type: 'string' }), minProperties: 1, maxProperties: 1 }],
+  ['members outside the list', { type: 'object', properties: {}, additionalProperties: { type: 'integer' } }],
+  ['only the required members', { ...one({ type: 'string' }), minProperties: 1, maxProperties: 1 }],
   ['names', object({ 'a b-é.$': { type: 'string', maxLength: 2 } }, ['a b-é.$'])],
 ];
 

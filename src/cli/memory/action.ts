@@ -5,8 +5,8 @@ import { collectOptions, defineFlags, type Flag, type FlagRows } from '../flags.
 import type { Output } from '../output.ts';
 import { readInteger } from '../values.ts';
 import { openClient } from './client.ts';
-import { type ClientNeeds, type MemoryClient } from './client-types.ts';
-import { operationOf } from '../../memory/operations/index.ts';
+import type { ClientNeeds, MemoryClient } from './client-types.ts';
+import { operationOf } from '../../runtime/lower-layers.ts';
 
 /** How the operations of a client are found, and how the client is opened. */
 export interface ClientKind {
