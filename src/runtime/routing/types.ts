@@ -32,6 +32,10 @@ export interface RouteQuestion {
 export interface CandidateModel {
   /** Most tokens of prompt and answer together; null: not known. */
   readonly maxContext: number | null;
+  /** As its tokenizer counts the prompt; null: it was not asked. */
+  readonly promptTokens: number | null;
+  /** Of them in its prefix cache. */
+  readonly cachedTokens: number;
 }
 
 /** How an answer is sampled, and who said so. */
@@ -86,8 +90,10 @@ export interface ExplainedCandidate {
   readonly trust: number | null;
   /** Expected price of this request, in the currency of the configuration. */
   readonly cost: number;
-  /** Expected until the first token. */
+  /** Expected until the first token: measured or configured, without the cached part of the prompt. */
   readonly latencyMs: number;
+  /** Tokens of the prompt in its prefix cache; 0 unless the time to the first token counts (`weights.perSecond`). */
+  readonly cachedTokens: number;
   /** False: it cannot do what is asked, or was down a moment ago. */
   readonly isAble: boolean;
 }
