@@ -34,7 +34,9 @@ export const route: CommandRunner = async (context) => {
   output.lines(`decided by ${oneLine(source, 120)} in ${routingMs.toFixed(2)} ms`);
   const { temperature, topP, source: origin, numSamples } = decision.sampling;
   const from = origin === 'learned' ? `learned from ${numSamples} rated conversations` : origin;
-  output.lines(`temperature ${temperature}, top-p ${topP} (${from}); context of ${decision.contextSize} tokens`);
+  output.lines(
+    `temperature ${temperature}, top-p ${topP} (${oneLine(from, 80)}); context of ${decision.contextSize} tokens`,
+  );
   output.lines(
     `safe default below a confidence of ${decision.minConfidence.toFixed(2)}: ${oneLine(decision.safeDefault, 80)}\n`,
   );

@@ -8,7 +8,7 @@ import { isChat } from '../prompt.ts';
 import type { RouteCandidate, RouteConfig } from '../routing/route-config.ts';
 import type { CandidateModel, RouteChoice, RouteQuestion, Routing } from '../routing/types.ts';
 import type { AnswerEvent } from './answer-events.ts';
-import { type Backend, type BackendContext, estimatePromptTokens, openCandidate } from './backend.ts';
+import { type Backend, type BackendContext, estimatePromptTokens, lengthOfPrompt, openCandidate } from './backend.ts';
 import { type GenerationCaller, promptOptions } from './generate-answers.ts';
 import type { GenerationRequest } from './generation-request.ts';
 import type { ModelHost } from './model-host.ts';
@@ -54,7 +54,7 @@ export function questionOf(
 const PROBE_MS = 50;
 const UNKNOWN: CandidateModel = { maxContext: null, promptTokens: null, cachedTokens: 0 };
 
-/** What the loaded models of the candidates say of a request; nothing is loaded for it. The prefix caches are asked where time counts. */
+/** What the loaded models of the candidates say of a request; nothing is loaded for it. Prompts are counted and looked up in the prefix cache where it matters. */
 export function probeCandidates(
   { models, clock }: Pick<BackendContext, 'models' | 'clock'>,
   { candidates, weights }: RouteConfig,
@@ -64,8 +64,11 @@ export function probeCandidates(
   const probe = async (candidate: RouteCandidate): Promise<CandidateModel> => {
     const model = candidate.kind === 'remote' ? null : (models.find(candidate.model)?.model ?? null);
     if (!model?.isLoaded()) return UNKNOWN;
-    const known = { ...UNKNOWN, maxContext: model.modelInfo().maxContext };
-    if (weights.perSecond === 0) return known;
+    const { maxContext } = model.modelInfo();
+    const known = { ...UNKNOWN, maxContext };
+    // A token has a character or more: a prompt this short fits, however it is counted.
+    const isShort = lengthOfPrompt(request) + (request.options.maxTokens ?? 1) <= maxContext;
+    if (weights.perSecond === 0 && isShort) return known;
     const adapter = request.options.adapter ?? (candidate.kind === 'adapter' ? candidate.adapter : null);
     const looking = model.cachedTokens(request.prompts[0]!, { ...promptOptions(request), tenant, adapter, signal });
     // A prompt that cannot be read fails where it is answered.

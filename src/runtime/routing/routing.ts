@@ -38,14 +38,17 @@ const SMALLEST_CONTEXT = 256;
 /** What an answer without a limit of its own is expected to take: the library's default limit. */
 const EXPECTED_ANSWER_TOKENS = 256;
 
-/** Tokens of the prompt and its answer, as a candidate counts them. */
-function tokensOf({ turns, numPromptTokens, maxTokens, models }: RouteQuestion, candidate: number): number {
-  const promptTokens = models?.[candidate]?.promptTokens ?? numPromptTokens ?? expectedTokens(turns.join(''));
-  return promptTokens + (maxTokens ?? EXPECTED_ANSWER_TOKENS);
-}
+/** Tokens of the prompt, as a candidate counts them. */
+const promptTokensOf = ({ turns, numPromptTokens, models }: RouteQuestion, candidate: number): number =>
+  models?.[candidate]?.promptTokens ?? numPromptTokens ?? expectedTokens(turns.join(''));
+
+/** An answer without a limit of its own takes what is left. */
+const hasContextFor = (question: RouteQuestion, candidate: number): boolean =>
+  promptTokensOf(question, candidate) + (question.maxTokens ?? 1) <=
+  (question.models?.[candidate]?.maxContext ?? Infinity);
 
 const contextSizeOf = (question: RouteQuestion, candidate: number): number =>
-  2 ** Math.ceil(Math.log2(Math.max(SMALLEST_CONTEXT, tokensOf(question, candidate))));
+  2 ** Math.ceil(Math.log2(Math.max(SMALLEST_CONTEXT, promptTokensOf(question, candidate) + (question.maxTokens ?? EXPECTED_ANSWER_TOKENS)))); // prettier-ignore
 
 const warmShareOf = ({ promptTokens, cachedTokens }: CandidateModel): number =>
   promptTokens === null || promptTokens === 0 ? 0 : Math.min(1, cachedTokens / promptTokens);
@@ -120,7 +123,7 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
   function ableOf(question: RouteQuestion): readonly boolean[] {
     const can = candidates.map((one) => !(one.kind === 'remote' && question.isLocalOnly));
     const up = can.map((one, i) => one && health.isUp(ids[i]!));
-    const fit = up.map((one, i) => one && tokensOf(question, i) <= (question.models?.[i]?.maxContext ?? Infinity));
+    const fit = up.map((one, i) => one && hasContextFor(question, i));
     const able = [fit, up, can].find((some) => some.includes(true));
     if (able !== undefined) return able;
     throw new RuvLLMError('unsupported', 'the request needs a model of this machine, and no candidate is one', {
