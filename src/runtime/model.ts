@@ -81,6 +81,7 @@ export interface CachedTokensOptions extends EncodeOptions, TenantOptions {
   signal?: AbortSignal;
 }
 
+/** How much of a prompt is in the prefix cache. */
 export interface CachedTokens {
   readonly promptTokens: number;
   /** In memory; pages on disk do not count. */

@@ -74,9 +74,14 @@ export interface RouteChoice {
 }
 
 /** A decision as answers tell it. */
-export interface RouteSummary extends Pick<RouteChoice, 'confidence' | 'contextSize' | 'sampling'> {
+export interface RouteSummary {
   readonly candidate: string;
   readonly reason: ChoiceKind;
+  /** How likely the candidate is as good as any, 0 to 1. */
+  readonly confidence: number;
+  /** The smallest of 256, 512, 1024 … tokens that holds the prompt and its answer. */
+  readonly contextSize: number;
+  readonly sampling: SamplingChoice;
 }
 
 /** What a decision knew of one candidate; null where no router is trained that could know it. */
