@@ -219,7 +219,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     help: async () => (await import('./commands/completion.ts')).COMPLETION_HELP,
     isTolerant: true,
     flags: noFlags,
-    load: async () => (await import('./commands/completion.ts')).completion,
+    load: async () => (await import('./commands/completion.ts')).createCompletion(COMMANDS),
   },
   {
     name: 'doctor',

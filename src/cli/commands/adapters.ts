@@ -6,8 +6,8 @@ import {
   type MergeOptions,
 } from '../../adapters/index.ts';
 import { readShape } from '../../models/shape.ts';
-import { openModelFile } from '../../platform/node/open-model-file.ts';
-import { readAdapter } from '../../platform/node/read-adapter.ts';
+import { openModelFile } from '../../platform/node/files/open-model-file.ts';
+import { readAdapter } from '../../node/read-adapter.ts';
 import type { CommandContext, CommandRunner, HelpParts } from '../command.ts';
 import { API_KEY_FLAG, URL_FLAG } from '../config/common-flags.ts';
 import type { Flag } from '../flags.ts';

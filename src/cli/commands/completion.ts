@@ -1,4 +1,4 @@
-import type { CommandRunner, HelpParts } from '../command.ts';
+import type { CommandEntry, CommandRunner, HelpParts } from '../command.ts';
 import { writeBash } from '../completion/bash.ts';
 import { type CompletedCommand, describeCommands } from '../completion/describe.ts';
 import { writeFish } from '../completion/fish.ts';
@@ -25,16 +25,20 @@ export const COMPLETION_HELP: HelpParts = {
 const PLAIN = /^[\w./:@+-]+$/;
 
 /** Prints a completion script or the names of cached models. */
-export const completion: CommandRunner = async ({ output, args }) => {
-  const shell = args[0]!;
-  if (shell === 'models') {
-    const models = (await openHub().listModels()).map(({ reference }) => reference).filter((name) => PLAIN.test(name));
-    output.document({ models });
-    if (models.length > 0) output.lines(models.join('\n'));
-    return;
-  }
-  if (!Object.hasOwn(SHELLS, shell)) throw unknownAction('completion', shell, { ...SHELLS, models: null });
-  const script = SHELLS[shell]!(await describeCommands());
-  output.document({ shell, script });
-  output.text(script);
-};
+export const createCompletion =
+  (commands: readonly CommandEntry[]): CommandRunner =>
+  async ({ output, args }) => {
+    const shell = args[0]!;
+    if (shell === 'models') {
+      const models = (await openHub().listModels())
+        .map(({ reference }) => reference)
+        .filter((name) => PLAIN.test(name));
+      output.document({ models });
+      if (models.length > 0) output.lines(models.join('\n'));
+      return;
+    }
+    if (!Object.hasOwn(SHELLS, shell)) throw unknownAction('completion', shell, { ...SHELLS, models: null });
+    const script = SHELLS[shell]!(await describeCommands(commands));
+    output.document({ shell, script });
+    output.text(script);
+  };

@@ -1,4 +1,4 @@
-import { defaultKeyFolder, openKeyFolder } from '../../platform/node/key-folder.ts';
+import { defaultKeyFolder, openKeyFolder } from '../../node/server/key-folder.ts';
 import { createKeyStore, KEY_SCOPES, type KeyScope, type KeyStore } from '../../server/keys/key-store.ts';
 import type { CommandContext, CommandRunner, HelpParts } from '../command.ts';
 import type { Flag } from '../flags.ts';

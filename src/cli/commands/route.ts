@@ -1,4 +1,4 @@
-import { openNodeMemory } from '../../platform/node/memory/open-memory.ts';
+import { openNodeMemory } from '../../node/memory/open-memory.ts';
 import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
 import { nameOption } from '../../runtime/name-option.ts';
 import type { ExplainedRoute } from '../../runtime/routing/types.ts';

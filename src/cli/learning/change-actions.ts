@@ -1,11 +1,11 @@
 import { Buffer } from 'node:buffer';
 import { RuvLLMError } from '../../core/errors.ts';
-import { createFileSink } from '../../platform/node/file-sink.ts';
+import { createFileSink } from '../../platform/node/files/file-sink.ts';
 import type { LearningRun, PartReport } from '../../runtime/learning/operations/index.ts';
 import type { CommandContext } from '../command.ts';
 import { formatBytes } from '../format.ts';
 import { type Actions, pick } from '../memory/action.ts';
-import type { MemoryClient } from '../memory/client.ts';
+import type { MemoryClient } from '../memory/client-types.ts';
 import { escapeLine } from '../safe-text.ts';
 import { checkOutputName, TYPE_DESCRIPTION } from '../save-adapter.ts';
 import { usageError } from '../usage-error.ts';

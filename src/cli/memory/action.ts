@@ -4,7 +4,8 @@ import { didYouMean } from '../nearest.ts';
 import type { Output } from '../output.ts';
 import { usageError } from '../usage-error.ts';
 import { readInteger, readNumber } from '../values.ts';
-import { CLIENT_FLAGS, type ClientNeeds, type MemoryClient, openClient } from './client.ts';
+import { CLIENT_FLAGS, openClient } from './client.ts';
+import { type ClientNeeds, type MemoryClient } from './client-types.ts';
 
 /** An action of `ruvllm memory`, `audit`, `sessions` or `learn`. */
 export interface Action {

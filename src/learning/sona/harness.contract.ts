@@ -6,6 +6,7 @@ import { createRandom } from '../../core/random.ts';
 import { openGguf } from '../../gguf/index.ts';
 import { createReferencePackFactory } from '../../kernels/reference/reference-pack.ts';
 import { createPolicyMemory } from '../../memory/policies/policies.ts';
+import { DEFAULT_POLICIES } from '../../memory/policies/defaults.ts';
 import { createTestServices, createTestStore } from '../../memory/test-store.contract.ts';
 import type { MemoryStore } from '../../memory/types.ts';
 import { createTrainingModel } from '../lora-training/training-model.ts';
@@ -125,6 +126,7 @@ export function createSonaHarness(given: SonaOptions = {}, other: MemoryStore | 
       model: (id) => (isLoaded && id === 'small' ? model : null),
       createAdapter: async (architecture, factors) => ({ architecture, factors, contentHash: hashFactors(factors) }),
       report: () => {},
+      ewcSettings: async () => DEFAULT_POLICIES.ewc.parameters,
       options: { rank: 2, numLayers: 2, learningRate: 0.02, fisherSamples: 4, backgroundLimitMs: PLENTY_MS, ...given, ...options }, // prettier-ignore
     });
   }

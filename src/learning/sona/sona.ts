@@ -13,13 +13,14 @@ import { createFloatBlobs } from '../versions/blobs.ts';
 import { createVersionLog, type LearnedVersion, type VersionLog } from '../versions/version-log.ts';
 import { createCheckpoints } from './checkpoint.ts';
 import { consolidate, type ConsolidateReport } from './consolidate.ts';
-import { lessonOf } from './examples.ts';
+import { lessonOf, ratedOf } from './examples.ts';
 import { createForgetting, type ForgetReport, refusedVersion } from './forget.ts';
 import { adapterLine } from './learned-adapter.ts';
 import { microConfig } from './micro-factors.ts';
 import { createMicroStore } from './micro-store.ts';
 import { resolveSonaOptions, type SonaOptions } from './options.ts';
 import { createServings, servingKey } from './serving.ts';
+import type { EwcSettings } from './track-tasks.ts';
 import type { InstantOutcome, LearningModel, LearningWork } from './types.ts';
 
 export type { ForgetReport } from './forget.ts';
@@ -100,6 +101,8 @@ export interface SonaContext {
   createAdapter(architecture: string, factors: readonly LowRankFactors[]): Promise<Adapter>;
   /** Hears of what goes wrong where nobody waits for it. */
   readonly report: (message: string) => void;
+  /** The tenant's `ewc` policy. */
+  ewcSettings(tenant: string): Promise<EwcSettings>;
   readonly options?: SonaOptions;
 }
 
@@ -122,7 +125,8 @@ export function createSona(context: SonaContext): Sona {
   const bank = createReasoningBank({ store, services, trajectories, cluster: work.cluster });
   const uses = createPatternUses(bank);
   const reranking = createRerankTrainer({ store, services, trajectories, versions, blobs, work, options, report: context.report }); // prettier-ignore
-  const shared = { trajectories, versions, blobs, checkpoints, work, services, options };
+  const ewcSettings = (tenant: string): Promise<EwcSettings> => context.ewcSettings(tenant);
+  const shared = { trajectories, versions, blobs, checkpoints, work, services, options, ewcSettings };
   const servings = createServings({
     versions,
     blobs,
@@ -271,7 +275,7 @@ export function createSona(context: SonaContext): Sona {
     const last = await newest(tenant, modelId, null);
     const sinceMs = Math.max(last?.createdMs ?? -Infinity, idleMs.get(servingKey(tenant, modelId)) ?? -Infinity);
     if (services.now() - sinceMs < options.backgroundEveryMs) return false;
-    return (await store.count(tenant, ratedOf(modelId))) >= options.minExamples;
+    return (await store.count(tenant, ratedRecords(modelId))) >= options.minExamples;
   }
 
   return {
@@ -324,7 +328,7 @@ export function createSona(context: SonaContext): Sona {
     async shouldTriggerDeep(tenant, modelId) {
       const last = await newest(tenant, modelId, 'deep');
       if (last !== null && services.now() - last.createdMs < options.deepEveryMs) return false;
-      return (await store.count(tenant, ratedOf(modelId))) >= MIN_DEEP;
+      return (await store.count(tenant, ratedRecords(modelId))) >= MIN_DEEP;
     },
     async restore(tenant, modelId) {
       await finishForgetting(tenant);
@@ -375,13 +379,5 @@ export function createSona(context: SonaContext): Sona {
   };
 }
 
-const ratedOf = (modelId: string) =>
-  ({
-    kinds: ['trajectory'],
-    filter: {
-      fields: [
-        { field: 'model', is: '=', value: modelId },
-        { field: 'verdict', is: 'in', values: ['success', 'failure'] },
-      ],
-    },
-  }) as const;
+const ratedRecords = (modelId: string) =>
+  ({ kinds: ['trajectory'], filter: { fields: ratedOf(modelId).conditions } }) as const;

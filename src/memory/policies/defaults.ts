@@ -30,10 +30,10 @@ export const DEFAULT_POLICIES: { readonly [T in PolicyType]: PolicyOf<T> } = {
       maxLambda: 15_000,
       fisherDecay: 0.999,
       fisherFloor: 1e-6,
-      minSamples: 100,
+      minSamples: 50,
       maxTasks: 10,
     },
-    reason: 'starting values; lambda moves by 10 % with what happens to older tasks',
+    reason: 'starting values; lambda moves by 10 % with the loss of earlier tasks, and a boundary needs 50 examples',
   },
 };
 

@@ -1,10 +1,10 @@
 import type { PolicyEntry } from './policy.ts';
 import type { SessionState } from './session.ts';
-import type { WitnessEntry } from './witness.ts';
+import type { AuditEntry } from './audit.ts';
 
 export const UUID = '0199a0b4-7c00-7000-8000-0000000000aa';
 
-export function witnessFixture(changes: Partial<WitnessEntry> = {}): WitnessEntry {
+export function auditFixture(changes: Partial<AuditEntry> = {}): AuditEntry {
   return {
     requestId: UUID,
     sessionId: 'chat-1',

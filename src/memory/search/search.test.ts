@@ -8,11 +8,12 @@ import { UUID } from '../schemas/fixtures.contract.ts';
 import { nodeToRecord, type MemoryNode } from '../schemas/node.ts';
 import { createSessionIndex } from '../sessions/sessions.ts';
 import { createTestServices, createTestStore } from '../test-store.contract.ts';
-import { createManualSchedule, witnessInput } from '../witness/harness.contract.ts';
-import { openWitnessMemory } from '../witness/index.ts';
+import { createManualSchedule, auditInput } from '../audit/harness.contract.ts';
+import { openAuditLog } from '../audit/index.ts';
 import { estimateJaccard, minHash, shinglesOf } from './min-hash.ts';
 import { packContext } from './pack.ts';
 import { createMemorySearch } from './search.ts';
+import { AUDIT_KIND } from '../types.ts';
 
 const T = 'acme';
 const DAY_MS = 86_400_000;
@@ -80,7 +81,7 @@ describe('[SE1] one search over all kinds', () => {
   });
   test('requests like this one that failed last week', async () => {
     const { services, store, memory, add } = await setUp();
-    const log = await openWitnessMemory({
+    const log = await openAuditLog({
       store,
       services,
       schedule: createManualSchedule().schedule,
@@ -90,7 +91,7 @@ describe('[SE1] one search over all kinds', () => {
       const error = isFailed ? { code: 'overloaded', message: 'queue full', isRetryable: true } : null;
       log.enqueue(
         T,
-        witnessInput({
+        auditInput({
           query,
           response: '',
           error,
@@ -109,7 +110,7 @@ describe('[SE1] one search over all kinds', () => {
     const nowMs = services.timeMs;
     const found = await memory.search(T, {
       text: 'my card is lost',
-      kinds: ['witness'],
+      kinds: [AUDIT_KIND],
       filter: [{ field: 'hasError', is: '=', value: true }],
       fromMs: nowMs - 7 * DAY_MS,
       minSimilarity: 0.5,

@@ -28,8 +28,8 @@ const ask = [{ role: 'user' as const, content: 'where is the blue whale?' }];
 
 async function entries(tenant = 'local') {
   await requests.settle();
-  await memory.witness.flush();
-  const { entries: found } = await memory.witness.search(tenant, {});
+  await memory.audit.flush();
+  const { entries: found } = await memory.audit.search(tenant, {});
   return found.map(({ entry }) => entry);
 }
 
@@ -149,7 +149,7 @@ describe('[RM7] where the time went', () => {
     requests = createRequestMemory(slow, { now: () => clockMs, wallClock: () => clockMs, report() {} });
     (await requests.begin({ ...whose, wish: null })).finish(outcome);
     await requests.settle();
-    expect(memory.witness.stats().numEnqueued).toBe(1);
+    expect(memory.audit.stats().numEnqueued).toBe(1);
     come();
     expect((await entries())[0]!.responseEmbedding).toEqual((await memory.embed(outcome.text))!.vector);
   });

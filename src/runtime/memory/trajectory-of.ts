@@ -6,7 +6,7 @@ import type { EmbeddedText } from '../../memory/memory.ts';
 import { MAX_TRAJECTORY_TEXT } from '../../memory/schemas/text-lengths.ts';
 import { isChat, type Prompt } from '../prompt.ts';
 import type { RouteChoice } from '../routing/types.ts';
-import type { CallOutcome, Recalled, RememberedCall } from './request-memory.ts';
+import type { CallOutcome, Recalled, RememberedCall } from './types.ts';
 
 const MAX_TURNS = 256;
 const MAX_SOURCES = 64;

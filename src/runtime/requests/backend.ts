@@ -2,7 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { RouteConfig, RouteCandidate } from '../routing/route-config.ts';
 import type { Tokenizer } from '../../tokenizers/types.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { AnswerEvent } from './answer-events.ts';
+import type { AnswerChunk } from './answer-chunks.ts';
 import type { GenerationRequest } from './generation-request.ts';
 import type { RequestLimits } from './limits.ts';
 import type { ModelHost, ModelLease } from './model-host.ts';
@@ -18,7 +18,7 @@ export interface Backend {
   readonly kernels: string;
   /** For log probabilities, and for prompts of token ids. */
   readonly tokenizer: Tokenizer;
-  run(request: GenerationRequest, caller: GenerationCaller): AsyncGenerator<AnswerEvent, void, undefined>;
+  run(request: GenerationRequest, caller: GenerationCaller): AsyncGenerator<AnswerChunk, void, undefined>;
   /** May be called twice. */
   release(): void;
 }

@@ -2,7 +2,6 @@ import type { ToolChoice } from '../../chat/tools/types.ts';
 import type { GenerateOptions } from '../generate-options.ts';
 import type { Prompt } from '../prompt.ts';
 import type { GrammarSource } from '../../sampling/grammar/index.ts';
-import type { FieldNames } from './field-names.ts';
 
 /** What an answer must look like. */
 export type OutputConstraint =
@@ -64,3 +63,6 @@ export function toGrammar(constraint: OutputConstraint): GrammarSource {
       return { type: 'regex', pattern: constraint.pattern };
   }
 }
+
+/** What the caller's format calls options of the library, for error messages. */
+export type FieldNames = Readonly<Partial<Record<'maxTokens' | 'reasoning' | 'grammar', string>>>;

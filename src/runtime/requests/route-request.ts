@@ -7,7 +7,7 @@ import type { StreamObserver } from '../observe-stream.ts';
 import { isChat } from '../prompt.ts';
 import type { RouteCandidate, RouteConfig } from '../routing/route-config.ts';
 import type { CandidateModel, RouteChoice, RouteQuestion, Routing } from '../routing/types.ts';
-import type { AnswerEvent } from './answer-events.ts';
+import type { AnswerChunk } from './answer-chunks.ts';
 import { type Backend, type BackendContext, estimatePromptTokens, lengthOfPrompt, openCandidate } from './backend.ts';
 import { type GenerationCaller, promptOptions } from './generate-answers.ts';
 import type { GenerationRequest } from './generation-request.ts';
@@ -19,9 +19,9 @@ import { isLocalOnly } from './remote/remote-body.ts';
 export interface RoutedRequest {
   readonly backend: Backend;
   readonly choice: RouteChoice;
-  readonly events: AsyncGenerator<AnswerEvent, void, undefined>;
+  readonly events: AsyncGenerator<AnswerChunk, void, undefined>;
   /** Reports the time to the first event to the router. */
-  readonly observer: StreamObserver<AnswerEvent>;
+  readonly observer: StreamObserver<AnswerChunk>;
 }
 
 export interface RouteRequestContext extends Omit<BackendContext, 'config'> {
@@ -161,7 +161,7 @@ async function* withFirst<T>(
   }
 }
 
-function onFirst(report: () => void): StreamObserver<AnswerEvent> {
+function onFirst(report: () => void): StreamObserver<AnswerChunk> {
   let isFirst = true;
   return {
     onEvent() {

@@ -5,6 +5,7 @@ import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
 import { readRouteConfig } from '../routing/route-config.ts';
 import { serveConstant } from '../routing/routing.contract.ts';
 import { createRouter } from './router.ts';
+import { AUDIT_KIND } from '../../memory/types.ts';
 
 const ROUTES = {
   candidates: [
@@ -45,8 +46,8 @@ test('routed requests are in the audit log with their decision', async () => {
   const router = createRouter({ models: createModels(), routes: ROUTES, memory });
   const { requestId } = await router.generate(QUESTION);
   await router.dispose();
-  await memory.witness.flush();
-  const { records } = await memory.store.find('local', { kinds: ['witness'], order: 'oldest', limit: 10 });
+  await memory.audit.flush();
+  const { records } = await memory.store.find('local', { kinds: [AUDIT_KIND], order: 'oldest', limit: 10 });
   const entries = records.map(({ body }) => (body as { entry: Record<string, unknown> }).entry);
   expect(entries).toMatchObject([
     { requestId, model: 'large', routing: { model: 'good' }, response: 'In the Atlantic.' },
@@ -82,7 +83,7 @@ describe('a learned temperature and top-p', () => {
       [0.7, 0.9],
     ]);
     await router.dispose();
-    await memory.witness.flush();
+    await memory.audit.flush();
     const { records } = await memory.store.find('local', { kinds: ['witness'], order: 'oldest', limit: 10 });
     const entries = records.map(({ body }) => (body as { entry: { routing: object } }).entry.routing);
     expect(entries).toMatchObject([

@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../chat/types.ts';
+import type { ChatMessage } from '../../runtime/lower-layers.ts';
 import { refusal } from '../errors.ts';
 import { PLAIN_REQUEST } from '../../runtime/requests/generation-request.ts';
 import { json, type Route } from '../route.ts';

@@ -1,6 +1,5 @@
-import type { ChatMessage } from '../../chat/types.ts';
+import type { ChatMessage, Tokenizer } from '../../runtime/lower-layers.ts';
 import type { Model } from '../../runtime/model.ts';
-import type { Tokenizer } from '../../tokenizers/types.ts';
 import { refusal } from '../errors.ts';
 import type { ToolSpec } from '../../runtime/requests/generation-request.ts';
 import { json, type Exchange, type Route } from '../route.ts';

@@ -1,6 +1,6 @@
 import type { StoredResponse } from '../../../response-store.ts';
 import { pageAfter, readQueryChoice, readQueryInteger } from '../../page-query.ts';
-import type { ChatMessage } from '../../../../chat/types.ts';
+import type { ChatMessage } from '../../../../runtime/lower-layers.ts';
 
 type Item = { readonly id: string; readonly type: string };
 
