@@ -6,6 +6,7 @@ import type { LoadedModel } from '../models/types.ts';
 import type { Adapter } from '../adapters/index.ts';
 import { createAdapterTable } from './adapter-table.ts';
 import { buildBatch } from './batch.ts';
+import type { CachedPrompt } from './protocol.ts';
 import { checkRequest } from './check-request.ts';
 import { schedule, type SchedulerState } from './scheduler.ts';
 import { createTenantShares } from './tenant-shares.ts';
@@ -61,6 +62,8 @@ export interface Engine {
   /** Only between two steps: running requests keep the adapter, new ones cannot use it. False if not found. */
   unloadAdapter(id: number): boolean;
   stats(): EngineStats;
+  /** Tokens of a prompt that are in the prefix cache; 0 where an adapter is not loaded any more. */
+  cachedTokens(prompt: CachedPrompt): number;
   /** A bounded part of the prefix cache's contents. */
   prefixes(query: PrefixQuery): PrefixReport;
   /** Throws `internal` if pages and sequences are inconsistent. */
@@ -217,6 +220,14 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     get cache() {
       assert(!isStepping, 'pages are moved only between two steps');
       return cache;
+    },
+    cachedTokens({ tenant, promptIds, adapters: wanted }) {
+      try {
+        return cache.cachedTokens({ tenant, adapterHash: adapters.cacheKey(adapters.resolve(wanted)) }, promptIds);
+      } catch (error) {
+        if (error instanceof RuvLLMError && error.code === 'not_found') return 0;
+        throw error;
+      }
     },
     prefixes: (query) => cache.prefixes(query),
     stats: () => ({

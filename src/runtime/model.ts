@@ -3,7 +3,13 @@ import { RuvLLMError } from '../core/errors.ts';
 import { resolveOptions } from '../core/options.ts';
 import type { EngineStats, PrefixQuery, PrefixReport } from '../engine/types.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
-import type { AdapterInfo, AdapterNames, LoadAdapterOptions } from './adapters.ts';
+import {
+  type AdapterInfo,
+  type AdapterNames,
+  type AdapterWish,
+  adapterWishOption,
+  type LoadAdapterOptions,
+} from './adapters.ts';
 import { type EmbedOptions, resolveEmbedOptions } from './embed-options.ts';
 import { type EmbedInput, type EmbedResult, embedTexts } from './embeddings.ts';
 import {
@@ -60,10 +66,26 @@ export interface Model extends AsyncDisposable {
   isLoaded(): boolean;
   /** What the engine does right now, and its totals. */
   stats(): Promise<EngineStats>;
+  /** The tokens of a prompt, and how many of them a call of this tenant would find in the prefix cache now. */
+  cachedTokens(prompt: Prompt, options?: CachedTokensOptions): Promise<CachedTokens>;
   /** A bounded part of the prefixes that requests share, the most used first. */
   prefixes(query: PrefixQuery): Promise<PrefixReport>;
   /** Ends the engine and frees the memory; calls in progress fail with `not_loaded`. May be called twice. */
   dispose(): Promise<void>;
+}
+
+/** How a prompt is read, and for whom. */
+export interface CachedTokensOptions extends EncodeOptions, TenantOptions {
+  /** As for `generate`. Default: what was learned for the tenant, if anything. */
+  adapter?: AdapterWish | null;
+  signal?: AbortSignal;
+}
+
+/** How much of a prompt is in the prefix cache. */
+export interface CachedTokens {
+  readonly promptTokens: number;
+  /** In memory; pages on disk do not count. */
+  readonly cachedTokens: number;
 }
 
 /** Whose sessions are meant. */
@@ -87,6 +109,7 @@ export interface ModelParts {
 export function createModel({ name, onDispose, context, info, sessions: table, requests }: ModelParts): Model {
   const { client, tokenizer } = context;
   const busy = createBusySessions();
+  const aside = createAsideText(context);
 
   function requireLoaded(): void {
     if (!client.isAlive) throw new RuvLLMError('not_loaded', `${info.path} is not loaded any more`);
@@ -133,7 +156,7 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
   return {
     tokenizer,
     encodePrompt: (prompt, options) => encodePrompt(prompt, context, resolvePromptOptions(options)),
-    aside: createAsideText(context),
+    aside,
     generate: async (prompt, options) => collectChunks(start(prompt, options)),
     async *generateStream(prompt, options) {
       yield* start(prompt, options); // checks options with the first read, as the generator promises
@@ -171,6 +194,14 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
     },
     isLoaded: () => client.isAlive,
     stats: () => client.stats(),
+    async cachedTokens(prompt, { tenant: named, adapter, ...options } = {}) {
+      requireLoaded();
+      const { tenant } = readTenant('cachedTokens', named === undefined ? {} : { tenant: named });
+      const promptIds = await aside.encodePrompt(prompt, options);
+      const adapters = context.adapters.resolve(adapterWishOption(adapter, 'adapter'), tenant);
+      const cachedTokens = await client.cachedTokens({ tenant, promptIds, adapters });
+      return { promptTokens: promptIds.length, cachedTokens };
+    },
     prefixes: (query) => client.prefixes(query),
     dispose,
     [Symbol.asyncDispose]: dispose,

@@ -36,21 +36,24 @@ export const run: CommandRunner = async (context) => {
   output.lines(`decided by ${oneLine(source, 120)} in ${routingMs.toFixed(2)} ms`);
   const { temperature, topP, source: origin, numSamples } = decision.sampling;
   const from = origin === 'learned' ? `learned from ${numSamples} rated conversations` : origin;
-  output.lines(`temperature ${temperature}, top-p ${topP} (${from}); context of ${decision.contextSize} tokens`);
+  output.lines(
+    `temperature ${temperature}, top-p ${topP} (${oneLine(from, 80)}); context of ${decision.contextSize} tokens`,
+  );
   output.lines(
     `safe default below a confidence of ${decision.minConfidence.toFixed(2)}: ${oneLine(decision.safeDefault, 80)}\n`,
   );
   const number = (value: number | null): string => (value === null ? '–' : value.toFixed(3));
-  const rows = decision.candidates.map(({ id, quality, score, cost, latencyMs, isAble }, i) => [
+  const rows = decision.candidates.map(({ id, quality, score, cost, latencyMs, cachedTokens, isAble }, i) => [
     oneLine(id, 60),
     number(quality),
     cost === 0 ? '0' : cost.toPrecision(2),
     (latencyMs / 1000).toFixed(1),
+    String(cachedTokens),
     number(score),
     decision.probs[i]!.toFixed(3),
     isAble ? '' : 'unavailable',
   ]);
-  output.table(['CANDIDATE', 'QUALITY', 'COST', 'SECONDS', 'SCORE', 'PROBABILITY', ''], rows);
+  output.table(['CANDIDATE', 'QUALITY', 'COST', 'SECONDS', 'CACHED', 'SCORE', 'PROBABILITY', ''], rows);
   for (const { name, deviations } of decision.features) {
     output.lines(`  ${name}: ${deviations.toFixed(2)} standard deviations`);
   }

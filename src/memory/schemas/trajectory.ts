@@ -49,6 +49,8 @@ const routeState = z.strictObject({
   load: unit,
   /** By candidate, as measured then. */
   latencyMs: z.array(durationMs).max(256),
+  /** By candidate, the share of the prompt that was in its prefix cache. */
+  warmShares: z.array(unit).max(256).optional(),
 });
 export type RouteState = z.infer<typeof routeState>;
 

@@ -69,12 +69,13 @@ export async function openCandidate(
   };
 }
 
+/** Characters of the first prompt, or token ids. */
+export const lengthOfPrompt = ({ prompts: [prompt] }: GenerationRequest): number =>
+  isChat(prompt!) ? JSON.stringify(prompt).length : prompt!.length;
+
 /** Of the first prompt, before a tokenizer has read it. */
-export function estimatePromptTokens({ prompts }: GenerationRequest): number {
-  const prompt = prompts[0]!;
-  if (typeof prompt !== 'string' && !isChat(prompt)) return prompt.length;
-  return Math.ceil((typeof prompt === 'string' ? prompt : JSON.stringify(prompt)).length / 4);
-}
+export const estimatePromptTokens = (request: GenerationRequest): number =>
+  Math.ceil(lengthOfPrompt(request) / (Number.isInteger(request.prompts[0]![0]) ? 1 : 4));
 
 function refuse(): never {
   throw new RuvLLMError('unsupported', 'the engine that answers is elsewhere, and its tokens are not known here');

@@ -83,7 +83,7 @@ export function toDefinition({ name, description, parameters, isStrict: strict }
 }
 
 /** Those of a request's options that change what the model reads. */
-function promptOptions(request: GenerationRequest): EncodeOptions {
+export function promptOptions(request: GenerationRequest): EncodeOptions {
   const { parseSpecial, reasoning, templateVariables } = request.options;
   return {
     ...(parseSpecial === undefined ? {} : { parseSpecial }),

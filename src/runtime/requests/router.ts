@@ -10,6 +10,7 @@ import type { Model } from '../model.ts';
 import type { Prompt } from '../prompt.ts';
 import { readRouteConfig } from '../routing/route-config.ts';
 import { createRouting } from '../routing/routing.ts';
+import type { RouteSummary } from '../routing/types.ts';
 import { createAdmission } from './admission.ts';
 import type { GenerationRequest } from './generation-request.ts';
 import { type RequestLimits, resolveRequestLimits } from './limits.ts';
@@ -17,7 +18,7 @@ import { createLiveRequests } from './live-requests.ts';
 import { createModelHost } from './model-host.ts';
 import { createRequestLog } from './request-log.ts';
 import { createRequestMeter } from './request-meter.ts';
-import { createRequestPipeline, type RunningRequest } from './request-pipeline.ts';
+import { createRequestPipeline } from './request-pipeline.ts';
 import { silentTracer } from './tracing.ts';
 
 /** Several models behind one name. */
@@ -48,7 +49,7 @@ export interface RoutedResult extends GenerateResult {
   /** The model or candidate that answered. */
   readonly model: string;
   /** The router's decision; null if the request named a model. */
-  readonly route: RunningRequest['route'];
+  readonly route: RouteSummary | null;
   /** Names this request in the audit log and in feedback. */
   readonly requestId: string;
 }

@@ -32,6 +32,10 @@ export interface RouteQuestion {
 export interface CandidateModel {
   /** Most tokens of prompt and answer together; null: not known. */
   readonly maxContext: number | null;
+  /** As its tokenizer counts the prompt; null: it was not asked. */
+  readonly promptTokens: number | null;
+  /** Of them in its prefix cache. */
+  readonly cachedTokens: number;
 }
 
 /** How an answer is sampled, and who said so. */
@@ -70,9 +74,14 @@ export interface RouteChoice {
 }
 
 /** A decision as answers tell it. */
-export interface RouteSummary extends Pick<RouteChoice, 'confidence' | 'contextSize' | 'sampling'> {
+export interface RouteSummary {
   readonly candidate: string;
   readonly reason: ChoiceKind;
+  /** How likely the candidate is as good as any, 0 to 1. */
+  readonly confidence: number;
+  /** The smallest of 256, 512, 1024 … tokens that holds the prompt and its answer. */
+  readonly contextSize: number;
+  readonly sampling: SamplingChoice;
 }
 
 /** What a decision knew of one candidate; null where no router is trained that could know it. */
@@ -86,8 +95,10 @@ export interface ExplainedCandidate {
   readonly trust: number | null;
   /** Expected price of this request, in the currency of the configuration. */
   readonly cost: number;
-  /** Expected until the first token. */
+  /** Expected until the first token: measured or configured, without the cached part of the prompt. */
   readonly latencyMs: number;
+  /** Tokens of the prompt in its prefix cache; 0 unless the time to the first token counts (`weights.perSecond`). */
+  readonly cachedTokens: number;
   /** False: it cannot do what is asked, or was down a moment ago. */
   readonly isAble: boolean;
 }

@@ -33,7 +33,7 @@ export const route: Route = {
     const embedded = text === '' ? null : ((await memory?.embed(text.slice(0, MAX_EMBEDDED_CHARS).toWellFormed())) ?? null); // prettier-ignore
     const generation = { ...PLAIN_REQUEST, model: routing.config.alias, prompts: [asked], options: { temperature: 1, topP: 1 }, isSamplingOpen: true }; // prettier-ignore
     const question = questionOf(generation, { embedded, similarities: [] }, loadOf(models, limits.maxRequests));
-    const probed = { ...question, models: probeCandidates(models, routing.config) };
-    return json({ object: 'route', ...(await routing.explain(caller.tenant, probed)) });
+    const probed = await probeCandidates(services, routing.config, generation, caller);
+    return json({ object: 'route', ...(await routing.explain(caller.tenant, { ...question, models: probed })) });
   },
 };
