@@ -1,3 +1,4 @@
+import { cosine } from '../../common/cosine.ts';
 import { RuvLLMError } from '../../../core/errors.ts';
 import { integerOption, resolveOptions } from '../../../core/options.ts';
 import { checkRegistry, MEMORY_FIELDS, type FieldRegistry } from '../../fields.ts';
@@ -240,11 +241,5 @@ function checkDimensions(made: readonly Entry[]): void {
 
 function cosineOf(a: Float32Array, b: Float32Array): number {
   if (a.length !== b.length) refuse(`vector has the length ${a.length}, those of its space have ${b.length}`, 'vector');
-  let [dot, aa, bb] = [0, 0, 0];
-  for (let i = 0; i < a.length; i++) {
-    dot += a[i]! * b[i]!;
-    aa += a[i]! * a[i]!;
-    bb += b[i]! * b[i]!;
-  }
-  return Math.min(1, Math.max(-1, dot / Math.sqrt(aa * bb)));
+  return cosine(a, b);
 }

@@ -1,3 +1,4 @@
+import { cosine } from '../../common/cosine.ts';
 import type { NearRecord } from '../../types.ts';
 import { hasConditions, type CheckedNearest } from '../check-query.ts';
 import { filterToSql } from './filter-sql.ts';
@@ -87,15 +88,4 @@ function compareAll(opened: readonly OpenedRow[], vector: Float32Array): Hit[] {
 
 function rank(hits: Hit[], k: number): Hit[] {
   return hits.sort((a, b) => b.similarity - a.similarity || a.row - b.row).slice(0, k);
-}
-
-function cosine(a: Float32Array, b: Float32Array): number {
-  let [dot, aa, bb] = [0, 0, 0];
-  for (let i = 0; i < a.length; i++) {
-    const [x, y] = [a[i]!, b[i]!];
-    dot += x * y;
-    aa += x * x;
-    bb += y * y;
-  }
-  return Math.min(1, Math.max(-1, dot / Math.sqrt(aa * bb)));
 }
