@@ -30,16 +30,9 @@ console.log(`without memory: ${plain.usage.promptTokens} prompt tokens:`, plain.
 console.log(`with memory:    ${withMemory.usage.promptTokens} prompt tokens:`, withMemory.text);
 
 await model.dispose();
-<<<<<<< HEAD
-// Both calls are in the audit log; its hash chain shows that none was changed or cut out.
-await memory.audit.flush(); // it is written aside, so that no call waits for the disk
-const { isIntact, numChecked } = await memory.audit.verify('local');
-console.log(`${numChecked} calls in the audit log, ${isIntact ? 'as they were written' : 'CHANGED SINCE'}`);
-=======
 // Both calls are in the audit log; its hash chain shows that no entry was changed or removed.
 await memory.audit.flush(); // Written in the background, so that no call waits for the disk.
 const { isIntact, numChecked } = await memory.audit.verify('local');
 console.log(`${numChecked} calls in the audit log, ${isIntact ? 'intact' : 'CHANGED'}`);
->>>>>>> w-mid
 await memory.close();
 await rm(folder, { recursive: true });

@@ -7,11 +7,7 @@ import { dirname, join } from 'node:path';
 import { currentPlatform } from './platform-packages.mjs';
 import { root } from './setup.mjs';
 
-<<<<<<< HEAD
-/** Compiler flags by build; src/platform/node/kernels/native-addon.ts says what a processor must have for each. */
-=======
 /** Compiler flags by build; src/platform/node/kernels/native-addon.ts has the required processor features. */
->>>>>>> w-mid
 export const BUILD_FLAGS = {
   x64: {
     baseline: [],

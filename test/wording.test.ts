@@ -26,15 +26,11 @@ const RULES: readonly WordingRule[] = [
 /** As a subject; a question may start like this. */
 const WHAT_CLAUSE = /(?:^|[.!?:] )(?:What (?:is|are|was|were|has|can|cannot)|That which)\b[^.!?]*(?:[.!?]|$)/g;
 
-<<<<<<< HEAD
 /** In comments, no sentence begins so. */
 const ANY_WHAT_CLAUSE = /(?:^|[.!?:] )(?:What|That which)\b[^.!?]*(?:[.!?]|$)/g;
 
 /** The complaints about one text. */
 function complaintsAbout(text: string, whatClause = WHAT_CLAUSE): string[] {
-=======
-function complaintsAbout(text: string): string[] {
->>>>>>> w-mid
   const broken = RULES.flatMap(({ pattern, instead }) => {
     const match = pattern.exec(text)?.[0];
     return match === undefined ? [] : [`"${match}" (say: ${instead})`];

@@ -9,13 +9,8 @@ const { openNodeMemory } = await importBuilt<typeof import('../../src/node/memor
 const TENANT = 'bench';
 /** A tenant whose records are not kept between runs. */
 const VISITOR = 'bench visitor';
-<<<<<<< HEAD
-/** What decides how a filled store looks on the disk. */
-const MADE_BY = ['memory/store', 'memory/vector-index', 'node/memory', 'node/memory', 'platform/node/memory', 'platform/node/sealing'];
-=======
 /** Sources that determine the on-disk format of a filled store. */
 const MADE_BY = ['memory/store', 'memory/vector-index', 'node/memory', 'platform/node/memory', 'platform/node/sealing'];
->>>>>>> w-mid
 const SPACE = 'bench-vectors';
 const BATCH = 500;
 const CALLS = 1000;

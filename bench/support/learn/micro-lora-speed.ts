@@ -19,7 +19,7 @@ export async function timeMicroLora(numTokens: number, hiddenDim = 2048, vocabSi
   const { createRandom } = await importBuilt<typeof import('../../../src/core/random.ts')>('core/random');
   const random = createRandom(1);
   const id = (): number => Math.floor(random.next() * vocabSize);
-  const lora = createMicroLora({ architecture: 'llama', hiddenDim, vocabSize });
+  const lora = createMicroLora({ hiddenDim, vocabSize });
   const sample = (): TokenSample => {
     const ids = [...new Set(Array.from({ length: NUM_TOP }, id))];
     return {

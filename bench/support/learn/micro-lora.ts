@@ -75,7 +75,6 @@ export async function measureMicroLora(model: LearnModel, options: MicroLoraOpti
   const { shape } = model.served;
   const create = (): MicroLora =>
     createMicroLora({
-      architecture: shape.architecture,
       hiddenDim: shape.embeddingDim,
       vocabSize: shape.vocabSize,
       seed,
@@ -181,7 +180,7 @@ async function countUntilSaid(
     const isGreedyAnswer = (): boolean =>
       labels.every((label, row) => {
         const values = logits.slice(row * vocabSize, (row + 1) * vocabSize);
-        lora.forwardAdd(hidden.subarray(row * embeddingDim, (row + 1) * embeddingDim), values);
+        addDelta(lora, hidden.subarray(row * embeddingDim, (row + 1) * embeddingDim), values);
         return values.every((value) => value <= values[label]!);
       });
     const samples = samplesOf(model, { logits, hidden, labels });
@@ -247,12 +246,22 @@ async function evaluate(
     let sum = 0;
     for (const [row, label] of labels.entries()) {
       const values = logits.slice(row * vocabSize, (row + 1) * vocabSize);
-      lora?.forwardAdd(hidden.subarray(row * embeddingDim, (row + 1) * embeddingDim), values);
+      if (lora !== null) addDelta(lora, hidden.subarray(row * embeddingDim, (row + 1) * embeddingDim), values);
       sum += logSumExp(values) - values[label]!;
     }
     losses.push(sum / labels.length);
   }
   return losses;
+}
+
+/** Adds what the adapter adds to the logits of a hidden state. */
+function addDelta(lora: MicroLora, hidden: Float32Array, logits: Float32Array): void {
+  const { a, b, rank, scale, numRows, numCols } = lora.factors()[0]!;
+  for (let r = 0; r < rank; r++) {
+    let u = 0;
+    for (let i = 0; i < numCols; i++) u += hidden[i]! * a[r * numCols + i]! * scale;
+    for (let row = 0; row < numRows; row++) logits[row]! += b[row * rank + r]! * u;
+  }
 }
 
 function logSumExp(values: Float32Array): number {

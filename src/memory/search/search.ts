@@ -9,12 +9,12 @@ import { embedding, parseWith, space, text, timeMs } from '../schemas/primitives
 import { checkCount } from '../store/check-query.ts';
 import { passesFilter } from '../store/filter.ts';
 import { SEARCHED_KINDS, type FieldCondition, type MemoryRecord, type MemoryStore, type RecordKind } from '../types.ts';
+import { feedbackBoosts } from './feedback.ts';
 import { estimateJaccard, minHash } from './min-hash.ts';
 import { packContext, type PackedContext } from './pack.ts';
 import { recordText } from './record-text.ts';
 import { MAX_RERANKED, type RankCandidates, rescore, type Rerank } from './rerank.ts';
 
-/** Everything but the memory's own state. */
 /** More than this in common, and the second text says nothing new. */
 const MAX_JACCARD = 0.8;
 /** Nearest records that are looked at where better ones were left out. */
@@ -66,7 +66,7 @@ type ResolvedQuery = z.output<typeof memoryQuery>;
 export interface MemoryResult {
   readonly record: MemoryRecord;
   readonly text: string;
-  /** By which it is ranked: the similarity, what is left of that of the record it was reached from, or what re-ranking made of both. */
+  /** By which it is ranked: the similarity, or that of the record it was reached from less the way, or re-ranking's; with the boost by ratings. */
   readonly score: number;
   /** Null: it has no vector in this space. */
   readonly similarity: number | null;
@@ -198,7 +198,7 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
   ): Promise<Omit<MemorySearchResult, 'context'> & { readonly isMore: boolean }> => {
     // What re-ranks looks at vectors, whether the caller wants them or not.
     const query = { ...given, withVectors: given.withVectors || rank !== null };
-    const found = await store.nearest(tenant, {
+    const nearest = await store.nearest(tenant, {
       vector,
       space: wanted,
       kinds: query.kinds ?? SEARCHED_KINDS,
@@ -207,7 +207,7 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
       withVectors: query.withVectors,
     });
     const isNear = ({ similarity }: { similarity: number }): boolean => similarity >= query.minSimilarity;
-    const near = found
+    const near = nearest
       .filter((hit) => isLive(hit.record) && isNear(hit))
       .map(({ record, similarity }): MemoryResult => ({
         record,
@@ -217,17 +217,24 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
         hops: 0,
       }));
     const further = query.expandHops === 0 ? [] : await expand(tenant, near, query, vector, wanted);
-    const present = inOrder([...near, ...further]);
-    const request = { tenant, space: wanted, query: vector };
     const limit = Math.max(MAX_RERANKED, query.k);
+    const found = inOrder([...near, ...further]);
+    const sourceIds = found.slice(0, limit).map(({ record }) => record.id);
+    const boosts = await feedbackBoosts(store, graph, { tenant, vector, space: wanted, sourceIds });
+    const boosted = (results: readonly MemoryResult[]): readonly MemoryResult[] =>
+      boosts.size === 0
+        ? results
+        : inOrder(results.map((one) => ({ ...one, score: one.score + (boosts.get(one.record.id) ?? 0) })));
+    const present = boosted(found);
+    const request = { tenant, space: wanted, query: vector };
     const ranked =
-      rank === null ? present : inOrder(await rescore(rank, store, services.now(), request, present, limit));
+      rank === null ? present : boosted(inOrder(await rescore(rank, store, services.now(), request, present, limit)));
     return {
       ...dropDuplicates(ranked, query.k),
       candidates: present
         .slice(0, MAX_RERANKED)
         .map(({ record: { id }, similarity, score, hops }) => ({ id, similarity, score, hops })),
-      isMore: found.length === numCandidates && isNear(found.at(-1)!),
+      isMore: nearest.length === numCandidates && isNear(nearest.at(-1)!),
     };
   };
 

@@ -1,6 +1,6 @@
+import { cosine } from '../../common/cosine.ts';
 import { RuvLLMError } from '../../../core/errors.ts';
 import { integerOption, resolveOptions } from '../../../core/options.ts';
-import { cosine } from '../../common/cosine.ts';
 import { checkRegistry, MEMORY_FIELDS, type FieldRegistry } from '../../fields.ts';
 import type { MemoryStore, NearRecord, RecordKind, StoreStats } from '../../types.ts';
 import { checkIds, checkPuts } from '../check-put.ts';
