@@ -19,7 +19,7 @@ export interface PageSources {
 /** Totals since the start. */
 export interface PageCounts {
   numLookups: number;
-  /** Lookups that left less than a page to compute, partial hits, and misses. */
+  /** Lookups that found all whole pages of the prompt (or all of a prompt shorter than a page), some tokens, or none. */
   numHits: number;
   numPartialHits: number;
   numMisses: number;
@@ -198,8 +198,9 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
     isLookedUp = true;
     counts.numLookups++;
     counts.savedTokens += numFound;
+    const numWhole = Math.floor((numTokens - 1) / pageTokens) * pageTokens;
     if (numFound === 0) counts.numMisses++;
-    else if (numTokens - numFound <= pageTokens) counts.numHits++;
+    else if (numFound >= (numWhole || numTokens - 1)) counts.numHits++;
     else counts.numPartialHits++;
   }
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import { describeFailure, refusal } from './errors.ts';
+import { waitFor } from '../core/abort.ts';
 import type { ModelCatalog, PullStep } from './model-catalog.ts';
 
 /** A model that is being brought here, or was. */
@@ -137,8 +138,13 @@ export function createPullJobs(catalog: ModelCatalog, clock: Clock): PullJobs {
         const { job } = entry;
         yield job;
         if (job.state !== 'running' || signal.aborted) return;
-        await pause(clock, WATCH_MS, signal);
-        if (entry.job === job) await nextChange(entry, signal);
+        await waitFor(signal, (wake) => clock.setTimer(WATCH_MS, wake));
+        if (entry.job === job) {
+          await waitFor(signal, (wake) => {
+            entry.listeners.add(wake);
+            return () => entry.listeners.delete(wake);
+          });
+        }
       }
     },
     async close() {
@@ -146,26 +152,4 @@ export function createPullJobs(catalog: ModelCatalog, clock: Clock): PullJobs {
       await Promise.allSettled([...entries.values()].map(({ ended }) => ended));
     },
   };
-}
-
-async function nextChange({ listeners }: Entry, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  let wake = (): void => {};
-  const woken = new Promise<void>((resolve) => (wake = resolve));
-  listeners.add(wake);
-  signal.addEventListener('abort', wake, { once: true });
-  await woken;
-  listeners.delete(wake);
-  signal.removeEventListener('abort', wake);
-}
-
-async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  let wake = (): void => {};
-  const woken = new Promise<void>((resolve) => (wake = resolve));
-  const cancel = clock.setTimer(ms, wake);
-  signal.addEventListener('abort', wake, { once: true });
-  await woken;
-  cancel();
-  signal.removeEventListener('abort', wake);
 }

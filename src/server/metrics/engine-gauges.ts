@@ -3,7 +3,7 @@ import { type Clock, within } from '../../core/clock.ts';
 import type { Admission } from '../../runtime/requests/admission.ts';
 import type { ModelHost } from '../../runtime/requests/model-host.ts';
 import { poolTiersOf } from './pool-tiers.ts';
-import { createMetricRegistry } from './registry.ts';
+import { createMetricRegistry, type Sample } from './registry.ts';
 
 /** The parts that are read for each scrape. */
 export interface GaugeSources {
@@ -62,20 +62,33 @@ export async function writeEngineGauges({ models, admission, memory, clock }: Ga
     all.map(({ id, state }) => ({ labels: { model: id }, value: state === 'loaded' ? 1 : 0 })),
   );
   const engines = await readEngines({ models, clock });
-  for (const [name, help, read] of GAUGES) {
-    registry.gauge(name, help, () =>
-      engines.flatMap(({ id, stats }) => (stats === null ? [] : [{ labels: { model: id }, value: read(stats) }])),
+  const samplesOf = (read: (stats: EngineStats) => readonly Sample[]) => (): Sample[] =>
+    engines.flatMap(({ id, stats }) =>
+      stats === null ? [] : read(stats).map(({ labels, value }) => ({ labels: { model: id, ...labels }, value })),
     );
+  for (const [name, help, read] of GAUGES) {
+    registry.gauge(name, help, samplesOf((stats) => [{ labels: {}, value: read(stats) }])); // prettier-ignore
   }
   registry.gauge(
     'ruvllm_pool_tier_bytes',
-    'Bytes of the pool by what is in them; together they are those in use.',
-    () =>
-      engines.flatMap(({ id, stats }) =>
-        stats === null
-          ? []
-          : poolTiersOf(stats).map(({ tier, sizeBytes }) => ({ labels: { model: id, tier }, value: sizeBytes })),
-      ),
+    'Bytes of the pool by tier; their sum is the bytes in use.',
+    samplesOf((stats) => poolTiersOf(stats).map(({ tier, sizeBytes }) => ({ labels: { tier }, value: sizeBytes }))),
+  );
+  registry.gauge(
+    'ruvllm_prefix_lookups_total',
+    'Prefix cache lookups: hit (all whole pages of the prompt cached), partial (some tokens) or miss.',
+    samplesOf(({ cache }) => [
+      { labels: { result: 'hit' }, value: cache.numHits },
+      { labels: { result: 'partial' }, value: cache.numPartialHits },
+      { labels: { result: 'miss' }, value: cache.numMisses },
+    ]),
+    'counter',
+  );
+  registry.gauge(
+    'ruvllm_prefix_evictions_total',
+    'Pages evicted from the prefix cache.',
+    samplesOf(({ cache }) => [{ labels: {}, value: cache.numEvictions }]),
+    'counter',
   );
   return registry.write();
 }

@@ -92,3 +92,38 @@ test('every token is timed when it comes, and not once for an answer', async () 
   expect(text.split('\n')).toContain('ruvllm_time_to_first_token_seconds_count{model="toy"} 2');
   expect(text.split('\n')).toContain('ruvllm_inter_token_seconds_count{model="toy"} 12');
 });
+
+test('counts prefix cache hits, partial hits, misses and evictions of each model', async () => {
+  const { model } = await createToyRuntime({ limits: { numPages: 8 }, spec: { maxContext: 64 } });
+  const { fetch } = createTestServer([entryOf('toy', async () => model)]);
+  const complete = async (prompt: string): Promise<void> => {
+    const body = JSON.stringify({ model: 'toy', prompt, max_tokens: 2, ignore_eos: true });
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(new Request('http://localhost/v1/completions', { method: 'POST', headers, body }));
+    expect(response.status).toBe(200);
+  };
+  const counters = async (): Promise<string[]> => {
+    const text = await (await fetch(new Request('http://localhost/metrics'))).text();
+    return text.split('\n').filter((line) => /^(# TYPE )?ruvllm_prefix_/.test(line));
+  };
+  const expected = (hit: number, partial: number, miss: number, evictions: number): string[] => [
+    '# TYPE ruvllm_prefix_lookups_total counter',
+    `ruvllm_prefix_lookups_total{model="toy",result="hit"} ${hit}`,
+    `ruvllm_prefix_lookups_total{model="toy",result="partial"} ${partial}`,
+    `ruvllm_prefix_lookups_total{model="toy",result="miss"} ${miss}`,
+    '# TYPE ruvllm_prefix_evictions_total counter',
+    `ruvllm_prefix_evictions_total{model="toy"} ${evictions}`,
+  ];
+  const prompt = 'abcdefghij'.repeat(4);
+  await complete(prompt);
+  expect(await counters()).toEqual(expected(0, 0, 1, 0));
+  await complete(prompt);
+  expect(await counters()).toEqual(expected(1, 0, 1, 0));
+  await complete(`${prompt.slice(0, 20)}${'klmnopqrst'.repeat(2)}`);
+  expect(await counters()).toEqual(expected(1, 1, 1, 0));
+  for (const letter of ['u', 'v', 'w']) await complete(letter.repeat(40));
+  const { numEvictions } = (await model.stats()).cache;
+  expect(numEvictions).toBeGreaterThan(0);
+  // These share only the start token with earlier prompts.
+  expect(await counters()).toEqual(expected(1, 4, 1, numEvictions));
+});

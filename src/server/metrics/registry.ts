@@ -9,12 +9,17 @@ export interface Histogram {
   observe(value: number, labels?: Labels): void;
 }
 
-/** Numbers in the text format of Prometheus. */
+export interface Sample {
+  readonly labels: Labels;
+  readonly value: number;
+}
+
+/** Metrics in the text format of Prometheus. */
 export interface MetricRegistry {
   counter(name: string, help: string): Counter;
   histogram(name: string, help: string, bounds: readonly number[]): Histogram;
-  /** A number that is looked up when it is asked for. */
-  gauge(name: string, help: string, read: () => Iterable<{ readonly labels: Labels; readonly value: number }>): void;
+  /** A value read when the text is written; `counter`: a total that is counted elsewhere. Default `gauge`. */
+  gauge(name: string, help: string, read: () => Iterable<Sample>, type?: 'gauge' | 'counter'): void;
   write(): string;
 }
 
@@ -77,10 +82,10 @@ export function createMetricRegistry(): MetricRegistry {
         },
       };
     },
-    gauge(name, help, read) {
+    gauge(name, help, read, type = 'gauge') {
       writers.push(() => {
         const lines = Array.from(read(), ({ labels, value }) => `${name}${braced(writeLabels(labels))} ${value}\n`);
-        return head(name, help, 'gauge') + lines.join('');
+        return head(name, help, type) + lines.join('');
       });
     },
     write: () => writers.map((write) => write()).join(''),

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { createManualClock, settle } from '../../../test/support/manual-clock.ts';
 import { createMemoryKeys, createTestServer, entryOf, type TestServer } from '../../../test/support/test-server.ts';
 import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
@@ -159,6 +159,43 @@ describe('[L3] the stream', () => {
     expect(decode((await reader.read()).value)).toMatch(/^event: error\n.*invalid_api_key/);
     expect((await reader.read()).done).toBe(true);
     expect(server.services.watchers.numWatchers).toBe(0);
+  });
+
+  test('keeps no abort listener per snapshot', async () => {
+    const clock = createManualClock();
+    server = createTestServer([entryOf('toy', async () => model)], { clock });
+    const counts = new Map<EventTarget, number>();
+    const change = (target: EventTarget, difference: number): void =>
+      void counts.set(target, (counts.get(target) ?? 0) + difference);
+    const add = vi.spyOn(AbortSignal.prototype, 'addEventListener').mockImplementation(function (
+      this: AbortSignal,
+      ...args: Parameters<EventTarget['addEventListener']>
+    ) {
+      change(this, 1);
+      EventTarget.prototype.addEventListener.apply(this, args);
+    });
+    const remove = vi.spyOn(AbortSignal.prototype, 'removeEventListener').mockImplementation(function (
+      this: AbortSignal,
+      ...args: Parameters<EventTarget['removeEventListener']>
+    ) {
+      change(this, -1);
+      EventTarget.prototype.removeEventListener.apply(this, args);
+    });
+    try {
+      const reader = (await get('/admin/live/events', '')).body!.getReader();
+      const most: number[] = [];
+      for (let turn = 0; turn < 20; turn++) {
+        await reader.read();
+        await settle();
+        most.push(Math.max(...counts.values()));
+        clock.advance(1000);
+      }
+      expect(Math.max(...most)).toBeLessThanOrEqual(2);
+      await reader.cancel();
+    } finally {
+      add.mockRestore();
+      remove.mockRestore();
+    }
   });
 
   test('a watcher that leaves makes room; more than 64 are refused', async () => {

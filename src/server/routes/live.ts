@@ -1,9 +1,11 @@
-import { describeFailure, refusal } from '../errors.ts';
+import { refusal } from '../errors.ts';
 import type { Caller } from '../caller.ts';
 import { takeSnapshot } from '../live/snapshot.ts';
+import { watchResponse } from '../live/watch-response.ts';
+import { waitFor } from '../../core/abort.ts';
 import { json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
-import { createSseResponse, type SseMessage } from '../sse.ts';
+import type { SseMessage } from '../sse.ts';
 import { queryInteger, readQuery } from '../wire/query-fields.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
@@ -36,47 +38,27 @@ export const liveRoutes: readonly Route[] = [
     errors: openaiErrors,
     handle({ request, caller, services }) {
       const { interval_ms: intervalMs } = readQuery(request, EVENT_OPTIONS);
-      const leave = services.watchers.enter();
-      const gone = new AbortController();
-      const end = (): void => {
-        leave();
-        gone.abort();
-      };
-      caller.signal.addEventListener('abort', end, { once: true });
-      const { clock, limits } = services;
-      return createSseResponse({
-        messages: snapshots(services, caller, intervalMs ?? DEFAULT_INTERVAL_MS, gone.signal, end),
-        abort: end,
-        toError: (error) => ({ event: 'error', data: JSON.stringify(openaiErrors.body(describeFailure(error), '')) }),
-        keepAliveMs: limits.keepAliveMs,
-        clock,
-      });
+      return watchResponse({ caller, services }, (signal) =>
+        snapshots(services, caller, intervalMs ?? DEFAULT_INTERVAL_MS, signal),
+      );
     },
   },
 ];
 
-/** A key may be revoked, or a server end, while somebody looks: each turn asks again. */
+/** A key can be revoked, or the server shut down, while a client watches: checked before each snapshot. */
 async function* snapshots(
   services: Services,
   caller: Caller,
   intervalMs: number,
   signal: AbortSignal,
-  end: () => void,
 ): AsyncGenerator<SseMessage, void, undefined> {
   const { clock, admission } = services;
-  try {
-    while (!signal.aborted && !admission.isClosed) {
-      if (!isStillAdmitted(services, caller)) {
-        throw refusal(401, 'invalid_api_key', 'the API key is not valid any more', { type: 'authentication_error' });
-      }
-      yield { event: 'live', data: JSON.stringify(await takeSnapshot(services, caller)) };
-      await new Promise<void>((resolve) => {
-        const cancel = clock.setTimer(intervalMs, resolve);
-        signal.addEventListener('abort', () => (cancel(), resolve()), { once: true });
-      });
+  while (!signal.aborted && !admission.isClosed) {
+    if (!isStillAdmitted(services, caller)) {
+      throw refusal(401, 'invalid_api_key', 'the API key is not valid any more', { type: 'authentication_error' });
     }
-  } finally {
-    end();
+    yield { event: 'live', data: JSON.stringify(await takeSnapshot(services, caller)) };
+    await waitFor(signal, (wake) => clock.setTimer(intervalMs, wake));
   }
 }
 

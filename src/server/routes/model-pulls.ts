@@ -1,8 +1,9 @@
-import { describeFailure, refusal } from '../errors.ts';
+import { refusal } from '../errors.ts';
+import { watchResponse } from '../live/watch-response.ts';
 import type { PullJob, PullJobs } from '../pull-jobs.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
-import { createSseResponse, type SseMessage } from '../sse.ts';
+import type { SseMessage } from '../sse.ts';
 import { readFields, requiredField, schemaOf, stringField } from '../wire/fields.ts';
 import { readQuery } from '../wire/query-fields.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
@@ -30,7 +31,7 @@ function jobsOf(services: Services): PullJobs {
   return services.pulls!;
 }
 
-function found(job: PullJob | null, id: string): PullJob {
+function requirePull(job: PullJob | null, id: string): PullJob {
   if (job !== null) return job;
   throw refusal(404, 'pull_not_found', `there is no pull ${JSON.stringify(id.slice(0, 200))}`);
 }
@@ -83,40 +84,21 @@ export const pullRoutes: readonly Route[] = [
     errors: openaiErrors,
     handle({ request, params, services }) {
       readQuery(request, {});
-      return json(writePull(found(jobsOf(services).cancel(params['id']!), params['id']!)));
+      return json(writePull(requirePull(jobsOf(services).cancel(params['id']!), params['id']!)));
     },
   },
 ];
 
 function watch({ request, params, caller, services }: Exchange): Response {
   readQuery(request, {});
-  const { clock, limits, watchers } = services;
   const jobs = jobsOf(services);
   const id = params['id']!;
-  found(jobs.find(id), id);
-  const leave = watchers.enter();
-  const gone = new AbortController();
-  const end = (): void => {
-    leave();
-    gone.abort();
-  };
-  caller.signal.addEventListener('abort', end, { once: true });
-  return createSseResponse({
-    messages: messagesOf(jobs.watch(id, gone.signal), end),
-    abort: end,
-    toError: (error) => ({ event: 'error', data: JSON.stringify(openaiErrors.body(describeFailure(error), '')) }),
-    keepAliveMs: limits.keepAliveMs,
-    clock,
-  });
+  requirePull(jobs.find(id), id);
+  return watchResponse({ caller, services }, (signal) => messagesOf(jobs.watch(id, signal)));
 }
 
 async function* messagesOf(
-  states: AsyncGenerator<PullJob, void, undefined>,
-  end: () => void,
+  jobs: AsyncGenerator<PullJob, void, undefined>,
 ): AsyncGenerator<SseMessage, void, undefined> {
-  try {
-    for await (const job of states) yield { event: 'pull', data: JSON.stringify(writePull(job)) };
-  } finally {
-    end();
-  }
+  for await (const job of jobs) yield { event: 'pull', data: JSON.stringify(writePull(job)) };
 }
