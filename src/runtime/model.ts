@@ -22,7 +22,7 @@ import {
 import { collectChunks, generateChunks, type GenerationContext } from './generation.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
 import { noMemory } from './memory/memory-wish.ts';
-import { rememberChunks } from './memory/remember-chunks.ts';
+import { type RememberCall, rememberChunks } from './memory/remember-chunks.ts';
 import type { RequestMemory } from './memory/request-memory.ts';
 import type { ModelInfo } from './model-info.ts';
 import { nameOption } from './name-option.ts';
@@ -115,31 +115,36 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
     if (!client.isAlive) throw new RuvLLMError('not_loaded', `${info.path} is not loaded any more`);
   }
 
-  const start = (prompt: Prompt, given: GenerateOptions | undefined) => {
+  const remember: RememberCall = (prompt, options, generate, hasHistory = false) => {
     requireLoaded();
-    const options = resolveGenerateOptions(given);
-    const { tenant, session: id, memory: wish, user, adapter } = options;
-    const generate = (told: Prompt) =>
-      id === null
-        ? generateChunks(context, told, options)
-        : generateInHistory(table, { tenant, id }, () => generateChunks(context, told, options));
+    const { tenant, session, memory: wish, user, adapter, params: sampling } = options;
     if (requests === null) {
       if (wish !== null) throw noMemory();
       return generate(prompt);
     }
-    const requestId = options.requestId ?? crypto.randomUUID();
     const call = {
       tenant,
-      requestId,
+      requestId: options.requestId ?? crypto.randomUUID(),
       model: name,
-      session: id,
+      session,
       user,
       adapter: adapter?.[0]?.name ?? null,
       prompt,
-      sampling: options.params,
+      hasHistory,
+      sampling,
       wish,
     };
     return rememberChunks(requests, call, context.now, generate);
+  };
+
+  const start = (prompt: Prompt, given: GenerateOptions | undefined) => {
+    const options = resolveGenerateOptions(given);
+    const { tenant, session: id } = options;
+    return remember(prompt, options, (recalled) =>
+      id === null
+        ? generateChunks(context, recalled, options)
+        : generateInHistory(table, { tenant, id }, () => generateChunks(context, recalled, options)),
+    );
   };
 
   const nameSession = (what: string, id: string, options: TenantOptions | undefined) => {
@@ -165,7 +170,7 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
       requireLoaded();
       return embedTexts(context, input, resolveEmbedOptions(options, info));
     },
-    session: (id, options) => createSession({ context, table, busy }, nameSession('session', id, options)),
+    session: (id, options) => createSession({ context, table, busy, remember }, nameSession('session', id, options)),
     keepsSessions: table.isKept,
     sessions(options) {
       requireLoaded();
