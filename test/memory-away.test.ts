@@ -28,7 +28,7 @@ test('[MS29] it opens in this process, says why once and wherever it is asked, a
     expect(await memory.audit.verify('acme')).toMatchObject({ isIntact: true, numChecked: 1 });
     expect(memory.degraded()).toBe(reason);
     expect((await memory.stats(null)).degraded).toBe(reason);
-    expect(told).toEqual([`the memory is kept in this process only, and lost with it, since ${reason}`]);
+    expect(told).toEqual([`the memory is kept in this process only and is lost when it ends, because ${reason}`]);
     await expect(memory.rotateKey({ key: Buffer.alloc(32, 2) })).rejects.toMatchObject({ code: 'io' });
     await expect(memory.eraseTenant('acme')).rejects.toMatchObject({ code: 'io' });
   } finally {

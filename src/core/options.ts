@@ -12,11 +12,38 @@ function show(value: unknown): string {
   return (typeof value === 'object' && value !== null) || typeof value === 'function' ? typeof value : String(value);
 }
 
+/** Throws `invalid_option` for one option. */
+export function refuse(message: string, option: string): never {
+  throw new RuvLLMError('invalid_option', message, { data: { option } });
+}
+
 function fail(name: string, expected: string, value: unknown): never {
-  const shown = show(value);
-  throw new RuvLLMError('invalid_option', `option "${name}" must be ${expected}, got ${shown}`, {
-    data: { option: name },
-  });
+  refuse(`option "${name}" must be ${expected}, got ${show(value)}`, name);
+}
+
+/** Refuses unknown keys: a misspelt option must not be ignored. */
+export function checkKeys(value: unknown, what: string, known: readonly string[]): void {
+  if (typeof value !== 'object' || value === null) fail(what, 'an object', value);
+  for (const key of Object.keys(value)) {
+    if (!known.includes(key)) refuse(`${what}: unknown option "${key.slice(0, 80)}" (known: ${known.join(', ')})`, key);
+  }
+}
+
+export function checkInteger(value: unknown, name: string, min: number, max: number): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || value > max) {
+    fail(name, `an integer from ${min} to ${max}`, value);
+  }
+  return value;
+}
+
+export function checkBoolean(value: unknown, name: string): boolean {
+  if (typeof value !== 'boolean') fail(name, 'true or false', value);
+  return value;
+}
+
+export function checkChoice<T extends string>(value: unknown, name: string, choices: readonly T[]): T {
+  if (!(choices as readonly unknown[]).includes(value)) fail(name, `one of ${choices.join(', ')}`, value);
+  return value as T;
 }
 
 /**
@@ -28,16 +55,8 @@ export function resolveOptions<T extends object>(
   given: object | undefined,
   readers: OptionReaders<T>,
 ): Readonly<T> {
-  if (given !== undefined && (typeof given !== 'object' || given === null)) fail(what, 'an object', given);
   const input = (given ?? {}) as Record<string, unknown>;
-  for (const key of Object.keys(input)) {
-    if (!Object.hasOwn(readers, key)) {
-      const known = Object.keys(readers).join(', ');
-      throw new RuvLLMError('invalid_option', `${what}: unknown option "${key}" (known: ${known})`, {
-        data: { option: key },
-      });
-    }
-  }
+  checkKeys(given === undefined ? {} : given, what, Object.keys(readers));
   const resolved: Record<string, unknown> = {};
   for (const key of Object.keys(readers) as (keyof T & string)[]) {
     resolved[key] = readers[key](Object.hasOwn(input, key) ? input[key] : undefined, key);
@@ -57,21 +76,11 @@ export function numberOption(defaultValue: number, min: number, max: number): Op
 
 /** A safe integer in [min, max]; `undefined` becomes the default. */
 export function integerOption(defaultValue: number, min: number, max: number): OptionReader<number> {
-  return (value, name) => {
-    if (value === undefined) return defaultValue;
-    if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || value > max) {
-      fail(name, `an integer from ${min} to ${max}`, value);
-    }
-    return value;
-  };
+  return (value, name) => (value === undefined ? defaultValue : checkInteger(value, name, min, max));
 }
 
 export function booleanOption(defaultValue: boolean): OptionReader<boolean> {
-  return (value, name) => {
-    if (value === undefined) return defaultValue;
-    if (typeof value !== 'boolean') fail(name, 'true or false', value);
-    return value;
-  };
+  return (value, name) => (value === undefined ? defaultValue : checkBoolean(value, name));
 }
 
 export function stringOption<D extends string | null>(defaultValue: D): OptionReader<string | D> {
@@ -83,11 +92,7 @@ export function stringOption<D extends string | null>(defaultValue: D): OptionRe
 }
 
 export function choiceOption<const T extends string>(defaultValue: T, choices: readonly T[]): OptionReader<T> {
-  return (value, name) => {
-    if (value === undefined) return defaultValue;
-    if (!(choices as readonly unknown[]).includes(value)) fail(name, `one of ${choices.join(', ')}`, value);
-    return value as T;
-  };
+  return (value, name) => (value === undefined ? defaultValue : checkChoice(value, name, choices));
 }
 
 export function stringListOption(maxItems: number, maxLength: number): OptionReader<readonly string[]> {

@@ -1,26 +1,13 @@
 import { z } from 'zod';
 import type { MemoryRecord, PutRecord } from '../types.ts';
-import {
-  count,
-  embedding,
-  floats,
-  fromBody,
-  name,
-  parseStored,
-  parseWith,
-  space,
-  text,
-  timeMs,
-  toBody,
-  unit,
-} from './primitives.ts';
+import { count, embedding, floats, fromBody, hasSpace, name, parseStored, parseWith, space, text, timeMs, toBody, unit } from './primitives.ts'; // prettier-ignore
 
-/** Packed they take 2.8 MiB: more would not fit the 4 MiB a store gives a body. */
+/** Packed they take 2.8 MiB; a body holds 4 MiB. */
 const MAX_WEIGHTS = 1 << 19;
 
 const precision = z.enum(['f32', 'f16', 'q8', 'q4_k', 'q4_0']);
 
-export const quantizationParameters = z
+const quantizationParameters = z
   .strictObject({
     /** First and last layer, both included. */
     layerRange: z.tuple([count, count]),
@@ -73,7 +60,7 @@ const fastGrnnWeights = z
     }
   });
 
-export const routingChoice = z.strictObject({
+const routingChoice = z.strictObject({
   model: name.nullable(),
   contextSize: z
     .int()
@@ -84,8 +71,8 @@ export const routingChoice = z.strictObject({
   topP: unit.nullable(),
 });
 
-export const routerParameters = z.strictObject({
-  /** Null: nothing is learned yet, `safeDefault` decides. */
+const routerParameters = z.strictObject({
+  /** Null: untrained; `safeDefault` decides. */
   cellWeights: fastGrnnWeights.nullable(),
   headBiases: z.strictObject({
     model: z.array(z.number()).max(4),
@@ -101,7 +88,7 @@ export const routerParameters = z.strictObject({
   safeDefault: routingChoice,
 });
 
-export const ewcParameters = z
+const ewcParameters = z
   .strictObject({
     lambda: z.number().min(0).max(1e6),
     minLambda: z.number().min(0).max(1e6),
@@ -116,7 +103,7 @@ export const ewcParameters = z
     'lambda is outside minLambda to maxLambda',
   );
 
-export const patternParameters = z.strictObject({
+const patternParameters = z.strictObject({
   summary: text(4096),
   verdict: z.enum(['success', 'failure', 'partial', 'unknown']),
   /** Trajectories it was made of. */
@@ -126,17 +113,17 @@ export const patternParameters = z.strictObject({
   recommended: routingChoice,
 });
 
-export const kernelParameters = z.strictObject({
+const kernelParameters = z.strictObject({
   operation: name,
-  /** `auto`: whatever the machine's own choice is. */
+  /** `auto`: chosen for the machine. */
   packId: name,
   kernelId: name.nullable(),
   meanMicros: z.number().min(0).nullable(),
   numSamples: count,
 });
 
-/** The parameters of each type of policy; a new type is one line here. */
-export const POLICY_PARAMETERS = {
+/** The parameters of each policy type. */
+const POLICY_PARAMETERS = {
   quantization: quantizationParameters,
   router: routerParameters,
   ewc: ewcParameters,
@@ -147,7 +134,7 @@ export type PolicyType = keyof typeof POLICY_PARAMETERS;
 export const POLICY_TYPES = Object.keys(POLICY_PARAMETERS) as PolicyType[];
 export type PolicyParameters<T extends PolicyType = PolicyType> = z.infer<(typeof POLICY_PARAMETERS)[T]>;
 
-export const policySource = z.enum([
+const policySource = z.enum([
   'default',
   'instant-loop',
   'background-loop',
@@ -168,7 +155,7 @@ const envelope = {
   createdMs: timeMs,
   lastAccessedMs: timeMs,
   source: policySource,
-  /** Why it is what it is; of a default always said. */
+  /** Why it has these values. */
   reason: text(1024),
 };
 
@@ -180,7 +167,7 @@ export const policyEntry = z
     z.strictObject({ ...envelope, policyType: z.literal('pattern'), parameters: patternParameters }),
     z.strictObject({ ...envelope, policyType: z.literal('kernel'), parameters: kernelParameters }),
   ])
-  .refine((policy) => (policy.embedding === null) === (policy.space === null), 'embedding and space come together')
+  .refine(...hasSpace('embedding'))
   .refine(
     (policy) => policy.fisherDiagonal === null || policy.policyType === 'ewc',
     'fisherDiagonal is of ewc policies',
