@@ -81,13 +81,14 @@ const COMMENT_FOLDERS = [
   'src/engine',
   'src/kernels',
   'src/kv-cache',
+  'src/memory',
   'src/quant',
   'src/sampling',
   'src/tokenizers',
 ];
 
 /** To be reworded. Remove an entry once its text is clean; add none. */
-const PENDING: readonly string[] = ['docs/architecture.md', 'src/memory'];
+const PENDING: readonly string[] = ['docs/architecture.md'];
 const isPending = (path: string): boolean => PENDING.includes(path);
 
 describe('plain English', () => {

@@ -6,11 +6,34 @@ export type OptionReader<T> = (value: unknown, name: string) => T;
 
 export type OptionReaders<T> = { [K in keyof T]-?: OptionReader<T[K]> };
 
-function fail(name: string, expected: string, value: unknown): never {
-  throw new RuvLLMError('invalid_option', `option "${name}" must be ${expected}, got ${showValue(value)}`, {
-    data: { option: name },
-  });
+/** Throws `invalid_option` for one option. */
+export function refuse(message: string, option: string): never {
+  throw new RuvLLMError('invalid_option', message, { data: { option } });
 }
+
+function fail(name: string, expected: string, value: unknown): never {
+  refuse(`option "${name}" must be ${expected}, got ${showValue(value)}`, name);
+}
+
+/** Rejects unknown keys: a misspelt option must not be ignored. */
+export function checkKeys(value: unknown, what: string, known: readonly string[]): void {
+  if (typeof value !== 'object' || value === null) fail(what, 'an object', value);
+  for (const key of Object.keys(value)) {
+    if (!known.includes(key)) refuse(`${what}: unknown option "${key.slice(0, 80)}" (known: ${known.join(', ')})`, key);
+  }
+}
+
+function check<T>(kind: Pick<Kind<T>, 'expected' | 'is'>, value: unknown, name: string): T {
+  return kind.is(value) ? value : fail(name, kind.expected, value);
+}
+
+export const checkInteger = (value: unknown, name: string, min: number, max: number): number =>
+  check(integerKind(min, max), value, name);
+
+export const checkBoolean = (value: unknown, name: string): boolean => check(BOOLEAN, value, name);
+
+export const checkChoice = <T extends string>(value: unknown, name: string, choices: readonly T[]): T =>
+  check(choiceKind(choices), value, name);
 
 /** Validates an options object once: rejects unknown keys, fills in defaults and freezes the result. */
 export function resolveOptions<T extends object>(
@@ -18,16 +41,8 @@ export function resolveOptions<T extends object>(
   options: object | undefined,
   readers: OptionReaders<T>,
 ): Readonly<T> {
-  if (options !== undefined && (typeof options !== 'object' || options === null)) fail(what, 'an object', options);
+  if (options !== undefined) checkKeys(options, what, Object.keys(readers));
   const input = (options ?? {}) as Record<string, unknown>;
-  for (const key of Object.keys(input)) {
-    if (!Object.hasOwn(readers, key)) {
-      const names = Object.keys(readers).join(', ');
-      throw new RuvLLMError('invalid_option', `${what}: unknown option "${key}" (known: ${names})`, {
-        data: { option: key },
-      });
-    }
-  }
   const resolved: Record<string, unknown> = {};
   for (const key of Object.keys(readers) as (keyof T & string)[]) {
     resolved[key] = readers[key](Object.hasOwn(input, key) ? input[key] : undefined, key);
@@ -39,7 +54,7 @@ export function resolveOptions<T extends object>(
 const kindOption =
   <T, D>(kind: Pick<Kind<T>, 'expected' | 'is'>, defaultValue: D): OptionReader<T | D> =>
   (value, name) =>
-    value === undefined ? defaultValue : kind.is(value) ? value : fail(name, kind.expected, value);
+    value === undefined ? defaultValue : check(kind, value, name);
 
 const STRING = { expected: 'a string', is: (value: unknown): value is string => typeof value === 'string' };
 
