@@ -303,7 +303,7 @@ describe('patterns', () => {
     expect(told.candidates.map(({ id }) => id)).toEqual(config.candidates.map(({ id }) => id));
   });
 
-  test('[RO10] what was found near on the way is heard, and nobody looks again', async () => {
+  test('[RO13] uses neighbours that the request found, without a second search', async () => {
     const { routing, serve } = open();
     expect(routing.nearQuery('acme')).toBeNull(); // nothing is known of them yet
     await serve('acme', 1, 0.75);
