@@ -48,10 +48,10 @@ beforeAll(async () => {
   const model = readFileSync(serving.model);
   base = readShape(openGguf(createMemorySource(model)));
   await writeAdapter('that fits', base);
-  await writeAdapter('of another architecture', { ...base, architecture: 'qwen2' });
-  await writeAdapter('of other shapes', { ...base, feedForwardDim: base.feedForwardDim + 32 });
-  await writeAdapter('of more layers', { ...base, numLayers: base.numLayers + 1 });
-  writeFileSync(pathOf('that is a model'), model);
+  await writeAdapter('another architecture', { ...base, architecture: 'qwen2' });
+  await writeAdapter('other shapes', { ...base, feedForwardDim: base.feedForwardDim + 32 });
+  await writeAdapter('more layers', { ...base, numLayers: base.numLayers + 1 });
+  writeFileSync(pathOf('a model file'), model);
   server = await serving.start(`tiny=${serving.model}`);
 });
 afterAll(() => serving?.dispose());
